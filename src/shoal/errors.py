@@ -1,0 +1,56 @@
+"""Every exception that shoal raises: what, where, how many, and a hint.
+
+A message never carries a value of the data: logs travel farther than tables.
+"""
+
+from __future__ import annotations
+
+
+class ShoalError(Exception):
+    """Base of all; ``hint`` says what the caller can do about it."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
+
+
+class PolicyError(ShoalError):
+    """The policy contradicts itself, or does not fit the table."""
+
+
+class HierarchyError(ShoalError):
+    """A generalization hierarchy is not one: C1, C2, or its own description fails."""
+
+
+class UncoveredValueError(HierarchyError):
+    """Values of the data have no place in their column's hierarchy."""
+
+
+class DataError(ShoalError):
+    """The table cannot be read, or cannot be anonymized as it is."""
+
+
+class MissingValueError(DataError):
+    """Nulls where the policy forbids them."""
+
+
+class OutputError(ShoalError):
+    """The release cannot be written where it was asked for."""
+
+
+class InfeasibleError(ShoalError):
+    """No release keeps the promise: not an accident, an answer."""
+
+    exit_code = 1
+
+
+class VerificationError(ShoalError):
+    """The finished release was counted again and a requirement does not hold; nothing was written."""
+
+    exit_code = 1
