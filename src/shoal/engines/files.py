@@ -1,0 +1,509 @@
+"""Tables from CSV and Parquet files, and releases back into them.
+
+Text stays text: every column of a CSV file is read as it is written, an unquoted empty field as null, a quoted one as ''. A release is
+written beside its target, checked there, and appears under its name only when the check has passed. Messages give line numbers and
+counts, never a cell; Arrow's own messages quote the row and are not passed on.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import gzip
+import hashlib
+import io
+import os
+import re
+import secrets
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from shoal.engines.frames import pieces, plain, require_names, string_bytes
+from shoal.errors import DataError, OutputError
+
+SEPARATORS = (",", ";", "\t", "|")
+TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
+
+# A last record that we add ourselves: a reader that does not meet it as a record of its own is inside an open quote.
+END = "end of table"
+
+BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+
+CHUNK = 2**20                              # bytes decoded at a time
+BLOCKS = (2**22, 2**26, 2**30)             # Arrow wants every record within two blocks; larger ones only where needed
+SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # what the separator is guessed from
+ROW_GROUP = 2**20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is spelled."""
+
+    separator: str
+    encoding: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table and the file it came from."""
+
+    table: pa.Table
+    dialect: Dialect | None        # None for Parquet
+    sha256: str                    # of the file's bytes
+    notes: tuple[str, ...]         # what was assumed
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
+    """The table in a CSV or Parquet file; anything that is not Parquet by its name is tried as CSV."""
+    raw = _file_bytes(path)
+    digest = hashlib.sha256(raw).hexdigest()
+    if path.suffix.lower() in PARQUET:
+        table, notes = _read_parquet(raw, path.name)
+        return Source(table, None, digest, notes)
+    if path.suffix.lower() == ".gz":
+        raw = _gunzip(raw, path.name)
+    text, encoding, notes = _utf8(raw, path.name, encoding)
+    del raw                                # a transcoded file is in memory once, not twice, while it is parsed
+    if not re.search(rb"\S", text):
+        raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
+    if separator is None:
+        separator, more = _guess_separator(text, preferred="\t" if ".tsv" in path.suffixes else ",")
+        notes += more
+    elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
+        raise DataError("the separator must be a single ASCII character, and neither a quote nor a line break")
+    return Source(_read_csv(text, path.name, separator), Dialect(separator, encoding), digest, notes)
+
+
+def _file_bytes(path: Path) -> bytearray:
+    if path.is_dir():
+        raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
+    try:
+        with path.open("rb") as file:
+            raw = bytearray(file.read())
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    if not raw:
+        raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
+    return raw
+
+
+def _gunzip(raw: bytearray, name: str) -> bytearray:
+    try:
+        return bytearray(gzip.decompress(raw))
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{name} is not a complete gzip file") from None
+
+
+def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]:
+    try:
+        table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw))).read()
+    except Exception:
+        raise DataError(f"{name} is not a complete Parquet file", "write it again, or give it the extension it should have") from None
+    indexes = [column for column in table.column_names if re.fullmatch(r"__index_level_\d+__", column)]
+    notes = tuple(f"column {column!r} looks like a saved pandas row index; it may tell records apart" for column in indexes)
+    return plain(table), notes
+
+
+def _utf8(raw: bytearray, name: str, encoding: str | None) -> tuple[bytearray, str, tuple[str, ...]]:
+    """The text of a file as UTF-8 without byte order mark, the encoding it had, and what was assumed."""
+    notes: tuple[str, ...] = ()
+    if encoding is None:
+        encoding = next((found for mark, found in BOMS if raw.startswith(mark)), None)
+    else:
+        encoding = _known_encoding(encoding)
+    if encoding is None:
+        _require_no_nul(raw, name)         # before guessing: binary files and unmarked UTF-16 are full of them
+        failure = _decode(raw, "utf-8", None)
+        if failure is None:
+            return raw, "utf-8", notes
+        encoding = "cp1252"
+        notes = (f"{name} is not UTF-8 (line {failure}); it was read as Windows-1252",)
+    if encoding == "utf-8":
+        text, failure = raw, _decode(raw, encoding, None)
+    else:
+        text = bytearray()
+        failure = _decode(raw, encoding, text)
+    if failure is not None:
+        tried = "neither UTF-8 nor Windows-1252" if notes else f"not {encoding}"
+        raise DataError(f"{name} is {tried}: undecodable bytes in line {failure}", "name the encoding the file was written in")
+    if text.startswith(codecs.BOM_UTF8):
+        del text[: len(codecs.BOM_UTF8)]
+    _require_no_nul(text, name)
+    return text, encoding, notes
+
+
+def _known_encoding(encoding: str) -> str:
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)        # refuses codecs that are not for text, too
+        return codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        raise DataError(f"unknown encoding {encoding!r}", "for example utf-8, utf-16, cp1252 or latin-1") from None
+
+
+def _decode(raw: bytearray, encoding: str, into: bytearray | None) -> int | None:
+    """Decode piece by piece, keep the result as UTF-8 if asked to; the line of the first undecodable byte, or None."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    lines = 1
+    view = memoryview(raw)
+    for start in range(0, len(raw), CHUNK):
+        try:
+            text = decoder.decode(view[start : start + CHUNK], final=start + CHUNK >= len(raw))
+            if into is not None:
+                into += text.encode()
+        except UnicodeDecodeError as error:
+            return lines + error.object[: error.start].decode(error.encoding, "replace").count("\n")
+        except UnicodeError:               # UTF-16 without its mark, lone surrogates of UTF-7
+            return lines
+        lines += text.count("\n")
+    return None
+
+
+def _require_no_nul(text: bytearray, name: str) -> None:
+    position = text.find(0)
+    if position >= 0:
+        raise DataError(
+            f"{name} contains a NUL byte (first in line {text.count(10, 0, position) + 1})",
+            "is it a text file? UTF-16 without a byte order mark needs its encoding named",
+        )
+
+
+def _guess_separator(text: bytearray, preferred: str) -> tuple[str, tuple[str, ...]]:
+    """The candidate that cuts the first records into the most equal numbers of fields, at least two."""
+    candidates = sorted(SEPARATORS, key=lambda candidate: candidate != preferred)
+    fits = {candidate: _fit(text, candidate) for candidate in candidates}
+    best = max(candidates, key=lambda candidate: fits[candidate])          # the first of equals
+    if fits[best] == (0.0, 0):
+        return preferred, ()
+    rivals = [candidate for candidate in candidates if candidate != best and fits[candidate][0] == 1.0]
+    note = f"the separator could also be {' or '.join(map(repr, rivals))}; {best!r} was assumed"
+    return best, (note,) if rivals else ()
+
+
+def _fit(text: bytearray, separator: str) -> tuple[float, int]:
+    """The share of the first records with as many fields as the header, and that number; zeros if it is one."""
+    cut = len(text) > SAMPLE_BYTES
+    counts = [len(record) for _, record in islice(_records(text[:SAMPLE_BYTES], separator), SAMPLE_RECORDS)]
+    if cut and 1 < len(counts) < SAMPLE_RECORDS:
+        counts.pop()                       # the sample ends within it
+    if not counts or counts[0] < 2:
+        return 0.0, 0
+    return counts.count(counts[0]) / len(counts), counts[0]
+
+
+def _records(text: bytearray, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """The records that are not blank, each with the number of its first line; Python's csv, independent of Arrow's parser."""
+    lines = io.TextIOWrapper(pa.BufferReader(pa.py_buffer(text)), encoding="utf-8", errors="replace", newline="")
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        reader = csv.reader(lines, delimiter=separator)
+        first = 1
+        for record in reader:
+            if record:
+                yield first, record
+            first = reader.line_num + 1
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _read_csv(text: bytearray, name: str, separator: str) -> pa.Table:
+    if not text.endswith((b"\n", b"\r")):
+        text += b"\n"
+    text += END.encode()
+    with contextlib.closing(_records(text, separator)) as records:
+        first_line, names = next(records)
+    if names[-1].endswith("\n" + END) or names == [END]:
+        raise _unterminated(name, first_line)
+    require_names(names)
+    text += (separator * (len(names) - 1) + "\n").encode()
+
+    table, n_ragged = _parse(text, names, separator)
+    header = [column[0].as_py() for column in table.columns] if table is not None and table.num_rows else None
+    end = [column[-1].as_py() for column in table.columns] if header else None
+    if table is None or n_ragged or header != names or end != [END] + [None] * (len(names) - 1):
+        raise _diagnosis(text, name, names, separator)
+    if table.num_rows == 2:
+        raise DataError(f"{name} has a header and no rows", "nobody is in it, so there is nothing to protect or to release")
+    return table.slice(1, table.num_rows - 2)
+
+
+def _parse(text: bytearray, names: list[str], separator: str) -> tuple[pa.Table | None, int]:
+    """Header, rows and end as one table of text, and how many lines had another number of fields."""
+    n_ragged = 0
+
+    def skip(_: object) -> str:
+        nonlocal n_ragged
+        n_ragged += 1
+        return "skip"
+
+    blank = re.match(rb"[\r\n]*", text)
+    buffer = pa.py_buffer(text).slice(blank.end() if blank else 0)
+    parse = arrow_csv.ParseOptions(
+        delimiter=separator,
+        newlines_in_values=b'"' in text,
+        ignore_empty_lines=len(names) > 1,         # in a table of one column a blank line is a null
+        invalid_row_handler=skip,
+    )
+    convert = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
+    for block in BLOCKS:
+        n_ragged = 0
+        try:
+            options = arrow_csv.ReadOptions(column_names=names, block_size=block)
+            return arrow_csv.read_csv(pa.BufferReader(buffer), options, parse, convert), n_ragged
+        except pa.ArrowInvalid:
+            if n_ragged or block >= len(text):
+                break
+    return None, n_ragged
+
+
+def _diagnosis(text: bytearray, name: str, names: list[str], separator: str) -> DataError:
+    """What is wrong with a file that did not parse: slower, and with line numbers."""
+    ragged: list[tuple[int, int]] = []
+    n_ragged, line, record = 0, 1, names
+    for line, record in _records(text, separator):
+        if len(record) != len(names):
+            n_ragged += 1
+            ragged = ragged or [(line, len(record))]
+    if record != [END] + [""] * (len(names) - 1):
+        return _unterminated(name, line)
+    if not ragged:
+        return DataError(f"{name} cannot be parsed as CSV", "check its quotes, or a field may be longer than 1 GiB")
+    first, found = ragged[0]
+    return DataError(
+        f"{name}: {n_ragged} {'record has' if n_ragged == 1 else 'records have'} another number of fields than the header "
+        f"(first in line {first}: {found} found, {len(names)} expected)",
+        f"quote fields that contain the separator {separator!r}, or name another separator",
+    )
+
+
+def _unterminated(name: str, line: int) -> DataError:
+    return DataError(f"{name}: a quoted field in the record that starts in line {line} is never closed", "close or double the quote")
+
+
+# ── writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_target(path: Path, force: bool = False) -> None:
+    """Raise what ``write`` would raise about its target, before the long work."""
+    if path.suffix.lower() not in TEXT + PARQUET:
+        raise OutputError(f"{path.name}: unknown extension {path.suffix!r}", f"use one of {' '.join(TEXT + PARQUET)}")
+    if path.is_dir():
+        raise OutputError(f"{path} is a directory", "name a file")
+    if not path.parent.is_dir():
+        raise OutputError(f"the folder {path.parent} does not exist", "create it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise OutputError(f"the folder {path.parent} is not writable")
+    if not force and (path.exists() or path.is_symlink()):
+        raise _exists(path)
+
+
+def write(
+    table: pa.Table, path: Path, *, dialect: Dialect | None = None, force: bool = False, verify: Callable[[Path], None]
+) -> str:
+    """Write a table under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256."""
+    check_target(path, force)
+    try:
+        require_names(table.column_names)
+    except DataError as error:
+        raise OutputError(error.message, error.hint) from None
+    hidden = path.with_name(f".{path.stem[:100]}.{secrets.token_hex(8)}{path.suffix}")
+    try:
+        try:
+            with hidden.open("xb") as file:
+                if path.suffix.lower() in PARQUET:
+                    _write_parquet(table, file)
+                else:
+                    _write_csv(table, file, _separator(path, dialect))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror or type(error).__name__}") from None
+        verify(hidden)
+        try:
+            with hidden.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            _publish(hidden, path, force)
+        except OSError as error:
+            raise OutputError(f"{path} cannot be written: {error.strerror or type(error).__name__}") from None
+    finally:
+        hidden.unlink(missing_ok=True)
+    return digest
+
+
+def _publish(hidden: Path, path: Path, force: bool) -> None:
+    """Give the finished file its name in one step; without ``force`` an existing file wins, however late it came."""
+    if force:
+        hidden.replace(path)
+    else:
+        try:
+            path.hardlink_to(hidden)
+        except FileExistsError:
+            raise _exists(path) from None
+        except OSError:                    # a file system without links: claim the name, then fill it
+            _claim(path)
+            try:
+                hidden.replace(path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+    with contextlib.suppress(OSError):     # not every system lets a folder be synced
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _claim(path: Path) -> None:
+    try:
+        path.open("xb").close()
+    except FileExistsError:
+        raise _exists(path) from None
+
+
+def _exists(path: Path) -> OutputError:
+    return OutputError(f"{path} exists and was not overwritten", "choose another name, or overwrite it with force")
+
+
+def _separator(path: Path, dialect: Dialect | None) -> str:
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return dialect.separator if dialect else ","
+
+
+def _write_csv(table: pa.Table, file: BinaryIO, separator: str) -> None:
+    """UTF-8 with LF, quotes only where needed, null as nothing and '' as two quotes."""
+    header = pa.RecordBatch.from_arrays([pa.array([name]) for name in table.column_names], table.column_names)
+    for batch in (header, *table.to_batches(max_chunksize=2**16)):
+        for piece in pieces(batch):
+            if piece.num_rows:
+                file.write(_lines(piece, separator))
+
+
+def _lines(batch: pa.RecordBatch, separator: str) -> bytes:
+    """The values of a string array lie end to end in memory, so joined fields with a line feed each are the file."""
+    fields = [_fields(name, column, separator) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+    fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
+    return string_bytes(pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0])
+
+
+def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
+    text = _spelled(column)
+    content = string_bytes(text)
+    if b"\0" in content:
+        raise OutputError(f"column {name!r} contains NUL characters, which CSV cannot hold", "write Parquet instead")
+    if any(mark.encode() in content for mark in (separator, '"', "\r", "\n", "\ufeff")):
+        # A byte order mark inside the first field of a file would otherwise be taken for the file's own.
+        special = pc.match_substring_regex(text, f'[{re.escape(separator)}"\r\n\ufeff]')
+        doubled = pc.replace_substring(text, '"', '""')
+        text = pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
+    return pc.fill_null(pc.if_else(pc.equal(text, ""), '""', text), "")
+
+
+def _spelled(column: pa.Array) -> pa.Array:
+    """Values as text: shortest floats that read back equal, plain decimals, ISO dates, instants in UTC."""
+    column = _decoded(column)
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_decimal(kind):          # Arrow would write 1E-8
+        distinct = column.dictionary_encode()
+        spelled = pa.array([format(value, "f") for value in distinct.dictionary.to_pylist()], pa.string())
+        return spelled.take(distinct.indices)
+    if pa.types.is_timestamp(kind):
+        # Shown without a zone an instant is its UTC wall time, so no time zone database is needed.
+        text = column.cast(pa.timestamp(kind.unit)).cast(pa.string())
+        text = pc.replace_substring(_without_zero_fraction(text), " ", "T")
+        return pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
+    text = column.cast(pa.string())
+    return _without_zero_fraction(text) if pa.types.is_time(kind) else text
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return plain(pa.table({"column": column})).column(0).combine_chunks() if len(column) else column.cast(pa.string())
+
+
+def _without_zero_fraction(text: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(text, r"\.0+$", "")
+
+
+def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
+    """Row groups of a fixed size, each in one chunk, so that equal tables give equal bytes."""
+    table = plain(table)
+    with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
+        for start in range(0, table.num_rows, ROW_GROUP):
+            writer.write_table(table.slice(start, ROW_GROUP).combine_chunks(), row_group_size=ROW_GROUP)
+
+
+# ── the second path ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> str:
+    """A DuckDB table expression over a file that ``write`` made; the text of a CSV file as VARCHAR, nothing guessed.
+
+    DuckDB's messages quote the line they stumble over: whoever runs the query must not pass them on.
+    """
+    lowered = [name.encode().lower() for name in columns]              # bytes: DuckDB folds ASCII letters only
+    clashing = [name for name, low in zip(columns, lowered, strict=True) if lowered.count(low) > 1]
+    if clashing:
+        raise DataError(
+            f"column names differ only in upper and lower case: {', '.join(map(repr, clashing[:10]))}", "SQL cannot tell them apart"
+        )
+    # Absolute, so that no `~` is expanded; each character that DuckDB would glob stands in brackets.
+    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
+    if path.suffix.lower() in PARQUET:
+        return f"read_parquet({location}, hive_partitioning = false, union_by_name = false, filename = false)"
+    longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
+    options: dict[str, Any] = {
+        "auto_detect": "false",
+        "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
+        "header": "true",
+        "skip": "0",
+        "delim": _literal(_separator(path, dialect)),
+        "quote": _literal('"'),
+        "escape": _literal('"'),
+        "comment": "''",
+        "new_line": r"'\n'",
+        "nullstr": "''",
+        "allow_quoted_nulls": "false",
+        "null_padding": "false",
+        "ignore_errors": "false",
+        "strict_mode": "true",
+        "encoding": "'utf-8'",
+        "compression": "'none'",
+        "hive_partitioning": "false",
+        "union_by_name": "false",
+        "filename": "false",
+        "parallel": "false",               # a quoted field may hold any number of line breaks
+        "max_line_size": str(longest),
+        "buffer_size": str(longest),
+    }
+    return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

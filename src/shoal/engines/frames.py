@@ -1,0 +1,321 @@
+"""Frames in and out: pandas, polars and Arrow become one Arrow table and come back as they came.
+
+Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps. ``plain`` brings any
+Arrow table there. Messages of pandas, polars and Arrow quote the cell they stumble over, so none of them is passed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import DataError
+
+# Arrow's string arrays address their bytes with int32; a quarter of that leaves room for quotes and separators.
+PIECE_BYTES = 2**29
+PIECE_ROWS = 2**20
+
+NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
+
+
+def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
+    """The rows of a frame, and the way back to the type that came in."""
+    native = nw.to_native(data, pass_through=True)
+    if native is not data:
+        table, back = to_arrow(native)
+        return table, lambda released: nw.from_native(back(released))
+    if isinstance(data, pa.Table):
+        return plain(data), lambda released: released
+    if isinstance(data, pa.RecordBatch):
+        return plain(pa.Table.from_batches([data])), _record_batch
+    if nw.dependencies.is_pandas_dataframe(data):
+        return plain(_from_pandas(data)), _to_pandas
+    try:
+        frame = nw.from_native(data)
+    except Exception:
+        raise _not_a_table(data) from None
+    return _through_narwhals(data, frame)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The same rows in the few types shoal works with: no dictionaries, no NaN, no -0.0, no metadata."""
+    names = table.column_names
+    require_names(names)
+    if table.num_rows == 0:
+        raise DataError("the table has no rows", "nobody is in it, so there is nothing to protect or to release")
+    columns = [_plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def require_names(names: Sequence[str]) -> None:
+    """Every column has a name of its own."""
+    if not names:
+        raise DataError("the table has no columns")
+    nameless = [position for position, name in enumerate(names, 1) if not name.strip()]
+    if nameless:
+        raise DataError(
+            f"column {nameless[0]} of {len(names)} has no name" + _and_more(len(nameless) - 1),
+            "name it, or remove it if it is an exported row index",
+        )
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise DataError(
+            f"column names occur more than once: {', '.join(map(repr, twice[:10]))}" + _and_more(len(twice) - 10),
+            "rename columns until each name, read as text, is unique",
+        )
+
+
+def fingerprint(table: pa.Table) -> str:
+    """SHA-256 of names, types, values and nulls; how the columns are cut into chunks does not matter."""
+    digest = hashlib.sha256(f"shoal table 1\n{table.num_rows} {table.num_columns}\n".encode())
+    for name, column in zip(table.column_names, plain(table).columns, strict=True):
+        # Lengths first: without them ("ab", "c") and ("a", "bc") would give the same bytes.
+        for text in (name.encode(), str(column.type).encode()):
+            digest.update(len(text).to_bytes(8, "little") + text)
+        digest.update(column.null_count.to_bytes(8, "little"))
+        for chunk in column.chunks:
+            digest.update(_array_bytes(pc.is_valid(chunk).cast(pa.uint8())))
+        values = [chunk.drop_null() for chunk in column.chunks]      # what lies under a null is not content
+        if pa.types.is_string(column.type):
+            for chunk in values:
+                digest.update(_array_bytes(pc.binary_length(chunk)))
+        for chunk in values:
+            digest.update(_array_bytes(chunk))
+    return digest.hexdigest()
+
+
+def pieces(batch: Any) -> Iterator[Any]:
+    """An array or record batch in slices small enough for Arrow's 32-bit offsets."""
+    if len(batch) > 1 and (len(batch) > PIECE_ROWS or batch.nbytes > PIECE_BYTES):
+        half = len(batch) // 2
+        yield from pieces(batch.slice(0, half))
+        yield from pieces(batch.slice(half))
+    else:
+        yield batch
+
+
+def string_bytes(array: pa.Array) -> bytes:
+    """The UTF-8 of all values of a string array, one after the other."""
+    _, offsets, values = array.buffers()
+    if len(array) == 0 or values is None:
+        return b""
+    ends = np.frombuffer(offsets, np.int32)
+    first, last = int(ends[array.offset]), int(ends[array.offset + len(array)])
+    return bytes(values.slice(first, last - first).to_pybytes())
+
+
+def _array_bytes(array: pa.Array) -> bytes:
+    """The values of an array without nulls, as they lie in memory."""
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    if pa.types.is_string(array.type):
+        return string_bytes(array)
+    if len(array) == 0:
+        return b""
+    width = array.type.bit_width // 8
+    return bytes(array.buffers()[1].slice(array.offset * width, len(array) * width).to_pybytes())
+
+
+# ── any Arrow column → a plain one ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        chunks = [done for chunk in column.chunks for piece in pieces(chunk) for done in [_plain_array(piece)]]
+    except (pa.ArrowException, ValueError, TypeError):
+        raise DataError(
+            f"column {name!r} of type {column.type} holds something that is not valid text or a valid value of its type",
+            "convert the column to text or numbers first",
+        ) from None
+    if any(chunk is None for chunk in chunks):
+        raise DataError(
+            f"column {name!r} of type {column.type} does not hold one plain value per cell",
+            "split nested columns into plain ones, and turn other values into text or numbers",
+        )
+    return pa.chunked_array(chunks)
+
+
+def _plain_array(array: pa.Array) -> pa.Array | None:
+    """None where the type has no plain form."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_array(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _plain_array(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind):
+        return _plain_array(pc.run_end_decode(array))
+    if pa.types.is_floating(kind):
+        numbers = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
+        numbers = pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
+        return pc.add(numbers, pa.scalar(0, numbers.type))           # -0.0 + 0.0 is 0.0
+    if pa.types.is_date64(kind):
+        return array.cast(pa.date32())
+    if _is_text(kind):
+        text = array.cast(pa.string())
+        text.validate(full=True)                                     # Parquet and buffers may hold bytes that are no UTF-8
+        return text
+    return array if _is_kept(kind) else None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_null(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    )  # fmt: skip
+
+
+def _is_kept(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+        or types.is_date32(kind) or types.is_time(kind) or types.is_timestamp(kind)
+    )  # fmt: skip
+
+
+# ── pandas ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """Column by column and by position, so that the index never takes part and equal names are seen."""
+    if frame.columns.nlevels > 1:
+        raise DataError(
+            f"column names have {frame.columns.nlevels} levels (a pandas MultiIndex)", "join the levels into one name per column"
+        )
+    names = [_name(label) for label in frame.columns]
+    require_names(names)
+    columns = []
+    for j, name in enumerate(names):
+        try:
+            columns.append(_pandas_column(name, frame.iloc[:, j]))
+        except DataError:
+            raise
+        except Exception:
+            raise DataError(
+                f"column {name!r} of pandas type {frame.dtypes.iloc[j]} has no form in Arrow", "convert the column to text or numbers first"
+            ) from None
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _name(label: object) -> str:
+    missing = label is None or label != label
+    return "" if missing else str(label)
+
+
+def _pandas_column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
+    kind = str(series.dtype)
+    if kind == "category":
+        codes = series.cat.codes.to_numpy()
+        values = _pandas_column(name, series.cat.categories.to_series())
+        values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), values)
+    if kind.startswith("Sparse"):
+        return _pandas_column(name, series.sparse.to_dense())
+    if kind == "object":
+        return _objects(name, series)
+    array = pa.array(series, from_pandas=True)
+    # Periods and intervals are pandas' own extension types; their storage alone would lose the meaning.
+    return _as_text(name, _values(series)) if isinstance(array.type, pa.BaseExtensionType) else array
+
+
+def _values(series: Any) -> list[object]:
+    """The cells of a pandas column, None for each kind of missing."""
+    missing = series.isna().tolist()
+    return [None if absent else value for value, absent in zip(series.astype(object).tolist(), missing, strict=True)]
+
+
+def _objects(name: str, series: Any) -> pa.Array:
+    """A column of Python objects: its own type if there is just one that Arrow knows, text otherwise."""
+    values = _values(series)
+    kinds = {type(value) for value in values if value is not None}
+    if any(issubclass(kind, NESTED_OBJECTS) for kind in kinds):
+        raise DataError(
+            f"column {name!r} holds nested values (lists, dicts or arrays)", "split it into columns with one plain value per cell"
+        )
+    if len(kinds) == 1:
+        try:
+            return pa.array(values)
+        except (pa.ArrowException, OverflowError, ValueError, TypeError):
+            pass
+    return _as_text(name, values)
+
+
+def _as_text(name: str, values: list[object]) -> pa.Array:
+    try:
+        return pa.array([None if value is None else str(value) for value in values], pa.large_string())
+    except Exception:
+        raise DataError(f"column {name!r} holds objects that cannot be written as text") from None
+
+
+def _to_pandas(table: pa.Table) -> Any:
+    """A frame with a fresh RangeIndex; integers and booleans with nulls keep their type instead of becoming floats."""
+    pd = nw.dependencies.get_pandas()
+    frame = table.replace_schema_metadata(None).to_pandas()
+    for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if column.null_count and pa.types.is_integer(column.type):
+            letter = "UInt" if pa.types.is_unsigned_integer(column.type) else "Int"
+            dtype = getattr(pd, f"{letter}{column.type.bit_width}Dtype")()
+        elif column.null_count and pa.types.is_boolean(column.type):
+            dtype = pd.BooleanDtype()
+        else:
+            continue
+        frame.isetitem(j, pd.Series(dtype.__from_arrow__(column), name=name))
+    return frame
+
+
+# ── the rest ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
+    lazy = isinstance(frame, nw.LazyFrame)
+    backend = frame.implementation
+    if lazy and not backend.is_polars():
+        raise _not_a_table(data)
+    if lazy:
+        try:
+            frame = frame.collect()
+        except Exception as error:
+            raise DataError(
+                f"the lazy frame could not be collected ({type(error).__name__})", "collect it yourself to see what went wrong"
+            ) from None
+    table = _from_pandas(frame.to_pandas()) if backend.is_pandas_like() else _by_column(frame)
+
+    def back(released: pa.Table) -> Any:
+        eager = nw.from_arrow(released, backend=backend)
+        return (eager.lazy() if lazy else eager).to_native()
+
+    return plain(table), back
+
+
+def _by_column(frame: Any) -> pa.Table:
+    columns = []
+    for name in frame.columns:
+        try:
+            columns.append(frame.get_column(name).to_arrow())
+        except Exception:
+            raise DataError(
+                f"column {name!r} of type {type(frame.schema[name]).__name__} has no form in Arrow", "convert the column to text or numbers first"
+            ) from None
+    return pa.Table.from_arrays(columns, names=list(frame.columns))
+
+
+def _record_batch(table: pa.Table) -> pa.RecordBatch:
+    columns = [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+def _not_a_table(data: object) -> DataError:
+    return DataError(
+        f"cannot read a table from {type(data).__module__}.{type(data).__qualname__}",
+        "pass a pandas or polars DataFrame, a pyarrow Table, or the path of a CSV or Parquet file",
+    )
+
+
+def _and_more(n: int) -> str:
+    return f", and {n} more" if n > 0 else ""

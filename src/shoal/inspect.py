@@ -1,0 +1,426 @@
+"""Look at an unknown table: what each column is, which columns single people out, and a policy to start from.
+
+Roles are guessed from names, shapes and counts, and guessed on the safe side: what is not clearly harmless
+is taken for something an outsider may know. How well a set of columns tells people apart is counted, not
+guessed. No value of the data gets into the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal import toml
+from shoal.errors import DataError
+from shoal.table import codec
+from shoal.table.builders import Dates, Flat, Intervals, Mask
+from shoal.table.propose import DATE, FEW, NUMBER, Proposal, is_code, propose, sample, words
+
+Kind = Literal["number", "date", "code", "text", "category"]
+Role = Literal["identifier", "quasi", "sensitive", "plain"]
+Keys = NDArray[np.int64]
+
+K = 5
+MAX_NODES = 2_000_000  # of the lattice that a proposed policy makes the optimal search walk
+STRONGEST = 12  # columns of which all pairs and triples are counted: 298 sets
+ENOUGH = 20  # below so many records, unique values say nothing about a column
+LONG = 40  # characters on average: nobody abbreviates a category like that
+
+# Values that lead to a person, a device or an account wherever they stand.
+SHAPES = {
+    "e-mail addresses": r"[^@\s]+@[^@\s]+\.[^@\s.]+",
+    "web addresses": r"(?:https?|ftp)://\S+|www\.\S+\.\S+",
+    "IP addresses": r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){3,7}",
+    "device addresses": r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}",
+    "universal identifiers": r"\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?",
+    "bank account numbers": r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?",
+    "payment card numbers": r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}",
+    "national identity numbers": (
+        r"\d{3}-\d{2}-\d{4}"  # United States
+        r"|[A-Z]{6}\d{2}[A-EHLMPR-T]\d{2}[A-Z]\d{3}[A-Z]"  # Italy
+        r"|[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d[\dAB] ?\d{3} ?\d{3}(?: ?\d{2})?"  # France
+        r"|[A-CEGHJ-PR-TW-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]"  # United Kingdom
+        r"|[XYZ\d]\d{7}-?[A-HJ-NP-TV-Z]"  # Spain
+        r"|\d{3}\.\d{3}\.\d{3}-\d{2}"  # Brazil
+        r"|(?:\d{2})?\d{6}[-+A]\d{3}[\dA-Z]"  # Finland, Sweden
+    ),
+    "phone numbers": (
+        r"\+\d[\d ()/.-]{6,18}\d|\(\d{2,5}\) ?\d[\d -]{4,12}|0\d{1,4}[ /-]\d[\d -]{4,10}|\d{3}[-.]\d{3}[-.]\d{4}"
+    ),
+    "coordinates": r"-?\d{1,2}\.\d{3,}[,;] ?-?\d{1,3}\.\d{3,}",
+}
+PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
+FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
+
+
+def _vocabulary(text: str) -> re.Pattern[str]:
+    """Whole words, and stems that end in a hyphen; no accents, small letters."""
+    return re.compile("|".join(re.escape(word[:-1]) + r"\w*" if word[-1] == "-" else word for word in text.split()))
+
+
+# Words in the names of columns: English, German, French, Italian, Spanish, Portuguese, Dutch.
+NAMED = _vocabulary(
+    "name names fullname firstname lastname middlename givenname familyname surname- forename- maiden nickname "
+    "vorname nachname familienname nom prenom- cognome nome nombre apellido- sobrenome naam voornaam achternaam"
+)
+REACHED = _vocabulary(
+    "email e-mail mail phone- telephone- telefon- telefo- tel mobile cell handy fax ssn passport- passeport "
+    "passnummer iban account- konto username login user nickname address- adress- indirizzo direccion endereco "
+    "adres street strasse rue calle url ip mrn licen- plate kennzeichen codicefiscale nif dni nir bsn cpf"
+)
+KEYED = _vocabulary("id ids key uuid guid pid nr no num number nummer numero index rowid rownum record identifier")
+PEOPLE = _vocabulary(
+    "patient- person- subject- customer- client- employee- student- member- user- participant- respondent- "
+    "kunde- mitarbeiter- paziente- paciente- cliente-"
+)
+WHEN = _vocabulary(
+    "age ages alter eta edad idade leeftijd date dates datum data fecha day year jahr annee anno ano jaar dob "
+    "birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-"
+)
+KNOWN = _vocabulary(
+    "zip zip- postal- postcode postleitzahl plz cap cp cep city town stadt ville citta ciudad cidade municip- "
+    "gemeinde comune commune county state region- provinc- district- country land pays paese pais nation- "
+    "citizen- native immigra- origin- herkunft sex gender geschlecht sexe sesso sexo genere genero geslacht race "
+    "ethn- etni- marit- married famil- civil zivilstand stato estado education- educ- school bildung- job jobs "
+    "occupation- profession- beruf- work- employ- language- sprache langue lingua idioma household- haushalt- "
+    "children kids kinder height weight hair eye"
+)
+PRIVATE = _vocabulary(
+    "diseas- diagnos- illness- condition- symptom- krank- maladie- malatti- enfermedad- doenca- ziekte- icd medic- "
+    "drug- therap- terapi- treat- behandlung- hiv aids covid- disorder- disab- behinder- mental- depress- cancer- "
+    "pregnan- schwanger- genetic- genom- blood- blut- bmi health- gesund- sante salute salud saude death- income- "
+    "salar- wage wages earning- gehalt- einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- renda- "
+    "cost costs price- charge- kosten- preis- cout- costo costi coste custo- expen- amount- betrag- debt- loan- "
+    "credit- kredit- score- balance- wealth- asset- gain loss tax taxes steuer- schuld- relig- glaube- konfession- "
+    "church- polit- party partei vote votes voted union- gewerkschaft- crim- convict- offence- offense- arrest- "
+    "sexual- orientation abuse- suicid- addict- alcohol- smok- grade- rating-"
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds, and what it may be to an intruder."""
+
+    name: str
+    kind: Kind
+    distinct: int
+    nulls: int
+    role: Role
+    reason: str
+    hierarchy: Proposal | None  # for quasi columns
+    levels: int = 1  # of the hierarchy, ground and top among them
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well a set of columns tells the records apart; a null counts as a value."""
+
+    columns: tuple[str, ...]
+    records: int
+    distinct: int  # tuples
+    unique: int  # records that share their tuple with nobody
+    alike: int  # pairs of records with the same tuple
+
+    @property
+    def distinct_ratio(self) -> float:
+        """Distinct tuples per record."""
+        return self.distinct / self.records if self.records else 0.0
+
+    @property
+    def unique_ratio(self) -> float:
+        """Share of the records that are alone with their tuple."""
+        return self.unique / self.records if self.records else 0.0
+
+    @property
+    def separation_ratio(self) -> float:
+        """Share of the pairs of records that differ; 0 where there is no pair."""
+        pairs = self.records * (self.records - 1) // 2
+        return (pairs - self.alike) / pairs if pairs else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "columns": list(self.columns),
+            "distinct": self.distinct,
+            "distinct_ratio": self.distinct_ratio,
+            "separation_ratio": self.separation_ratio,
+            "unique": self.unique,
+            "unique_ratio": self.unique_ratio,
+        }
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found; ``policy`` turns it into something to run, and to edit."""
+
+    records: int
+    columns: tuple[Column, ...]
+    separations: tuple[Separation, ...]  # of quasi columns: single, pairs, triples; the strongest of each first
+
+    def having(self, role: Role) -> tuple[str, ...]:
+        """The columns with this role."""
+        return tuple(column.name for column in self.columns if column.role == role)
+
+    def strongest(self, size: int, limit: int = 5) -> tuple[Separation, ...]:
+        """The sets of ``size`` columns that tell most people apart."""
+        return tuple(s for s in self.separations if len(s.columns) == size)[:limit]
+
+    @property
+    def nodes(self) -> int:
+        """Size of the lattice that the proposed hierarchies span."""
+        return prod(column.levels for column in self.columns)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        columns = []
+        for column in self.columns:
+            spec = _written(column.hierarchy)
+            columns.append({**asdict(replace(column, hierarchy=None)), "hierarchy": spec})
+        return {
+            "records": self.records,
+            "columns": columns,
+            "separations": [separation.as_dict() for separation in self.separations],
+        }
+
+    def policy(self) -> str:
+        """A policy in TOML that runs on this table as it is, with the reason for each role beside it."""
+        if not self.having("quasi"):
+            raise DataError(
+                "no column is left to publish: all of them look like identifiers",
+                "write a policy by hand and give the columns that are not identifiers their roles",
+            )
+        small = self.nodes <= MAX_NODES
+        lines = [
+            "# Proposed from names, shapes and counts of the columns: read it before you trust it.",
+            "# Roles: identifier (removed), quasi (an outsider may know it: generalized),",
+            "# sensitive (must not be learned: kept), plain (kept as it is).",
+            *self._warnings(),
+            "",
+            "[columns]",
+            *(_line(column) for column in self.columns),
+            "",
+            "[[require]]",
+            'model = "k-anonymity"',
+            f"k = {max(1, min(K, self.records))}",
+            *self._advice(),
+            "",
+            "[release]",
+            'algorithm = "optimal"' if small else 'algorithm = "datafly"      # too many columns for "optimal"',
+            'objective = "loss"',
+            "max_suppression = 0.05     # share of records that may be hidden altogether",
+            'nulls = "category"         # a missing value is a value of its own',
+            "seed = 0",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _warnings(self) -> list[str]:
+        lines = []
+        for size in (1, 2, 3):
+            for best in self.strongest(size, 1):
+                names = ", ".join(map(toml.string, best.columns))
+                lines.append(f"# {best.unique_ratio:.1%} of the {best.records} records are alone with their {names}.")
+        return lines
+
+    def _advice(self) -> list[str]:
+        if not self.having("sensitive"):
+            return []
+        return [
+            "",
+            "# Crowds can share a secret; to prevent it, uncomment and name one of the sensitive columns:",
+            "# [[require]]",
+            '# model = "distinct-l-diversity"',
+            f"# column = {toml.string(self.having('sensitive')[0])}",
+            "# l = 3",
+        ]
+
+
+def inspect(table: pa.Table) -> Inspection:
+    """Guess the roles of the columns of ``table``, and count who stands out."""
+    if len(set(table.column_names)) < table.num_columns:
+        raise DataError("two columns of the table have the same name", "rename one of them")
+    seen = [_Seen(name, codec.texts(name, table[name])) for name in table.column_names]
+    roles = _roles(seen)
+    specs = {
+        column.name: propose(column.name, column.texts, column.counts)
+        for column, (role, _) in zip(seen, roles, strict=True)
+        if role == "quasi"
+    }
+    width = {column.name: max(map(len, column.texts), default=0) for column in seen if column.name in specs}
+    specs = _thinned(specs, width)
+    columns = tuple(
+        Column(
+            column.name,
+            column.kind,
+            len(column.texts),
+            column.nulls,
+            role,
+            reason,
+            specs.get(column.name),
+            _levels(specs[column.name], width[column.name]) if role == "quasi" else 1,
+        )
+        for column, (role, reason) in zip(seen, roles, strict=True)
+    )
+    quasi = {column.name: column.coded.codes.astype(np.int64) + 1 for column in seen if column.name in specs}
+    return Inspection(table.num_rows, columns, separations(quasi, table.num_rows))
+
+
+def separations(codes: Mapping[str, Keys], records: int) -> tuple[Separation, ...]:
+    """Count every column, and every pair and triple of the strongest columns; ``codes`` are not negative.
+
+    Sets of one size are ranked by unique records, then by pairs told apart.
+    """
+    sizes = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    single = [_separation((name,), code, sizes[name], records) for name, code in codes.items()]
+    single.sort(key=_rank)
+    strong = [s.columns[0] for s in single[:STRONGEST]]
+    pairs: dict[tuple[str, ...], Separation] = {}
+    triples = []
+    for a, b in combinations(strong, 2):
+        key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
+        pairs[a, b] = _separation((a, b), key, size, records)
+    for a, b in combinations(strong, 2):
+        key = None
+        for c in strong[strong.index(b) + 1 :]:
+            # A set that tells everybody apart still does with one more column.
+            if any(pairs[pair].distinct == records for pair in ((a, b), (a, c), (b, c))):
+                triples.append(Separation((a, b, c), records, records, records, 0))
+                continue
+            if key is None:
+                key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
+            triples.append(_separation((a, b, c), *_joined(key, size, codes[c], sizes[c]), records))
+    return (*single, *sorted(pairs.values(), key=_rank), *sorted(triples, key=_rank))
+
+
+def _rank(separation: Separation) -> tuple[int, int, int]:
+    return -separation.unique, separation.alike, -separation.distinct
+
+
+def _joined(left: Keys, n_left: int, right: Keys, n_right: int) -> tuple[Keys, int]:
+    """One key per pair of keys, and how many there could be."""
+    if n_left * n_right > 2**62:  # the product would overflow: number the keys that occur
+        left = np.unique(left, return_inverse=True)[1]
+        right = np.unique(right, return_inverse=True)[1]
+        n_left, n_right = int(left.max()) + 1, int(right.max()) + 1
+    return left * n_right + right, n_left * n_right
+
+
+def _separation(columns: tuple[str, ...], key: Keys, size: int, records: int) -> Separation:
+    if size <= 4 * len(key) + 2**16:
+        counts = np.bincount(key, minlength=1)
+        counts = counts[counts > 0]
+    else:
+        key = np.sort(key.astype(np.int32) if size < 2**31 else key)
+        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+        counts = np.diff(np.append(starts, len(key)))
+    counts = counts.astype(np.int64)
+    alike = int((counts * (counts - 1) // 2).sum())  # below 2^63 for up to four billion records
+    return Separation(columns, records, len(counts), int((counts == 1).sum()), alike)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A column as it came, with what the guesses need."""
+
+    name: str
+    coded: codec.Coded
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self.coded.texts
+
+    @cached_property
+    def counts(self) -> Keys:
+        return np.bincount(self.coded.codes[self.coded.codes >= 0], minlength=len(self.texts)).astype(np.int64)
+
+    @cached_property
+    def filled(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def records(self) -> int:
+        return len(self.coded.codes)
+
+    @property
+    def nulls(self) -> int:
+        return self.records - self.filled
+
+    @cached_property
+    def some(self) -> list[str]:
+        return [text.strip() for text in sample(self.texts) if text.strip()]
+
+    @cached_property
+    def kind(self) -> Kind:
+        some, distinct = self.some, len(self.texts)
+        if not some or distinct <= 2:
+            return "category"
+        if all(DATE.fullmatch(text) or MOMENT.fullmatch(text) for text in some):
+            return "date"
+        if distinct > FEW and is_code(self.name, some):
+            return "code"
+        if all(map(FIGURE.fullmatch, some)):
+            return "number"
+        return "category" if distinct <= FEW or 20 * distinct <= self.filled else "text"
+
+    @property
+    def nearly_unique(self) -> bool:
+        return self.filled >= ENOUGH and 10 * len(self.texts) >= 9 * self.filled
+
+    @property
+    def numbers_the_rows(self) -> bool:
+        if self.records < 3 or len(self.texts) != self.records or not all(map(NUMBER.fullmatch, self.texts)):
+            return False
+        rows = np.array(self.texts, dtype=np.float64)[self.coded.codes]
+        return rows[0] in (0, 1) and bool((np.diff(rows) == 1).all())
+
+    @property
+    def counts_up(self) -> bool:
+        """Whole numbers, no two alike, that leave few gaps: given out one after the other."""
+        if len(self.texts) != self.filled or not all(map(NUMBER.fullmatch, self.texts)):
+            return False
+        numbers = np.array(self.texts, dtype=np.float64)
+        return bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
+
+    def named(self, vocabulary: re.Pattern[str]) -> bool:
+        return any(map(vocabulary.fullmatch, words(self.name)))
+
+
+def _roles(seen: Sequence[_Seen]) -> list[tuple[Role, str]]:
+    roles = [_role(column) for column in seen]
+    # A release without any quasi column promises nothing: take the next best for one.
+    for spare in ("plain", "sensitive"):
+        if not any(role == "quasi" for role, _ in roles):
+            roles = [("quasi", "no other column could be linked") if r == spare else (r, why) for r, why in roles]
+    return roles
+
+
+def _role(column: _Seen) -> tuple[Role, str]:
+    return _identifier(column) or _sensitive(column) or _harmless(column) or _quasi(column)
+
+
+def _identifier(column: _Seen) -> tuple[Role, str] | None:
+    if not column.some:
+        return None
+    if column.kind != "date" and (shape := _shape(column.some)):
+        return "identifier", f"the values look like {shape}"
+    if column.named(REACHED) and column.kind in ("text", "code", "number") and not column.named(KNOWN):
+        return "identifier", "the name says that it leads straight to a person"
+    if column.named(NAMED) and not column.named(KNOWN) and _share(PERSON, column.some) >= 0.8:
+        return "identifier", "names of people, by its own name and the look of the values"
+    if column.numbers_the_rows:
+        return "identifier", "numbers the rows"
+    if column.named(KEYED) or any(word.endswith("id") for word in words(column.name)):
+        if column.named(PEOPLE):
+            return "identifier", "a key of persons, by its name"
+        if column.kind != "date" and len(column.texts) > FEW and 10 * len(column.texts) >= column.filled:
+            return "identifier", "a key by its name, and few records share a value"
+    return None

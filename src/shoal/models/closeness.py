@@ -1,0 +1,124 @@
+"""How far from the whole: t-closeness.
+
+N. Li, T. Li, S. Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and ℓ-diversity", ICDE 2007.
+The whole is the table before anything was suppressed; the values are those that occur in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from shoal.errors import PolicyError
+from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
+from shoal.models.diversity import sizes
+from shoal.table.frequency import Domain, Histogram
+
+Shares = NDArray[np.float64]
+BLOCK = 1 << 21  # cells of a dense block of distributions: 16 MB
+
+
+def equal(p: Shares, domain: Domain) -> Scores:
+    """½ Σ |p − q|: every value is as far from every other."""
+    return np.asarray(np.abs(p - domain.shares).sum(axis=1) / 2)
+
+
+def ordered(p: Shares, domain: Domain) -> Scores:
+    """1/(m−1) Σ_i |Σ_{j≤i} (p_j − q_j)|: neighbours in the order are near."""
+    m = len(domain.shares)
+    if m == 1:
+        return np.zeros(len(p))
+    return np.asarray(np.abs(np.cumsum(p - domain.shares, axis=1)).sum(axis=1) / (m - 1))
+
+
+def numeric(p: Shares, domain: Domain) -> Scores:
+    """∫ |F_p − F_q| dx / (max − min): values are as far as their difference."""
+    if domain.numbers is None:
+        raise PolicyError(
+            f"column {domain.column!r}: distance 'numeric' needs numbers, and some of its values are none",
+            "choose distance 'equal', 'ordered' or 'hierarchical'",
+        )
+    gaps = np.diff(domain.numbers)
+    if not len(gaps) or gaps.sum() == 0:
+        return np.zeros(len(p))
+    apart = np.abs(np.cumsum(p - domain.shares, axis=1))[:, :-1]
+    return np.asarray(apart @ gaps / gaps.sum())
+
+
+def hierarchical(p: Shares, domain: Domain) -> Scores:
+    """Mass moves through the nearest common ancestor at the cost of its height (Li 2007, section 4.3).
+
+    In every subtree the smaller of what its children have too much and too little is moved there.
+    """
+    if domain.hierarchy is None:
+        raise PolicyError(
+            f"column {domain.column!r}: distance 'hierarchical' needs a hierarchy",
+            "give the sensitive column one in the policy",
+        )
+    height = len(domain.hierarchy) - 1
+    child_of = np.arange(p.shape[1])
+    extra = p - domain.shares
+    total = np.zeros(len(p))
+    for level in range(height + 1):
+        # Level 0 may already join leaves; joining there is free, as its height is 0.
+        parent = np.zeros(extra.shape[1], np.int64)
+        parent[child_of] = domain.hierarchy[level]
+        n_parents = int(domain.hierarchy[level].max()) + 1
+        onto = np.zeros((extra.shape[1], n_parents))
+        onto[np.arange(extra.shape[1]), parent] = 1
+        moved = np.minimum(np.maximum(extra, 0) @ onto, np.maximum(-extra, 0) @ onto)
+        total += level / height * moved.sum(axis=1) if height else 0
+        extra = extra @ onto
+        child_of = domain.hierarchy[level]
+    return total
+
+
+Distance = Literal["equal", "ordered", "numeric", "hierarchical"]
+DISTANCES: dict[str, Callable[[Shares, Domain], Scores]] = {
+    "equal": equal,
+    "ordered": ordered,
+    "numeric": numeric,
+    "hierarchical": hierarchical,
+}
+
+
+def distance(histogram: Histogram, name: str) -> Scores:
+    """The distance of every class from the whole, block by block so that memory stays bounded."""
+    domain = histogram.domain
+    if domain is None:
+        raise TypeError("distances are between sensitive values")
+    n_E = sizes(histogram)
+    out = np.empty(histogram.n_classes)
+    step = max(1, BLOCK // max(1, histogram.n_values))
+    for first in range(0, histogram.n_classes, step):
+        last = min(first + step, histogram.n_classes)
+        out[first:last] = DISTANCES[name](histogram.dense(first, last) / n_E[first:last, None], domain)
+    return out
+
+
+class TCloseness(SensitiveModel):
+    """The distribution of the sensitive column in every class is within ``t`` of the whole table's."""
+
+    model: Literal["t-closeness"] = "t-closeness"
+    t: float = Field(ge=0, le=1, strict=False)
+    distance: Distance = "equal"
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "t"
+    least: ClassVar[bool] = False
+
+    def score(self, histogram: Histogram) -> Scores:
+        """D(p, q)."""
+        return distance(histogram, self.distance)
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """D(p, q) ≤ t."""
+        return np.asarray(self.score(histogram) <= self.t + TOLERANCE)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"{self.t:g}-closeness ({self.distance}){self.where}"

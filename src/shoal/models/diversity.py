@@ -1,0 +1,131 @@
+"""How varied: distinct, entropy and recursive ℓ-diversity.
+
+A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "ℓ-diversity: privacy beyond k-anonymity", ICDE 2006.
+The recursive condition is a sum of the tail, r_1 < c (r_ℓ + … + r_m); some lecture notes print a comma.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
+from shoal.table.frequency import Counts, Histogram
+
+
+def distinct(histogram: Histogram) -> Counts:
+    """m: how many different values each class has."""
+    return np.diff(histogram.starts)
+
+
+def sizes(histogram: Histogram) -> Counts:
+    """n_E: the records of each class."""
+    return np.add.reduceat(histogram.counts, histogram.starts[:-1]) if histogram.n_classes else np.zeros(0, np.int64)
+
+
+def shares(histogram: Histogram) -> NDArray[np.float64]:
+    """p_s of every entry: the share of its value in its class."""
+    return np.asarray(histogram.counts / np.repeat(sizes(histogram), distinct(histogram)))
+
+
+def entropy(histogram: Histogram) -> Scores:
+    """−Σ p ln p of each class."""
+    p = shares(histogram)
+    return np.asarray(-np.add.reduceat(p * np.log(p), histogram.starts[:-1])) if len(p) else np.zeros(0)
+
+
+def most_frequent(histogram: Histogram) -> Scores:
+    """The greatest p_s of each class: α of (α,k)-anonymity."""
+    return np.maximum.reduceat(shares(histogram), histogram.starts[:-1]) if histogram.n_classes else np.zeros(0)
+
+
+def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:  # noqa: E741
+    """r_1, and r_ℓ + r_{ℓ+1} + … + r_m, of each class."""
+    class_of = histogram.class_of_entry
+    order = np.lexsort((-histogram.counts, class_of))  # within a class, most frequent first
+    ranked = histogram.counts[order]
+    rank = np.arange(len(ranked)) - np.repeat(histogram.starts[:-1], distinct(histogram))
+    tail = np.zeros(histogram.n_classes, np.int64)
+    late = rank >= l - 1
+    np.add.at(tail, class_of[late], ranked[late])
+    return ranked[histogram.starts[:-1]], tail
+
+
+def least_c(histogram: Histogram, l: int) -> Scores:  # noqa: E741
+    """r_1 / (r_ℓ + … + r_m): recursive (c,ℓ)-diversity holds for every c above it, for none at or below it."""
+    head, tail = head_and_tail(histogram, l)
+    return np.divide(head, tail, out=np.full(len(head), np.inf), where=tail > 0)
+
+
+class DistinctDiversity(SensitiveModel):
+    """At least ``l`` different sensitive values in every class."""
+
+    model: Literal["distinct-l-diversity"] = "distinct-l-diversity"
+    l: int = Field(ge=1)
+    merging: ClassVar[Merging] = "absorbing"
+    figure: ClassVar[str] = "l"
+    least: ClassVar[bool] = True
+
+    def score(self, histogram: Histogram) -> Scores:
+        """m."""
+        return distinct(histogram).astype(np.float64)
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """m ≥ ℓ."""
+        return np.asarray(distinct(histogram) >= self.l)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"distinct {self.l}-diversity{self.where}"
+
+
+class EntropyDiversity(SensitiveModel):
+    """The entropy of the sensitive values of every class is at least ln ``l``."""
+
+    model: Literal["entropy-l-diversity"] = "entropy-l-diversity"
+    l: float = Field(ge=1, strict=False)
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "entropy_l"
+    least: ClassVar[bool] = True
+
+    def score(self, histogram: Histogram) -> Scores:
+        """exp H: the ℓ that the class reaches."""
+        return np.exp(entropy(histogram))
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """H ≥ ln ℓ (≥, not >: ℓ values in equal shares are entropy ℓ-diverse)."""
+        return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"entropy {self.l:g}-diversity{self.where}"
+
+
+class RecursiveDiversity(SensitiveModel):
+    """The most frequent value of a class occurs less than ``c`` times as often as all from the ``l``-th on."""
+
+    model: Literal["recursive-l-diversity"] = "recursive-l-diversity"
+    c: float = Field(gt=0, strict=False)
+    l: int = Field(ge=1)
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "recursive_c"
+    least: ClassVar[bool] = False
+
+    def score(self, histogram: Histogram) -> Scores:
+        """The c that the class needs (to be exceeded)."""
+        return least_c(histogram, self.l)
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """r_1 < c · tail; a rounding of c · tail never turns an equality into a pass."""
+        head, tail = head_and_tail(histogram, self.l)
+        return np.asarray(head * (1 + TOLERANCE) < self.c * tail)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"recursive ({self.c:g}, {self.l})-diversity{self.where}"

@@ -1,0 +1,25 @@
+"""Exhaustive: every node of the lattice. The oracle that the other searches are held against.
+
+Needs  nothing: any model, any objective.
+Finds  a node of least cost; among equals the lowest, then the one with the least levels.
+Costs  one grouping per node.
+"""
+
+from __future__ import annotations
+
+from shoal.recoding import Recoding
+from shoal.search.base import Problem
+from shoal.search.best import Best
+
+
+def exhaustive(problem: Problem) -> Recoding:
+    """Look at every node."""
+    best = Best()
+    for i, node in enumerate(problem.lattice):
+        seen = problem.evaluate(node)
+        if seen.feasible:
+            best.offer(problem.objective.value(seen), seen)
+        problem.progress("looking at every node", (i + 1) / len(problem.lattice))
+    if best.seen is None:
+        raise problem.infeasible()
+    return problem.recoding(best.seen, "exhaustive", proved=True)

@@ -1,0 +1,323 @@
+"""What a recoding costs, and the dict LOSSES.
+
+A loss that is a sum over cells splits by column: what the levels cost, plus what the suppressed records add.
+``CellLoss`` holds these as tables, so that a node is priced from its suppressed classes alone and one look at a
+node bounds every node below it. A loss of classes (``ClassLoss``) is bounded from both sides: below a node
+classes can only split, above it they can only merge.
+
+Bounds compare in the loss's own unit, ``Evaluation.value``; ``shown`` turns it into the published figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.frequency import FrequencyTable
+from shoal.table.kernels import sum_cells
+
+if TYPE_CHECKING:
+    from shoal.search.base import Evaluation, Problem
+
+Floats = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """What a search asks of an objective."""
+
+    def floor(self) -> list[Floats]:
+        """Per column and level, what a node costs at the least, whatever happens to its records; summed over columns."""
+
+    def value(self, seen: Evaluation) -> float:
+        """What the node costs."""
+
+    def below(self, seen: Evaluation) -> list[Floats] | float:
+        """What every node below costs at the least: per column and level, or one number for all."""
+
+    def above(self, seen: Evaluation) -> float:
+        """What every node above costs at the least."""
+
+    def shown(self, value: float) -> float:
+        """The published figure."""
+
+
+# --- losses of cells ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CellPrices:
+    """What the cells of one column cost: all records at each level, and what suppression adds to a cell."""
+
+    base: Floats  # (levels)             Σ over records, nothing suppressed
+    extra: tuple[Floats, ...]  # [level][code]  more for a suppressed record; never less on a lower level
+
+
+class CellLoss:
+    """A sum over cells. Subclasses give the prices and how a column's sum enters the figure."""
+
+    prices: ClassVar[Callable[[FrequencyTable, int], CellPrices]]
+
+    def __init__(self, problem: Problem) -> None:
+        self.table = table = problem.table
+        self.n = table.n_records
+        self.q = len(table.columns)
+        self._layout = problem.rollup.layout
+        self._prices = [type(self).prices(table, j) for j in range(self.q)]
+        self._offsets, self._flat = _cheapest_below(table, self._prices)
+
+    def column(self, j: int, sums: Floats) -> Floats:
+        """What a column adds to the value, increasing in the sum of its cells."""
+        return sums / (self.n * self.q)
+
+    def shown(self, value: float) -> float:
+        """The published figure."""
+        return float(value)
+
+    def floor(self) -> list[Floats]:
+        """The levels alone."""
+        return [self.column(j, prices.base) for j, prices in enumerate(self._prices)]
+
+    def value(self, seen: Evaluation) -> float:
+        """The levels, and the suppressed records."""
+        extra = self._extra(seen, seen.failing)
+        sums = [p.base[level] + extra[j, level] for j, (p, level) in enumerate(zip(self._prices, seen.node, strict=True))]
+        return float(sum(self.column(j, np.asarray(s)) for j, s in enumerate(sums)))
+
+    def below(self, seen: Evaluation) -> list[Floats]:
+        """Who fails an absorbing model here fails it on every lower node, and is suppressed there too."""
+        extra = self._extra(seen, seen.lost)
+        return [
+            self.column(j, p.base[: level + 1] + extra[j, : level + 1])
+            for j, (p, level) in enumerate(zip(self._prices, seen.node, strict=True))
+        ]
+
+    def above(self, seen: Evaluation) -> float:
+        """Nothing beyond the floor."""
+        return -np.inf
+
+    def _extra(self, seen: Evaluation, failing: NDArray[np.bool_]) -> Floats:
+        """[column, level]: what the failing records add at the least, had the column that level."""
+        columns = np.arange(self.q)
+        node = np.array(seen.node)
+        layout = self._layout
+        return sum_cells(
+            seen.table.keys,
+            seen.table.counts,
+            np.flatnonzero(failing),
+            layout.words,
+            layout.shifts,
+            layout.masks,
+            node + 1,
+            self._offsets[columns, node],
+            self._flat,
+        )
+
+
+def _cheapest_below(table: FrequencyTable, prices: list[CellPrices]) -> tuple[NDArray[np.int64], Floats]:
+    """For every code of every level and every lower level, the least extra among the codes under it.
+
+    Returned end to end with ``offsets[column, level, lower level]``.
+    """
+    n_levels = max(h.n_levels for h in table.hierarchies)
+    offsets = np.zeros((len(prices), n_levels, n_levels), np.int64)
+    flat, end = [], 0
+    for j, (hierarchy, column) in enumerate(zip(table.hierarchies, prices, strict=True)):
+        present = np.unique(table.codes[:, j])  # only codes that occur: a bound over others is needlessly low
+        for level in range(hierarchy.n_levels):
+            for lower in range(level + 1):
+                least = np.full(hierarchy.cardinality(level), np.inf)
+                np.minimum.at(least, hierarchy.table[level][present], column.extra[lower][hierarchy.table[lower][present]])
+                offsets[j, level, lower] = end
+                flat.append(np.where(np.isinf(least), 0.0, least))
+                end += len(least)
+    return offsets, np.concatenate(flat)
+
+
+def _leaf_counts(table: FrequencyTable, j: int) -> NDArray[np.int64]:
+    counts = np.zeros(len(table.hierarchies[j].leaves), np.int64)
+    np.add.at(counts, table.codes[:, j], table.counts)
+    return counts
+
+
+def _by_price(table: FrequencyTable, j: int, price: Callable[[int], Floats]) -> CellPrices:
+    """Prices that depend on the released code alone; a suppressed cell costs 1."""
+    hierarchy = table.hierarchies[j]
+    counts = _leaf_counts(table, j)
+    levels = [price(level) for level in range(hierarchy.n_levels)]
+    base = np.array([counts @ cost[hierarchy.table[level]] for level, cost in enumerate(levels)])
+    return CellPrices(base, tuple(1 - cost for cost in levels))
+
+
+class IyengarLoss(CellLoss):
+    """Mean over cells of (M−1)/(D−1), for intervals of (upper−lower)/(max−min); a suppressed cell is 1.
+
+    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
+    """
+
+    @staticmethod
+    def prices(table: FrequencyTable, j: int) -> CellPrices:
+        """The hierarchy's shares."""
+        return _by_price(table, j, lambda level: table.hierarchies[j].shares[level])
+
+
+class ArxLoss(CellLoss):
+    """ARX's Loss: M/D per cell, each column scaled to 0 … 1, the geometric mean over the columns."""
+
+    @staticmethod
+    def prices(table: FrequencyTable, j: int) -> CellPrices:
+        """M/D, a suppressed cell 1."""
+        hierarchy = table.hierarchies[j]
+        return _by_price(table, j, lambda level: hierarchy.sizes[level] / hierarchy.domain)
+
+    def column(self, j: int, sums: Floats) -> Floats:
+        """ln(1 + L)/q with L = (Σ − N/D)/(N − N/D)."""
+        least = self.n / self.table.hierarchies[j].domain
+        if least == self.n:
+            return np.zeros_like(sums)
+        return np.log1p(np.maximum(0, (sums - least) / (self.n - least))) / self.q
+
+    def shown(self, value: float) -> float:
+        """Π(1 + L)^(1/q) − 1."""
+        return float(np.expm1(value))
+
+
+class PrecisionLoss(CellLoss):
+    """1 − Prec: mean over cells of level/height; a suppressed cell is 1.
+
+    L. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", IJUFKS 10(5), 2002.
+    """
+
+    @staticmethod
+    def prices(table: FrequencyTable, j: int) -> CellPrices:
+        """level/height."""
+        hierarchy = table.hierarchies[j]
+        climbed = np.linspace(0, 1, hierarchy.n_levels) if hierarchy.height else np.zeros(1)
+        return _by_price(table, j, lambda level: np.full(hierarchy.cardinality(level), climbed[level]))
+
+
+class HeightLoss(CellLoss):
+    """The sum of the levels; suppression is free."""
+
+    @staticmethod
+    def prices(table: FrequencyTable, j: int) -> CellPrices:
+        """The level itself."""
+        hierarchy = table.hierarchies[j]
+        extra = tuple(np.zeros(hierarchy.cardinality(level)) for level in range(hierarchy.n_levels))
+        return CellPrices(np.arange(hierarchy.n_levels, dtype=np.float64), extra)
+
+    def column(self, j: int, sums: Floats) -> Floats:
+        """As it is."""
+        return sums
+
+
+class EntropyLoss(CellLoss):
+    """Non-uniform entropy: Σ over cells of −ln(n(value)/n(released value)), a suppressed cell counts as the top.
+
+    A. Gionis, T. Tassa, "k-Anonymization with minimal loss of information", TKDE 21(2), 2009.
+    """
+
+    @staticmethod
+    def prices(table: FrequencyTable, j: int) -> CellPrices:
+        """ln n(released) − ln n(value), summed over records."""
+        hierarchy = table.hierarchies[j]
+        counts = _leaf_counts(table, j)
+        own = counts @ np.log(np.maximum(counts, 1))
+        base, extra = [], []
+        for level in range(hierarchy.n_levels):
+            under = np.zeros(hierarchy.cardinality(level), np.int64)
+            np.add.at(under, hierarchy.table[level], counts)
+            log = np.log(np.maximum(under, 1))
+            base.append(counts @ log[hierarchy.table[level]] - own)
+            extra.append(np.log(table.n_records) - log)
+        return CellPrices(np.array(base), tuple(extra))
+
+    def column(self, j: int, sums: Floats) -> Floats:
+        """As it is."""
+        return sums
+
+
+# --- losses of classes ----------------------------------------------------------------------------------------
+
+
+class ClassLoss:
+    """A loss that sees only how records are grouped."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.n = problem.table.n_records
+        self.lattice = problem.lattice
+        self.least_size = problem.least_class_size
+        self.may_suppress = problem.limit > 0
+
+    def floor(self) -> list[Floats]:
+        """Nothing is known before the first look."""
+        return [np.zeros(n) for n in self.lattice.shape]
+
+    def shown(self, value: float) -> float:
+        """The published figure."""
+        return float(value)
+
+
+class Discernibility(ClassLoss):
+    """Σ n_E² over kept classes, and n for every suppressed record.
+
+    R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
+    """
+
+    def value(self, seen: Evaluation) -> float:
+        """As defined."""
+        kept = seen.table.counts[~seen.failing].astype(np.float64)
+        return float(kept @ kept) + float(self.n) * seen.n_suppressed
+
+    def below(self, seen: Evaluation) -> float:
+        """Who fails here pays n on every lower node; the others are in classes of an admissible size, or pay n too."""
+        return float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost)
+
+    def above(self, seen: Evaluation) -> float:
+        """Classes only grow, and a suppressed record pays more than any class could cost it."""
+        counts = seen.table.counts.astype(np.float64)
+        return float(counts @ np.maximum(counts, self.least_size))
+
+
+class AverageClass(ClassLoss):
+    """Records per class; the suppressed records, all *, count as one class.
+
+    C_AVG of LeFevre et al. is this figure divided by k.
+    """
+
+    def value(self, seen: Evaluation) -> float:
+        """n / classes."""
+        classes = len(seen.failing) - int(seen.failing.sum()) + (seen.n_suppressed > 0)
+        return self.n / classes
+
+    def below(self, seen: Evaluation) -> float:
+        """A class of n_E records splits into at most n_E / k."""
+        whole = seen.table.counts[~seen.lost] // self.least_size
+        return self.n / max(1, int(whole.sum()) + self.may_suppress)
+
+    def above(self, seen: Evaluation) -> float:
+        """Classes only merge; where records are suppressed they take up at least one class."""
+        return self.n / len(seen.table.counts)
+
+
+LOSSES: dict[str, Callable[[Problem], Loss]] = {
+    "loss": IyengarLoss,
+    "arx-loss": ArxLoss,
+    "discernibility": Discernibility,
+    "average-class": AverageClass,
+    "height": HeightLoss,
+    "precision": PrecisionLoss,
+    "entropy": EntropyLoss,
+}
+
+
+def losses(problem: Problem, seen: Evaluation) -> dict[str, float]:
+    """Every loss of a node by name."""
+    found = {}
+    for name, make in LOSSES.items():
+        loss = make(problem)
+        found[name] = loss.shown(loss.value(seen))
+    return found

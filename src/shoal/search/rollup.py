@@ -1,0 +1,164 @@
+"""Frequency tables of lattice nodes, each derived from the smallest one at hand that is more specific.
+
+C1 makes this exact: a label has one parent, so grouping a grouped table again gives what grouping the records
+would give (the roll-up property of Incognito). Each class is one packed key, so that a node costs one pass of
+shifts, lookups and hashing over the table it is derived from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.search.lattice import Node
+from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import derive
+
+Keys = NDArray[np.uint64]  # (classes, words)
+
+
+class Layout:
+    """Where each column's code sits in a packed key: as many bits as its largest code needs, words filled in turn."""
+
+    def __init__(self, cardinalities: list[int]) -> None:
+        words, shifts, masks = [], [], []
+        word = used = 0
+        for cardinality in cardinalities:
+            bits = max(1, (cardinality - 1).bit_length())
+            if used + bits > 64:
+                word, used = word + 1, 0
+            words.append(word)
+            shifts.append(used)
+            masks.append((1 << bits) - 1)
+            used += bits
+        self.n_words = word + 1
+        self.words = np.array(words, np.int64)
+        self.shifts = np.array(shifts, np.uint64)
+        self.masks = np.array(masks, np.uint64)
+
+    def packed(self, codes: Codes) -> Keys:
+        """Codes to keys."""
+        keys = np.zeros((len(codes), self.n_words), np.uint64)
+        for j, column in enumerate(codes.T):
+            keys[:, self.words[j]] |= column.astype(np.uint64) << self.shifts[j]
+        return keys
+
+    def codes(self, keys: Keys) -> Codes:
+        """Keys to codes."""
+        return ((keys[:, self.words] >> self.shifts) & self.masks).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """The classes of one node; histograms are only merged when somebody asks."""
+
+    node: Node
+    keys: Keys
+    counts: Counts
+    class_of: ClassOf  # the class of each row of the source
+    source: NodeTable | FrequencyTable  # what it was derived from
+    layout: Layout
+
+    @property
+    def codes(self) -> Codes:
+        """(classes, columns): codes at the node's levels."""
+        return self.layout.codes(self.keys)
+
+    @cached_property
+    def frequency(self) -> FrequencyTable:
+        """The full table: codes, counts, histograms, persons."""
+        above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
+        if not above.sensitive and above.entities is None:
+            return replace(above, codes=self.codes, counts=self.counts)
+        n_classes = len(self.counts)
+        return replace(
+            above,
+            codes=self.codes,
+            counts=self.counts,
+            sensitive={name: h.merged(self.class_of, n_classes) for name, h in above.sensitive.items()},
+            entities=above.entities and above.entities.merged(self.class_of, n_classes),
+        )
+
+
+class Rollup:
+    """Derives node tables and remembers them while there is room."""
+
+    def __init__(self, table: FrequencyTable, room: int = 1 << 24) -> None:
+        self.table = table
+        self._room = room  # numbers that may be remembered
+        self._needs_histograms = bool(table.sensitive) or table.entities is not None
+        hierarchies = table.hierarchies
+        self.layout = Layout([max(h.cardinality(level) for level in range(h.n_levels)) for h in hierarchies])
+        self._offsets, self._steps = _step_tables(hierarchies)
+        self._nodes = np.zeros((64, len(hierarchies)), np.int16)
+        self._sizes = np.zeros(64, np.int64)
+        self._tables: list[NodeTable] = []
+        self._remember(self._ground())
+
+    def at(self, node: Node) -> NodeTable:
+        """The table of ``node``."""
+        n = len(self._tables)
+        fits = (self._nodes[:n] <= np.array(node, np.int16)).all(axis=1)
+        source = self._tables[int(np.where(fits, self._sizes[:n], np.iinfo(np.int64).max).argmin())]
+        if source.node == node:
+            return source
+        changed = [j for j in range(len(node)) if source.node[j] != node[j]]
+        offsets = np.array([self._offsets[j, source.node[j], node[j]] for j in changed])
+        layout = self.layout
+        keys, counts, class_of = derive(
+            source.keys,
+            source.counts,
+            layout.words[changed],
+            layout.shifts[changed],
+            layout.masks[changed],
+            offsets,
+            self._steps,
+        )
+        if not self._needs_histograms:
+            class_of = class_of[:0]
+        table = NodeTable(node, keys, counts, class_of, source, layout)
+        self._remember(table)
+        return table
+
+    def _ground(self) -> NodeTable:
+        # Level 0 may already join leaves (top-coding), so the ground node is a grouping like any other.
+        table = self.table
+        codes = node_codes(table, (0,) * len(table.columns))
+        none = np.zeros(0, np.int64)
+        bits = np.zeros(0, np.uint64)
+        keys, counts, class_of = derive(self.layout.packed(codes), table.counts, none, bits, bits, none, self._steps)
+        return NodeTable((0,) * len(table.columns), keys, counts, class_of, table, self.layout)
+
+    def _remember(self, table: NodeTable) -> None:
+        n = len(self._tables)
+        self._room -= table.keys.size + len(table.counts) + len(table.class_of)
+        if n and self._room < 0:
+            return
+        if n == len(self._sizes):
+            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
+            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
+        self._nodes[n] = table.node
+        self._sizes[n] = len(table.counts)
+        self._tables.append(table)
+
+
+def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.int32]]:
+    """Every ``step`` of every hierarchy end to end, and where each begins."""
+    offsets, steps, end = {}, [np.zeros(0, np.int32)], 0
+    for j, hierarchy in enumerate(hierarchies):
+        for lower in range(hierarchy.n_levels):
+            for upper in range(lower, hierarchy.n_levels):
+                offsets[j, lower, upper] = end
+                steps.append(hierarchy.step(lower, upper).astype(np.int32))
+                end += len(steps[-1])
+    return offsets, np.concatenate(steps)
+
+
+def node_codes(table: FrequencyTable, node: Node) -> Codes:
+    """The released codes of every ground tuple at ``node``."""
+    columns = [h.table[level][table.codes[:, j]] for j, (h, level) in enumerate(zip(table.hierarchies, node, strict=True))]
+    return np.column_stack(columns).astype(np.int32)

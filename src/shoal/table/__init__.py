@@ -1,0 +1,1 @@
+"""What the rows become before anything is searched: roles, codes, hierarchies, counts."""

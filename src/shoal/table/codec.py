@@ -1,0 +1,78 @@
+"""Values to integer codes and back, one dictionary per column.
+
+Text stays text. Other types get one text per value, the same whatever engine or frame they come from:
+a whole float prints as an integer (pandas turns integers with a gap into floats), ``-0.0`` is ``0``,
+NaN is a null, dates and times are ISO.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.errors import DataError
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as codes into its sorted distinct texts; ``-1`` is a null."""
+
+    codes: NDArray[np.int32]
+    texts: tuple[str, ...]
+    values: pa.Array  # one value of the column's own type for each text
+
+
+def texts(name: str, column: pa.ChunkedArray) -> Coded:
+    """Encode ``column``: the codes do not depend on the order of its rows."""
+    if pa.types.is_null(column.type):
+        return Coded(np.full(len(column), -1, np.int32), (), pa.array([], pa.string()))
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_floating(column.type):
+        column = _plain_floats(column)
+    encoded = column.dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # what combine_chunks returns has changed between releases
+        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks != 1 else encoded.chunk(0)
+    words = np.array(_as_text(name, encoded.dictionary), dtype=object)
+    # Two values of the column may share a text (a decimal's trailing zeros): they get one code.
+    distinct, first, code_of = np.unique(words, return_index=True, return_inverse=True)
+    lookup = np.append(code_of.astype(np.int32), np.int32(-1))  # the appended -1 is reached by index -1: null
+    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(lookup[indices], tuple(distinct.tolist()), encoded.dictionary.take(pa.array(first)))
+
+
+def _plain_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    column = column.cast(pa.float64())
+    column = pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+    return pc.add(column, 0.0)  # -0.0 + 0.0 is 0.0
+
+
+def _as_text(name: str, values: pa.Array) -> list[str]:
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return list(values.to_pylist())
+    if pa.types.is_floating(kind):
+        return [str(int(x)) if x.is_integer() else repr(x) for x in values.to_pylist()]
+    if pa.types.is_timestamp(kind):
+        return [_iso_time(text) for text in values.cast(pa.string()).to_pylist()]
+    try:
+        return list(values.cast(pa.string()).to_pylist())
+    except pa.ArrowException:
+        pass
+    raise DataError(
+        f"column {name!r}: values of type {kind} have no text form",
+        "convert the column to text, numbers or dates first",
+    )
+
+
+def _iso_time(text: str) -> str:
+    date, _, time = text.partition(" ")
+    if "." in time:
+        seconds, _, rest = time.partition(".")
+        digits = rest.rstrip("Z")
+        time = seconds + ("." + digits.rstrip("0") if digits.rstrip("0") else "") + ("Z" if rest.endswith("Z") else "")
+    return f"{date}T{time}" if time else date

@@ -1,0 +1,183 @@
+"""FrequencyTable: the distinct quasi-identifier tuples, how often each occurs, with which sensitive values.
+
+Everything that matters about a table for anonymity is in it; rows stay in the engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import group, merge_histograms, sum_by_class
+
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+ClassOf = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The values of a sensitive column, in order, and how often each occurs in the whole table."""
+
+    column: str
+    texts: tuple[str | None, ...]
+    whole: Counts
+    numbers: NDArray[np.float64] | None = None  # the values as numbers, where every one of them is
+    hierarchy: Codes | None = None  # (levels, values) codes along the column's hierarchy, where it has one
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """q: the distribution of the whole table."""
+        return self.whole / self.whole.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Which values occur in each class, and how often: sparse rows, one per class."""
+
+    starts: Counts  # (classes + 1)  class i owns entries starts[i] … starts[i+1]
+    values: Codes  # (entries)
+    counts: Counts  # (entries)
+    n_values: int
+    domain: Domain | None = None  # None where the values are persons, not a sensitive column
+
+    @property
+    def n_classes(self) -> int:
+        """Rows of the histogram."""
+        return len(self.starts) - 1
+
+    @property
+    def class_of_entry(self) -> ClassOf:
+        """The class that each entry belongs to."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.starts))
+
+    def merged(self, class_of: ClassOf, n_classes: int) -> Histogram:
+        """The histogram after row ``i`` joins class ``class_of[i]``."""
+        merged = merge_histograms(self.starts, self.values, self.counts, class_of, n_classes, self.n_values)
+        return replace(self, starts=merged[0], values=merged[1], counts=merged[2])
+
+    def taken(self, rows: NDArray[np.int64]) -> Histogram:
+        """The given rows, in that order, repeats allowed."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
+        return replace(self, starts=starts, values=self.values[entries], counts=self.counts[entries])
+
+    def dense(self, first: int, last: int) -> NDArray[np.float64]:
+        """Classes ``first`` … ``last`` as a matrix of counts, one column per value."""
+        out = np.zeros((last - first, self.n_values))
+        entries = slice(self.starts[first], self.starts[last])
+        row = np.repeat(np.arange(last - first), np.diff(self.starts[first : last + 1]))
+        out[row, self.values[entries]] = self.counts[entries]
+        return out
+
+    @staticmethod
+    def of(class_of: ClassOf, values: Codes, n_classes: int, n_values: int, domain: Domain | None) -> Histogram:
+        """Count the ``values`` of records that lie in the classes ``class_of``."""
+        starts = np.arange(len(values) + 1)
+        ones = np.ones(len(values), np.int64)
+        records = Histogram(starts, values, ones, n_values, domain)
+        return records.merged(class_of, n_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyTable:
+    """Distinct quasi-identifier tuples, how often each occurs, with which sensitive values."""
+
+    columns: tuple[str, ...]
+    codes: Codes  # (classes, columns)  one row per equivalence class, codes of the hierarchy's leaves
+    counts: Counts  # (classes)           records in the class
+    sensitive: Mapping[str, Histogram] = field(default_factory=dict)  # per sensitive column, its values in each class
+    entities: Histogram | None = None  # the persons in each class, where one person has many records
+    hierarchies: tuple[Hierarchy, ...] = ()  # of each column; empty for a table of released values
+
+    @property
+    def n_records(self) -> int:
+        """Records, not classes."""
+        return int(self.counts.sum())
+
+    @property
+    def n_classes(self) -> int:
+        """Distinct tuples."""
+        return len(self.counts)
+
+    @property
+    def persons(self) -> Counts:
+        """How many respondents stand behind each class: distinct entities, or records where each is a person."""
+        return self.counts if self.entities is None else np.diff(self.entities.starts)
+
+    def merged(self, class_of: ClassOf, n_classes: int, codes: Codes) -> FrequencyTable:
+        """The table after row ``i`` joins class ``class_of[i]``, which has ``codes``."""
+        return replace(
+            self,
+            codes=codes,
+            counts=sum_by_class(self.counts, class_of, n_classes),
+            sensitive={name: h.merged(class_of, n_classes) for name, h in self.sensitive.items()},
+            entities=self.entities and self.entities.merged(class_of, n_classes),
+        )
+
+    def recoded(self, codes: Codes) -> FrequencyTable:
+        """The table after row ``i`` becomes ``codes[i]``; rows that now coincide are merged."""
+        class_of, firsts = group(packed(codes))
+        return self.merged(class_of, len(firsts), codes[firsts])
+
+    def taken(self, rows: NDArray[np.int64]) -> FrequencyTable:
+        """Only the given classes; the whole table's distribution stays the reference."""
+        return replace(
+            self,
+            codes=self.codes[rows],
+            counts=self.counts[rows],
+            sensitive={name: h.taken(rows) for name, h in self.sensitive.items()},
+            entities=self.entities and self.entities.taken(rows),
+        )
+
+
+def packed(codes: Codes) -> NDArray[np.uint64]:
+    """One word per row, equal exactly where the rows are equal.
+
+    Columns share the word bit by bit; where 64 bits do not suffice the columns so far are ranked first,
+    which needs no more bits than there are rows.
+    """
+    keys = np.zeros(len(codes), np.uint64)
+    used = 0
+    for column in codes.T:
+        bits = int(column.max(initial=0)).bit_length()
+        if used + bits > 64:
+            keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
+            used = len(codes).bit_length()
+        keys = (keys << np.uint64(bits)) | column.astype(np.uint64)
+        used += bits
+    return keys
+
+
+def counted(
+    columns: tuple[str, ...],
+    codes: Codes,
+    sensitive: Mapping[Domain, Codes],
+    entities: Codes | None = None,
+    hierarchies: tuple[Hierarchy, ...] = (),
+) -> tuple[FrequencyTable, ClassOf]:
+    """Count records into a frequency table, and tell the class of each record.
+
+    Classes come sorted by their codes, so that nothing downstream depends on the order of the records.
+    """
+    found, firsts = group(packed(codes))
+    distinct = codes[firsts]
+    order = np.lexsort(distinct.T[::-1]) if distinct.shape[1] else np.arange(len(distinct))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    class_of = rank[found]
+    n_classes = len(firsts)
+    table = FrequencyTable(
+        columns,
+        distinct[order],
+        np.bincount(class_of, minlength=n_classes).astype(np.int64),
+        {d.column: Histogram.of(class_of, v, n_classes, len(d.texts), d) for d, v in sensitive.items()},
+        None if entities is None else Histogram.of(class_of, entities, n_classes, int(entities.max()) + 1, None),
+        hierarchies,
+    )
+    return table, class_of

@@ -1,0 +1,273 @@
+"""Generalization hierarchies as lookup tables from leaf and level to code.
+
+Two laws are checked whenever one is made: C1, a label has exactly one parent on the next level; C2, the top
+level has one label. Messages count labels and never quote them, since a leaf is a value of the data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise, repeat
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import HierarchyError, UncoveredValueError
+
+Label = str | None
+Number = TypeVar("Number", bound=np.generic)
+LeafOrder = Literal["given", "numeric", "time", "text"]
+
+TOP = "*"
+"""The top of every hierarchy that is built from the data."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """A lookup table: ``table[level, leaf]`` is the code, within its level, of the label for the leaf."""
+
+    column: str
+    leaves: tuple[Label, ...]  # text of every ground value; None is the null
+    table: NDArray[np.int32]  # (levels, leaves); top- and bottom-coding merge leaves at level 0 already
+    labels: tuple[tuple[Label, ...], ...]  # labels[level][code] is what is released; unique within a level
+    shares: tuple[NDArray[np.float64], ...]  # shares[level][code] is the loss of a released cell, 0 to 1
+    leaf_order: LeafOrder  # as the file or tree lists them, by number, by date, or by text
+    uncovered: int | None = None  # the leaf that stands for every value without an entry of its own
+    share_of: Literal["leaves", "range"] = "leaves"  # what a share measures: (M-1)/(D-1), or a range
+
+    @classmethod
+    def from_paths(
+        cls,
+        column: str,
+        paths: Sequence[Sequence[Label]],
+        *,
+        shares: Sequence[Sequence[float]] | None = None,
+        leaf_order: LeafOrder = "given",
+    ) -> Hierarchy:
+        """One path (leaf, level 1, …, top) per leaf."""
+        if not paths:
+            raise HierarchyError(f"column {column!r}: its hierarchy has no values")
+        lengths = Counter(map(len, paths))
+        if len(lengths) > 1:
+            odd = len(paths) - max(lengths.values())
+            raise HierarchyError(
+                f"column {column!r}: {odd} of {len(paths)} paths are longer or shorter than the others",
+                "give every value a label on every level; a value that stays as it is repeats itself",
+            )
+        levels = [[path[level] for path in paths] for level in range(len(paths[0]))]
+        if not levels:
+            raise HierarchyError(f"column {column!r}: its hierarchy has no levels")
+        return cls.from_levels(column, levels[0], levels, shares=shares, leaf_order=leaf_order)
+
+    @classmethod
+    def from_levels(
+        cls,
+        column: str,
+        leaves: Sequence[Label],
+        levels: Sequence[Sequence[Label]],
+        *,
+        shares: Sequence[Sequence[float]] | None = None,
+        leaf_order: LeafOrder = "given",
+    ) -> Hierarchy:
+        """``levels[level][leaf]`` is a label; level 0 differs from ``leaves`` where it is already coarser.
+
+        ``shares[level][code]`` replaces the shares by leaves; codes count labels by first appearance.
+        """
+        if repeated := len(leaves) - len(set(leaves)):
+            raise HierarchyError(
+                f"column {column!r}: {repeated} values have more than one entry at level 0 (C1)"
+            )
+        table = np.empty((len(levels), len(leaves)), np.int32)
+        labels = []
+        for level, of_leaf in enumerate(levels):
+            codes: dict[Label, int] = {}
+            table[level] = [codes.setdefault(label, len(codes)) for label in of_leaf]
+            labels.append(tuple(codes))
+        _require_single_parents(column, table)
+        _require_one_top(column, labels[-1])
+        by_leaves = cls(
+            column, tuple(leaves), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order
+        )
+        if shares is None:
+            return by_leaves
+        given = tuple(_frozen(np.array(of_level, np.float64)) for of_level in shares)
+        return replace(by_leaves, shares=given, share_of="range")
+
+    @classmethod
+    def empty(cls, column: str, n_levels: int, leaf_order: LeafOrder) -> Hierarchy:
+        """No leaves yet, as for a column of nulls only; the top has its label, so leaves can be added."""
+        labels: list[tuple[Label, ...]] = [()] * (n_levels - 1) + [(TOP,)]
+        table = np.empty((n_levels, 0), np.int32)
+        return cls(column, (), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels, the ground and the top among them."""
+        return len(self.labels)
+
+    @property
+    def height(self) -> int:
+        """Steps from the ground to the top."""
+        return self.n_levels - 1
+
+    @property
+    def domain(self) -> int:
+        """The D of the loss: all leaves, the null among them, without the one for uncovered values."""
+        return max(1, len(self.leaves) - (self.uncovered is not None))
+
+    @property
+    def top(self) -> Label:
+        """The one label of the top level."""
+        return self.labels[-1][0]
+
+    def cardinality(self, level: int) -> int:
+        """How many labels a level has."""
+        return len(self.labels[level])
+
+    def label(self, level: int, code: int) -> Label:
+        """What is released for a code of a level."""
+        return self.labels[level][code]
+
+    @cached_property
+    def sizes(self) -> tuple[NDArray[np.int64], ...]:
+        """``sizes[level][code]``: the leaves under a label (M); an uncovered value may be any, hence D."""
+        sizes = _sizes(self.table, self.labels, self.uncovered)
+        if self.uncovered is not None:
+            for level, code in enumerate(self.table[:, self.uncovered]):
+                sizes[level][code] = self.domain
+        return tuple(_frozen(size) for size in sizes)
+
+    @cached_property
+    def _leaf_of(self) -> dict[Label, int]:
+        return {text: leaf for leaf, text in enumerate(self.leaves) if leaf != self.uncovered}
+
+    def missing(self, values: Sequence[Label]) -> int:
+        """How many distinct values have no leaf of their own."""
+        return len(set(values).difference(self._leaf_of))
+
+    def encode(self, values: Sequence[Label]) -> NDArray[np.int32]:
+        """The leaf of each value."""
+        other = -1 if self.uncovered is None else self.uncovered
+        leaves = np.fromiter(map(self._leaf_of.get, values, repeat(other)), np.int32, len(values))
+        if self.uncovered is None and (leaves < 0).any():
+            raise uncovered_values(self.column, self.missing(values), len(set(values)))
+        return leaves
+
+    def step(self, lower: int, upper: int) -> NDArray[np.int32]:
+        """For every code at level ``lower`` its code at level ``upper``; C1 makes it a function."""
+        if not 0 <= lower <= upper < self.n_levels:
+            raise ValueError(f"no step from level {lower} to level {upper} of {self.n_levels} levels")
+        codes = np.zeros(self.cardinality(lower), np.int32)
+        codes[self.table[lower]] = self.table[upper]
+        return codes
+
+    def with_null(self) -> Hierarchy:
+        """Null as a leaf: a value of its own on every level but the top.
+
+        A hierarchy of one level has no room for that (C2), so it grows a top first.
+        """
+        if None in self._leaf_of:
+            return self
+        if self.n_levels == 1:
+            return self._under_a_new_top().with_null()
+        grown = self._with_leaf(None, [None] * self.height + [self.top])
+        if self.share_of == "leaves":
+            shares = _by_leaves(grown.table, grown.labels, grown.uncovered)
+            if self.uncovered is not None:
+                shares = _raised(shares, grown.table[:, self.uncovered])
+        else:
+            shares = _extended(self.shares, grown.labels)
+            if grown.domain > 1:
+                shares = (*shares[:-1], _frozen(np.ones(1)))
+        return replace(grown, shares=shares)
+
+    def with_uncovered(self) -> Hierarchy:
+        """A leaf for all values without an entry: at the top on every level, and lost there."""
+        if self.uncovered is not None:
+            return self
+        grown = self._with_leaf(self.top, [self.top] * self.n_levels)
+        leaf = len(self.leaves)
+        # Share 1 on the top too, even where D = 1: a loss that falls while climbing would mislead a search.
+        shares = _raised(_extended(self.shares, grown.labels), grown.table[:, leaf])
+        return replace(grown, shares=shares, uncovered=leaf)
+
+    def _with_leaf(self, text: Label, path: Sequence[Label]) -> Hierarchy:
+        labels = [of if label in of else (*of, label) for of, label in zip(self.labels, path, strict=True)]
+        codes = [of.index(label) for of, label in zip(labels, path, strict=True)]
+        table = np.column_stack([self.table, np.array(codes, np.int32)])
+        _require_single_parents(self.column, table)
+        return replace(self, leaves=(*self.leaves, text), table=_frozen(table), labels=tuple(labels))
+
+    def _under_a_new_top(self) -> Hierarchy:
+        table = np.vstack([self.table, np.zeros((1, len(self.leaves)), np.int32)])
+        labels = (*self.labels, (TOP,))
+        return replace(self, table=_frozen(table), labels=labels, shares=(*self.shares, self.shares[-1]))
+
+
+def uncovered_values(column: str, missing: int, distinct: int) -> UncoveredValueError:
+    """The error for values that a hierarchy does not know."""
+    return UncoveredValueError(
+        f"column {column!r}: {missing} of {distinct} distinct values have no place in its hierarchy",
+        'extend the hierarchy, or set uncovered = "suppress" to send them to the top level',
+    )
+
+
+def _require_single_parents(column: str, table: NDArray[np.int32]) -> None:
+    for level, (lower, upper) in enumerate(pairwise(table)):
+        parent = np.zeros(lower.max(initial=-1) + 1, np.int32)
+        parent[lower] = upper
+        # The last leaf wins the assignment, so a label with two parents disagrees with at least one leaf.
+        if at_fault := len(np.unique(lower[parent[lower] != upper])):
+            raise HierarchyError(
+                f"column {column!r}: {at_fault} labels at level {level} have more than one parent "
+                f"at level {level + 1} (C1)",
+                "give labels that mean different things different names, or the same parent",
+            )
+
+
+def _require_one_top(column: str, labels: Sequence[Label]) -> None:
+    if len(labels) != 1:
+        raise HierarchyError(
+            f"column {column!r}: the top level has {len(labels)} labels instead of one (C2)",
+            f"end every path with the same label, such as {TOP}",
+        )
+
+
+def _sizes(
+    table: NDArray[np.int32], labels: Sequence[Sequence[Label]], uncovered: int | None = None
+) -> list[NDArray[np.int64]]:
+    own = table if uncovered is None else np.delete(table, uncovered, axis=1)
+    return [np.bincount(row, minlength=len(of)).astype(np.int64) for row, of in zip(own, labels, strict=True)]
+
+
+def _by_leaves(
+    table: NDArray[np.int32], labels: Sequence[Sequence[Label]], uncovered: int | None = None
+) -> tuple[NDArray[np.float64], ...]:
+    """Iyengar's (M-1)/(D-1), which is 0 where the domain has one value and nothing can be lost."""
+    others = max(1, table.shape[1] - (uncovered is not None) - 1)
+    return tuple(_frozen(np.maximum(size - 1, 0) / others) for size in _sizes(table, labels, uncovered))
+
+
+def _extended(
+    shares: tuple[NDArray[np.float64], ...], labels: Sequence[Sequence[Label]]
+) -> tuple[NDArray[np.float64], ...]:
+    """Shares of 0 for labels that have joined."""
+    pairs = zip(shares, labels, strict=True)
+    return tuple(_frozen(np.pad(share, (0, len(of) - len(share)))) for share, of in pairs)
+
+
+def _raised(
+    shares: tuple[NDArray[np.float64], ...], codes: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], ...]:
+    """Share 1 for one code per level."""
+    pairs = zip(shares, codes, strict=True)
+    return tuple(_frozen(np.where(np.arange(len(share)) == code, 1.0, share)) for share, code in pairs)
+
+
+def _frozen(array: NDArray[Number]) -> NDArray[Number]:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,189 @@
+"""The few Numba loops: arrays in, arrays out, no objects.
+
+Each is compiled when first called and kept on disk; each has a NumPy twin in its test.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
+
+
+@njit(cache=True, nogil=True)
+def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number equal keys alike, by first appearance: the class of each key, and the place where each class starts."""
+    n = keys.shape[0]
+    bits = 4
+    while (1 << bits) < 2 * n:
+        bits += 1
+    mask = (1 << bits) - 1
+    shift = np.uint64(64 - bits)
+    slots = np.full(1 << bits, -1, np.int64)
+    class_of = np.empty(n, np.int64)
+    firsts = np.empty(n, np.int64)
+    n_classes = 0
+    for i in range(n):
+        key = keys[i]
+        h = np.int64((key * _MIX) >> shift)
+        while True:
+            c = slots[h]
+            if c < 0:
+                slots[h] = n_classes
+                firsts[n_classes] = i
+                class_of[i] = n_classes
+                n_classes += 1
+                break
+            if keys[firsts[c]] == key:
+                class_of[i] = c
+                break
+            h = (h + 1) & mask
+    return class_of, firsts[:n_classes].copy()
+
+
+@njit(cache=True, nogil=True)
+def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
+    """Add up the ``values`` that fall into the same class."""
+    out = np.zeros(n_classes, np.int64)
+    for i in range(values.shape[0]):
+        out[class_of[i]] += values[i]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def merge_histograms(
+    starts: NDArray[np.int64],
+    values: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    class_of: NDArray[np.int64],
+    n_classes: int,
+    n_values: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Add up the sparse histograms of the rows that fall into the same class; values ascend within a class."""
+    n_rows = class_of.shape[0]
+    place = np.zeros(n_classes + 1, np.int64)
+    for i in range(n_rows):
+        place[class_of[i] + 1] += 1
+    for c in range(n_classes):
+        place[c + 1] += place[c]
+    members = np.empty(n_rows, np.int64)
+    cursor = place[:-1].copy()
+    for i in range(n_rows):
+        c = class_of[i]
+        members[cursor[c]] = i
+        cursor[c] += 1
+    out_starts = np.zeros(n_classes + 1, np.int64)
+    out_values = np.empty(values.shape[0], np.int32)
+    out_counts = np.empty(values.shape[0], np.int64)
+    held = np.zeros(n_values, np.int64)
+    touched = np.empty(n_values, np.int32)
+    end = 0
+    for c in range(n_classes):
+        n_touched = 0
+        for r in range(place[c], place[c + 1]):
+            row = members[r]
+            for e in range(starts[row], starts[row + 1]):
+                v = values[e]
+                if held[v] == 0:
+                    touched[n_touched] = v
+                    n_touched += 1
+                held[v] += counts[e]
+        touched[:n_touched].sort()
+        for t in range(n_touched):
+            v = touched[t]
+            out_values[end] = v
+            out_counts[end] = held[v]
+            held[v] = 0
+            end += 1
+        out_starts[c + 1] = end
+    return out_starts, out_values[:end].copy(), out_counts[:end].copy()
+
+
+@njit(cache=True, nogil=True)
+def derive(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.int32],
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Recode some columns of packed rows and group again: the new keys, their counts, the class of each old row.
+
+    Column ``c`` sits in word ``words[c]`` from bit ``shifts[c]``; its code ``x`` becomes ``steps[offsets[c] + x]``.
+    """
+    n, n_words = keys.shape
+    bits = 4
+    while (1 << bits) < 2 * n:
+        bits += 1
+    mask = (1 << bits) - 1
+    shift = np.uint64(64 - bits)
+    slots = np.full(1 << bits, -1, np.int64)
+    out = np.empty((n, n_words), np.uint64)
+    sums = np.empty(n, np.int64)
+    class_of = np.empty(n, np.int64)
+    n_classes = 0
+    row = np.empty(n_words, np.uint64)
+    for i in range(n):
+        for w in range(n_words):
+            row[w] = keys[i, w]
+        for c in range(words.shape[0]):
+            w = words[c]
+            code = np.int64((row[w] >> shifts[c]) & masks[c])
+            row[w] = (row[w] & ~(masks[c] << shifts[c])) | (np.uint64(steps[offsets[c] + code]) << shifts[c])
+        mixed = row[0] * _MIX
+        for w in range(1, n_words):
+            mixed = ((mixed ^ (mixed >> np.uint64(29))) + row[w]) * _MIX
+        h = np.int64(mixed >> shift)
+        while True:
+            c = slots[h]
+            if c < 0:
+                slots[h] = n_classes
+                for w in range(n_words):
+                    out[n_classes, w] = row[w]
+                sums[n_classes] = counts[i]
+                class_of[i] = n_classes
+                n_classes += 1
+                break
+            same = True
+            for w in range(n_words):
+                if out[c, w] != row[w]:
+                    same = False
+                    break
+            if same:
+                sums[c] += counts[i]
+                class_of[i] = c
+                break
+            h = (h + 1) & mask
+    return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
+
+
+@njit(cache=True, nogil=True)
+def sum_cells(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_levels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Σ over ``rows`` of count × price, per column and level.
+
+    ``prices[offsets[j, l] + x]`` is the price at level ``l`` of a cell that has code ``x`` at the node.
+    """
+    q = words.shape[0]
+    out = np.zeros(offsets.shape)
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        n = counts[i]
+        for j in range(q):
+            code = np.int64((keys[i, words[j]] >> shifts[j]) & masks[j])
+            for level in range(n_levels[j]):
+                out[j, level] += n * prices[offsets[j, level] + code]
+    return out

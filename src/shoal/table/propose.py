@@ -1,0 +1,155 @@
+"""A hierarchy for a column of which nothing is known but its name and its values.
+
+Numbers get intervals of round widths, dates get calendar periods, codes lose characters from the right;
+everything else, and whatever is irregular, is kept or hidden as a whole. A proposal always covers the values
+it was made from; the hierarchy of someone who knows the column will lose less.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.builders import ISO, ISO_DATE, UNITS, Dates, Flat, Intervals, Mask, Unit
+
+Proposal = Intervals | Mask | Dates | Flat
+Counts = NDArray[np.int64]
+
+FEW = 12  # up to so many distinct values, steps between keeping and hiding gain little
+
+# As people and programs write numbers: 007 and +1 are codes. Fifteen digits are what a double keeps.
+NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,20})?(e-[0-9]{2})?")
+WIDTHS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 40), 5: (5, 10, 20, 40)}  # each a whole multiple of the one before
+
+CODE = re.compile(r"[0-9A-Z]{2,16}")
+CODE_WORDS = frozenset({"zip", "zipcode", "postal", "postcode", "plz", "cap", "cp", "cep", "code", "id", "key", "icd"})
+MEASURE_WORDS = frozenset(
+    {"income", "salary", "wage", "cost", "price", "amount", "total", "value", "weight", "balance", "debt", "tax"}
+    | {"gehalt", "einkommen", "lohn", "kosten", "betrag", "salaire", "revenu", "reddito", "costo", "salario", "renta"}
+)
+
+DATE = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{1,4}")
+FORMATS = tuple(
+    form.replace(" ", mark)
+    for mark in "-/."
+    for form in ("%Y %m %d", "%d %m %Y", "%m %d %Y", "%y %m %d", "%d %m %y", "%m %d %y")
+)
+PERIODS: tuple[Unit, ...] = ("day", "month", "quarter", "year", "decade")
+PIVOT = 31  # of two digits: a birth in 1931 is likelier than anything in 2031
+
+
+def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
+    """A hierarchy for the distinct ``values`` of ``column``, value ``i`` occurring ``counts[i]`` times."""
+    if len(values) <= FEW:
+        return Flat()
+    form = date_format(values)
+    if form is not None:
+        return _dates(values, form)
+    if is_code(column, values):
+        return Mask(mask="right")
+    if all(map(NUMBER.fullmatch, values)):
+        return _intervals(np.array(values, dtype=np.float64), counts)
+    return Flat()
+
+
+def date_format(values: Sequence[str]) -> str | None:
+    """The one format that reads every value as a date; None where none does, or two do."""
+    if all(map(ISO_DATE.fullmatch, values)):
+        return ISO if _reads(ISO, values) else None
+    if not all(map(DATE.fullmatch, values)):
+        return None
+    # A sample rules out most formats before every value is read.
+    fitting = [form for form in FORMATS if _reads(form, sample(values)) and _reads(form, values)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def is_code(column: str, values: Sequence[str]) -> bool:
+    """Digits, or digits among capitals, equally many in every value: a postcode, a code of a disease, a key."""
+    if len({len(value) for value in values}) != 1 or not all(map(CODE.fullmatch, values)):
+        return False
+    if any(value.isalpha() for value in values):
+        return False
+    if not all(value.isdigit() for value in values) or any(value[0] == "0" for value in values):
+        return True
+    # Whole numbers may look the same. The name decides; without its help the length does, as few measures
+    # have five digits or more in every record.
+    names = words(column)
+    return bool(names & CODE_WORDS) or (len(values[0]) >= 5 and not names & MEASURE_WORDS)
+
+
+def words(column: str) -> frozenset[str]:
+    """The words of a column's name, in small letters without accents: ``birthDate_Année`` is birth, date, annee."""
+    plain = unicodedata.normalize("NFKD", column).replace("ß", "ss")
+    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    parted = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])|[\W\d_]+", " ", plain)
+    return frozenset(parted.lower().split())
+
+
+def sample(values: Sequence[str], size: int = 1000) -> Sequence[str]:
+    """At most ``size`` of the values, evenly spaced: the same every time."""
+    return values[:: max(1, -(-len(values) // size))]
+
+
+def _day(form: str, value: str) -> date:
+    return date.fromisoformat(value[:10]) if form == ISO else datetime.strptime(value, form).date()
+
+
+def _reads(form: str, values: Iterable[str]) -> bool:
+    try:
+        for value in values:
+            _day(form, value)
+    except ValueError:
+        return False
+    return True
+
+
+def _dates(values: Sequence[str], form: str) -> Proposal:
+    """The periods that merge some dates and not all."""
+    days = {_day(form, value) for value in values}
+    kept: list[Unit] = []
+    finer = len(values)
+    for period in PERIODS:
+        distinct = len(set(map(UNITS[period], days)))
+        if 1 < distinct < finer:
+            kept.append(period)
+            finer = distinct
+    if not kept:
+        return Flat()
+    return Dates(dates=tuple(kept), format=form, pivot=PIVOT if "%y" in form else 69)
+
+
+def _intervals(numbers: NDArray[np.float64], counts: Counts) -> Proposal:
+    """Round widths from a twentieth of the range upwards, those that merge some numbers and not all.
+
+    The range is that of the middle 98% of the records: a few large values would leave all others in one interval.
+    """
+    order = np.argsort(numbers, kind="stable")
+    below = np.cumsum(counts[order])
+    first, last = np.searchsorted(below, [below[-1] * 0.01, below[-1] * 0.99])
+    span = float(numbers[order[last]] - numbers[order[first]]) or float(np.ptp(numbers))
+    if not span:
+        return Flat()
+    # Decimal, since 0.1 · 5 must be a whole multiple of 0.1.
+    kept: list[Decimal] = []
+    finer = len(numbers)
+    for width in _widths(Decimal(repr(span)) / 20):
+        distinct = len(np.unique(np.floor(numbers / float(width))))
+        if 1 < distinct < finer:
+            kept.append(width)
+            finer = distinct
+    return Intervals(intervals=tuple(kept)) if kept else Flat()
+
+
+def _widths(least: Decimal) -> list[Decimal]:
+    """Nested widths of the family 1-2-5, the first the smallest that is not below ``least``."""
+    power = least.adjusted()
+    digit, power = next((d, power) for d in (1, 2, 5, 10) if Decimal(d).scaleb(power) >= least)
+    if digit == 10:
+        digit, power = 1, power + 1
+    return [Decimal(factor).scaleb(power) for factor in WIDTHS[digit]]

@@ -1,0 +1,65 @@
+"""Null matches anything: the records that each class could be taken for.
+
+Statistical offices count a record with a missing key among all records it is compatible with. Classes then
+overlap; a neighbourhood is what plays the part of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, packed
+from shoal.table.kernels import group, sum_by_class
+
+Rows = NDArray[np.int64]
+
+
+def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> FrequencyTable:
+    """The table with each row's counts replaced by those of all rows compatible with it.
+
+    ``nulls[j]`` is the code of the null in column ``j``, or None.
+    """
+    counts = np.zeros(table.n_classes, np.int64)
+    gathered: dict[str, list[tuple[Rows, Histogram]]] = {name: [] for name in table.sensitive}
+    for mine, my_class, theirs, their_class in _matches(table, nulls):
+        n_classes = int(max(my_class.max(), their_class.max())) + 1
+        counts[mine] += sum_by_class(table.counts[theirs], their_class, n_classes)[my_class]
+        for name, histogram in table.sensitive.items():
+            gathered[name].append((mine, histogram.taken(theirs).merged(their_class, n_classes).taken(my_class)))
+    sensitive = {name: _summed(parts, table.n_classes) for name, parts in gathered.items()}
+    return replace(table, counts=counts, sensitive=sensitive)
+
+
+def _matches(table: FrequencyTable, nulls: Sequence[int | None]) -> Iterator[tuple[Rows, ClassOf, Rows, ClassOf]]:
+    """Rows against rows, by pattern of nulls: two rows are compatible where they get the same class.
+
+    Two patterns meet on the columns where neither has a null; that is one grouping, so no pair of rows is enumerated.
+    """
+    missing = np.zeros(table.codes.shape, np.bool_)
+    for j, code in enumerate(nulls):
+        if code is not None:
+            missing[:, j] = table.codes[:, j] == code
+    patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
+    members = [np.flatnonzero(pattern_of.ravel() == p) for p in range(len(patterns))]
+    for left, mine in zip(patterns, members, strict=True):
+        for right, theirs in zip(patterns, members, strict=True):
+            both = np.concatenate([mine, theirs])
+            class_of, _ = group(packed(table.codes[both][:, ~(left | right)]))
+            yield mine, class_of[: len(mine)], theirs, class_of[len(mine) :]
+
+
+def _summed(parts: list[tuple[Rows, Histogram]], n_rows: int) -> Histogram:
+    """Add up histograms whose rows belong to the given rows."""
+    rows = np.concatenate([r for r, _ in parts])
+    lengths = np.concatenate([np.diff(h.starts) for _, h in parts])
+    together = replace(
+        parts[0][1],
+        starts=np.concatenate([[0], np.cumsum(lengths)]),
+        values=np.concatenate([h.values for _, h in parts]),
+        counts=np.concatenate([h.counts for _, h in parts]),
+    )
+    return together.merged(rows, n_rows)
