@@ -8,7 +8,7 @@ guessed. No value of the data gets into the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -54,7 +54,8 @@ SHAPES = {
         r"|(?:\d{2})?\d{6}[-+A]\d{3}[\dA-Z]"  # Finland, Sweden
     ),
     "phone numbers": (
-        r"\+\d[\d ()/.-]{6,18}\d|\(\d{2,5}\) ?\d[\d -]{4,12}|0\d{1,4}[ /-]\d[\d -]{4,10}|\d{3}[-.]\d{3}[-.]\d{4}"
+        r"\+\d[\d ()/.-]{6,18}\d|\(\d{2,5}\) ?\d[\d -]{4,12}"
+        r"|0\d{1,4}[ /-]\d[\d -]{4,10}|\d{3}[-.]\d{3}[-.]\d{4}"
     ),
     "coordinates": r"-?\d{1,2}\.\d{3,}[,;] ?-?\d{1,3}\.\d{3,}",
 }
@@ -64,47 +65,51 @@ MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|
 
 
 def _vocabulary(text: str) -> re.Pattern[str]:
-    """Whole words, and stems that end in a hyphen; no accents, small letters."""
-    return re.compile("|".join(re.escape(word[:-1]) + r"\w*" if word[-1] == "-" else word for word in text.split()))
+    """Words, and parts of words where a hyphen stands for the rest; small letters, no accents."""
+    return re.compile("|".join(word.replace("-", r"\w*") for word in text.split()))
 
 
 # Words in the names of columns: English, German, French, Italian, Spanish, Portuguese, Dutch.
-NAMED = _vocabulary(
-    "name names fullname firstname lastname middlename givenname familyname surname- forename- maiden nickname "
-    "vorname nachname familienname nom prenom- cognome nome nombre apellido- sobrenome naam voornaam achternaam"
-)
-REACHED = _vocabulary(
-    "email e-mail mail phone- telephone- telefon- telefo- tel mobile cell handy fax ssn passport- passeport "
-    "passnummer iban account- konto username login user nickname address- adress- indirizzo direccion endereco "
-    "adres street strasse rue calle url ip mrn licen- plate kennzeichen codicefiscale nif dni nir bsn cpf"
-)
-KEYED = _vocabulary("id ids key uuid guid pid nr no num number nummer numero index rowid rownum record identifier")
-PEOPLE = _vocabulary(
-    "patient- person- subject- customer- client- employee- student- member- user- participant- respondent- "
-    "kunde- mitarbeiter- paziente- paciente- cliente-"
-)
-WHEN = _vocabulary(
-    "age ages alter eta edad idade leeftijd date dates datum data fecha day year jahr annee anno ano jaar dob "
-    "birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-"
-)
-KNOWN = _vocabulary(
-    "zip zip- postal- postcode postleitzahl plz cap cp cep city town stadt ville citta ciudad cidade municip- "
-    "gemeinde comune commune county state region- provinc- district- country land pays paese pais nation- "
-    "citizen- native immigra- origin- herkunft sex gender geschlecht sexe sesso sexo genere genero geslacht race "
-    "ethn- etni- marit- married famil- civil zivilstand stato estado education- educ- school bildung- job jobs "
-    "occupation- profession- beruf- work- employ- language- sprache langue lingua idioma household- haushalt- "
-    "children kids kinder height weight hair eye"
-)
-PRIVATE = _vocabulary(
-    "diseas- diagnos- illness- condition- symptom- krank- maladie- malatti- enfermedad- doenca- ziekte- icd medic- "
-    "drug- therap- terapi- treat- behandlung- hiv aids covid- disorder- disab- behinder- mental- depress- cancer- "
-    "pregnan- schwanger- genetic- genom- blood- blut- bmi health- gesund- sante salute salud saude death- income- "
-    "salar- wage wages earning- gehalt- einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- renda- "
-    "cost costs price- charge- kosten- preis- cout- costo costi coste custo- expen- amount- betrag- debt- loan- "
-    "credit- kredit- score- balance- wealth- asset- gain loss tax taxes steuer- schuld- relig- glaube- konfession- "
-    "church- polit- party partei vote votes voted union- gewerkschaft- crim- convict- offence- offense- arrest- "
-    "sexual- orientation abuse- suicid- addict- alcohol- smok- grade- rating-"
-)
+NAMED = _vocabulary("""
+    name names -name surname- forename- maiden nom prenom- cognome nome nombre apellido- sobrenome naam
+    -naam
+""")
+REACHED = _vocabulary("""
+    email mail phone- telephone- telefo- tel mobile cell handy fax ssn passport- passeport passnummer
+    iban account- konto username login user address- adress- indirizzo direccion endereco adres street
+    strasse rue calle url ip mrn licen- plate kennzeichen codicefiscale nif dni nir bsn cpf
+""")
+KEYED = _vocabulary("""
+    id ids pid hid hhid uid userid personid patientid subjectid recordid customerid clientid memberid
+    key uuid guid nr no num number nummer numero index rowid rownum record identifier
+""")
+PEOPLE = _vocabulary("""
+    patient- person- subject- customer- client- employee- student- member- user- participant-
+    respondent- kunde- mitarbeiter- paziente- paciente- cliente-
+""")
+WHEN = _vocabulary("""
+    age ages alter eta edad idade leeftijd date dates datum fecha day year jahr annee anno ano jaar dob
+    birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-
+""")
+KNOWN = _vocabulary("""
+    zip- postal- postcode postleitzahl plz cap cp cep city town stadt ville citta ciudad cidade municip-
+    gemeinde comune commune county state region- provinc- district- country land pays paese pais nation-
+    citizen- native immigra- origin- herkunft sex gender geschlecht sexe sesso sexo genere genero
+    geslacht race ethn- etni- marit- married familienstand civil zivilstand stato estado education-
+    educ- school bildung- job jobs occupation- profession- beruf- work- employ- language- sprache langue
+    lingua idioma household- haushalt- children kids kinder height weight hair eye
+""")
+PRIVATE = _vocabulary("""
+    diseas- diagnos- illness- condition- symptom- krank- maladie- malatti- enfermedad- doenca- ziekte-
+    icd medic- drug- therap- terapi- treat- behandlung- hiv aids covid- disorder- disab- behinder-
+    mental- depress- cancer- pregnan- schwanger- genetic- genom- blood- blut- bmi health- gesund- sante
+    salute salud saude death- income- salar- wage wages earning- gehalt- einkommen- lohn- revenu-
+    salaire- stipendio- reddit- ingreso- sueldo- renda- cost costs price- charge- kosten- preis- cout-
+    costo costi coste custo- expen- amount- betrag- debt- loan- credit- kredit- score- balance- wealth-
+    asset- gain loss tax taxes steuer- schuld- relig- glaube- konfession- church- polit- party partei
+    vote votes voted union- gewerkschaft- crim- convict- offence- offense- arrest- sexual- orientation
+    abuse- suicid- addict- alcohol- smok- grade- rating-
+""")
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ class Inspection:
 
     records: int
     columns: tuple[Column, ...]
-    separations: tuple[Separation, ...]  # of quasi columns: single, pairs, triples; the strongest of each first
+    separations: tuple[Separation, ...]  # single quasi columns, pairs, triples; of each the strongest first
 
     def having(self, role: Role) -> tuple[str, ...]:
         """The columns with this role."""
@@ -199,7 +204,7 @@ class Inspection:
                 "no column is left to publish: all of them look like identifiers",
                 "write a policy by hand and give the columns that are not identifiers their roles",
             )
-        small = self.nodes <= MAX_NODES
+        search = "optimal" if self.nodes <= MAX_NODES else "datafly"  # which needs no lattice
         lines = [
             "# Proposed from names, shapes and counts of the columns: read it before you trust it.",
             "# Roles: identifier (removed), quasi (an outsider may know it: generalized),",
@@ -215,7 +220,7 @@ class Inspection:
             *self._advice(),
             "",
             "[release]",
-            'algorithm = "optimal"' if small else 'algorithm = "datafly"      # too many columns for "optimal"',
+            f'algorithm = "{search}"',
             'objective = "loss"',
             "max_suppression = 0.05     # share of records that may be hidden altogether",
             'nulls = "category"         # a missing value is a value of its own',
@@ -228,7 +233,7 @@ class Inspection:
         for size in (1, 2, 3):
             for best in self.strongest(size, 1):
                 names = ", ".join(map(toml.string, best.columns))
-                lines.append(f"# {best.unique_ratio:.1%} of the {best.records} records are alone with their {names}.")
+                lines.append(f"# Alone with their {names}: {best.unique_ratio:.1%} of the records.")
         return lines
 
     def _advice(self) -> list[str]:
@@ -240,7 +245,7 @@ class Inspection:
             "# [[require]]",
             '# model = "distinct-l-diversity"',
             f"# column = {toml.string(self.having('sensitive')[0])}",
-            "# l = 3",
+            "# l = 2",
         ]
 
 
@@ -289,15 +294,13 @@ def separations(codes: Mapping[str, Keys], records: int) -> tuple[Separation, ..
         key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
         pairs[a, b] = _separation((a, b), key, size, records)
     for a, b in combinations(strong, 2):
-        key = None
+        key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
         for c in strong[strong.index(b) + 1 :]:
             # A set that tells everybody apart still does with one more column.
             if any(pairs[pair].distinct == records for pair in ((a, b), (a, c), (b, c))):
                 triples.append(Separation((a, b, c), records, records, records, 0))
-                continue
-            if key is None:
-                key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
-            triples.append(_separation((a, b, c), *_joined(key, size, codes[c], sizes[c]), records))
+            else:
+                triples.append(_separation((a, b, c), *_joined(key, size, codes[c], sizes[c]), records))
     return (*single, *sorted(pairs.values(), key=_rank), *sorted(triples, key=_rank))
 
 
@@ -340,7 +343,8 @@ class _Seen:
 
     @cached_property
     def counts(self) -> Keys:
-        return np.bincount(self.coded.codes[self.coded.codes >= 0], minlength=len(self.texts)).astype(np.int64)
+        codes = self.coded.codes
+        return np.bincount(codes[codes >= 0], minlength=len(self.texts)).astype(np.int64)
 
     @cached_property
     def filled(self) -> int:
@@ -356,7 +360,7 @@ class _Seen:
 
     @cached_property
     def some(self) -> list[str]:
-        return [text.strip() for text in sample(self.texts) if text.strip()]
+        return [text.strip()[:200] for text in sample(self.texts) if text.strip()]
 
     @cached_property
     def kind(self) -> Kind:
@@ -370,6 +374,11 @@ class _Seen:
         if all(map(FIGURE.fullmatch, some)):
             return "number"
         return "category" if distinct <= FEW or 20 * distinct <= self.filled else "text"
+
+    @property
+    def few_share(self) -> bool:
+        """A value occurs ten times on average, or less often."""
+        return 10 * len(self.texts) >= self.filled
 
     @property
     def nearly_unique(self) -> bool:
@@ -398,8 +407,8 @@ def _roles(seen: Sequence[_Seen]) -> list[tuple[Role, str]]:
     roles = [_role(column) for column in seen]
     # A release without any quasi column promises nothing: take the next best for one.
     for spare in ("plain", "sensitive"):
-        if not any(role == "quasi" for role, _ in roles):
-            roles = [("quasi", "no other column could be linked") if r == spare else (r, why) for r, why in roles]
+        if "quasi" not in dict(roles):
+            roles = [("quasi", "nothing else to link on") if role == spare else (role, why) for role, why in roles]
     return roles
 
 
@@ -412,15 +421,111 @@ def _identifier(column: _Seen) -> tuple[Role, str] | None:
         return None
     if column.kind != "date" and (shape := _shape(column.some)):
         return "identifier", f"the values look like {shape}"
-    if column.named(REACHED) and column.kind in ("text", "code", "number") and not column.named(KNOWN):
+    if column.named(REACHED) and column.few_share and not column.named(PRIVATE):
         return "identifier", "the name says that it leads straight to a person"
     if column.named(NAMED) and not column.named(KNOWN) and _share(PERSON, column.some) >= 0.8:
         return "identifier", "names of people, by its own name and the look of the values"
     if column.numbers_the_rows:
         return "identifier", "numbers the rows"
-    if column.named(KEYED) or any(word.endswith("id") for word in words(column.name)):
-        if column.named(PEOPLE):
+    if column.named(KEYED) and not column.named(PRIVATE) and column.kind != "date":
+        many = len(column.texts) > FEW
+        if column.named(PEOPLE) and (many or column.few_share):
             return "identifier", "a key of persons, by its name"
-        if column.kind != "date" and len(column.texts) > FEW and 10 * len(column.texts) >= column.filled:
+        if many and column.few_share:
             return "identifier", "a key by its name, and few records share a value"
     return None
+
+
+def _sensitive(column: _Seen) -> tuple[Role, str] | None:
+    # A date is known to others even where its subject is private; so is an age.
+    if not column.named(PRIVATE) or column.named(WHEN) or column.kind == "date":
+        return None
+    if column.kind == "text" and column.nearly_unique:
+        return "identifier", "private by its name, but nearly every record has a text of its own"
+    return "sensitive", "the name speaks of something private"
+
+
+def _harmless(column: _Seen) -> tuple[Role, str] | None:
+    if not column.texts:
+        return "plain", "empty"
+    if len(column.texts) == 1 and not column.nulls and column.records >= K:
+        return "plain", "the same for everybody"
+    return None
+
+
+def _quasi(column: _Seen) -> tuple[Role, str]:
+    if column.named(KNOWN) or column.named(WHEN):
+        return "quasi", "by its name, something that others know about a person"
+    if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
+        return "identifier", "long texts may hold anything, names among it"
+    if column.nearly_unique and column.kind in ("text", "code"):
+        return "identifier", "nearly every record has a value of its own"
+    if column.filled >= ENOUGH and column.counts_up:
+        return "identifier", "consecutive numbers, a different one for every record"
+    return "quasi", f"a {column.kind} that may help to single people out"
+
+
+def _shape(some: Sequence[str]) -> str | None:
+    """What most of the values look like; a column may mix, say, phone numbers and e-mail addresses."""
+    matches = {what: _share(re.compile(shape, re.I), some) for what, shape in SHAPES.items()}
+    return max(matches, key=matches.__getitem__) if sum(matches.values()) >= 0.5 else None
+
+
+def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:
+    return sum(1 for text in some if pattern.fullmatch(text)) / len(some)
+
+
+def _thinned(specs: Mapping[str, Proposal], width: Mapping[str, int]) -> dict[str, Proposal]:
+    """Fewer levels, one at a time where there are most, until the lattice is small or nothing is left."""
+    thin = dict(specs)
+    while prod(_levels(spec, width[name]) for name, spec in thin.items()) > MAX_NODES:
+        # Masks cannot lose a level, only all: they come when every other column has one step left.
+        loosest = max(
+            thin,
+            key=lambda name: (
+                _steps(thin[name]) > 1,
+                isinstance(thin[name], Mask),
+                _levels(thin[name], width[name]),
+            ),
+        )
+        if isinstance(thin[loosest], Flat):
+            break
+        thin[loosest] = _thinner(thin[loosest])
+    return thin
+
+
+def _steps(spec: Proposal) -> int:
+    match spec:
+        case Intervals():
+            return len(spec.intervals)
+        case Dates():
+            return len(spec.dates)
+    return 0
+
+
+def _thinner(spec: Proposal) -> Proposal:
+    # Of four steps the second goes, of three the first, of two the last: 5 10 20 40, 5 20 40, 20 40, 20.
+    gone = {2: 1, 3: 0}.get(_steps(spec), 1)
+    match spec:
+        case Intervals() if _steps(spec) > 1:
+            return Intervals(intervals=spec.intervals[:gone] + spec.intervals[gone + 1 :])
+        case Dates() if _steps(spec) > 1:
+            kept = spec.dates[:gone] + spec.dates[gone + 1 :]
+            return Dates(dates=kept, format=spec.format, pivot=spec.pivot)
+    return Flat()
+
+
+def _levels(spec: Proposal, longest: int) -> int:
+    """Levels of the hierarchy that will be built, ground and top among them."""
+    return longest + 1 if isinstance(spec, Mask) else _steps(spec) + 2
+
+
+def _written(spec: Proposal | None) -> Any:
+    return None if spec is None else spec.model_dump(mode="json", exclude_defaults=True)
+
+
+def _line(column: Column) -> str:
+    fields = {"role": column.role}
+    if column.hierarchy is not None:
+        fields["hierarchy"] = _written(column.hierarchy)
+    return f"{toml.key(column.name)} = {toml.value(fields)}  # {column.reason}"

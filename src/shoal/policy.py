@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from shoal import toml
 from shoal.errors import PolicyError
 from shoal.models import PrivacyModel, Requirement, SensitiveModel
-from shoal.table.builders import HierarchySpec
+from shoal.table.builders import Spec
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Algorithm = Literal["optimal", "exhaustive", "datafly"]
@@ -29,7 +29,7 @@ class Column(_Frozen):
     """What a column is to an intruder, and how it may be generalized."""
 
     role: Role
-    hierarchy: HierarchySpec | None = None
+    hierarchy: Spec | None = None
     uncovered: Literal["error", "suppress"] = "error"
 
     @model_validator(mode="after")
@@ -44,11 +44,11 @@ class Options(_Frozen):
 
     algorithm: Algorithm = "optimal"
     objective: Objective = "loss"
-    max_suppression: float = Field(0.0, ge=0, le=1, strict=False)  # share of records
+    max_suppression: float = Field(default=0.0, ge=0, le=1, strict=False)  # share of records
     suppressed: Literal["drop", "keep"] = "drop"  # keep: the record stays, every quasi cell is *
     nulls: Literal["category", "wildcard", "forbid"] = "category"
     entity: str | None = None  # the column that tells persons apart, where one person has many records
-    seed: int = Field(0, ge=0)
+    seed: int = Field(default=0, ge=0)
     shuffle: bool = True  # row order is a side channel; False keeps it
 
 
@@ -70,7 +70,7 @@ class Policy(_Frozen):
         if not self.quasi:
             raise ValueError("columns: at least one column needs role 'quasi'")
         if not self.require:
-            raise ValueError("require: ask for at least one model, such as { model = \"k-anonymity\", k = 5 }")
+            raise ValueError('require: ask for at least one model, such as { model = "k-anonymity", k = 5 }')
         for i, model in enumerate(self.require):
             if isinstance(model, SensitiveModel):
                 self._check_sensitive(i, model)

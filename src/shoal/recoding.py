@@ -29,5 +29,7 @@ class Recoding:
 
     def recoded(self, codes: Codes) -> Codes:
         """Codes of leaves to codes of the released level."""
-        columns = [h.table[level][codes[:, j]] for j, (h, level) in enumerate(zip(self.hierarchies, self.node, strict=True))]
+        columns = [
+            h.table[level][codes[:, j]] for j, (h, level) in enumerate(zip(self.hierarchies, self.node, strict=True))
+        ]
         return np.column_stack(columns).astype(np.int32)

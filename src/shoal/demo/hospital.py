@@ -121,13 +121,13 @@ POLICY = """\
 name    = { role = "identifier" }
 birth   = { role = "quasi", hierarchy = { dates = ["month", "quarter", "year", "decade"] } }
 zip     = { role = "quasi", hierarchy = { mask = "right" } }     # 02138 → 0213* → 021** → …
-sex     = { role = "quasi" }                                     # kept or hidden, nothing between
+sex     = { role = "quasi", hierarchy = { flat = true } }        # kept or hidden, nothing between
 disease = { role = "sensitive" }
 cost    = { role = "sensitive" }                                 # no requirement of its own, see below
 
 [columns.job]
 role = "quasi"
-[columns.job.hierarchy.tree]
+[columns.job.hierarchy.tree."*"]
 "in education" = ["child", "pupil", "student"]
 professional   = ["engineer", "nurse", "physician", "programmer", "teacher"]
 service        = ["clerk", "cook", "driver", "shop assistant"]
@@ -136,7 +136,7 @@ manual         = ["bricklayer", "electrician", "farmer"]
 
 [columns.marital]
 role = "quasi"
-[columns.marital.hierarchy.tree]
+[columns.marital.hierarchy.tree."*"]
 single         = ["never married"]
 "been married" = ["divorced", "married", "separated", "widowed"]
 

@@ -1,8 +1,9 @@
 """Tables from CSV and Parquet files, and releases back into them.
 
-Text stays text: every column of a CSV file is read as it is written, an unquoted empty field as null, a quoted one as ''. A release is
-written beside its target, checked there, and appears under its name only when the check has passed. Messages give line numbers and
-counts, never a cell; Arrow's own messages quote the row and are not passed on.
+Text stays text: every column of a CSV file is read as it is written, an unquoted empty field as null, a
+quoted one as ''. A release is written beside its target, checked there, and appears under its name only when
+the check has passed. Messages give line numbers and counts, never a cell; Arrow's own messages quote the row
+and are not passed on.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ import io
 import os
 import re
 import secrets
-import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,7 @@ from shoal.errors import DataError, OutputError
 SEPARATORS = (",", ";", "\t", "|")
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
-# A last record that we add ourselves: a reader that does not meet it as a record of its own is inside an open quote.
+# A last record that we add ourselves: a parser that does not meet it as a record is inside an open quote.
 END = "end of table"
 
 BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
@@ -44,9 +44,10 @@ BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 
-CHUNK = 2**20                              # bytes decoded at a time
-BLOCKS = (2**22, 2**26, 2**30)             # Arrow wants every record within two blocks; larger ones only where needed
+CHUNK = 2**20  # bytes decoded at a time
+BLOCKS = (2**22, 2**26, 2**30)  # Arrow wants every record within two blocks; larger ones only where needed
 SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # what the separator is guessed from
+LONGEST_FIELD = 2**31 - 1
 ROW_GROUP = 2**20
 
 
@@ -63,12 +64,12 @@ class Source:
     """A table and the file it came from."""
 
     table: pa.Table
-    dialect: Dialect | None        # None for Parquet
-    sha256: str                    # of the file's bytes
-    notes: tuple[str, ...]         # what was assumed
+    dialect: Dialect | None  # None for Parquet
+    sha256: str  # of the file's bytes
+    notes: tuple[str, ...]  # what was assumed
 
 
-# ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
@@ -81,21 +82,21 @@ def read(path: Path, *, separator: str | None = None, encoding: str | None = Non
     if path.suffix.lower() == ".gz":
         raw = _gunzip(raw, path.name)
     text, encoding, notes = _utf8(raw, path.name, encoding)
-    del raw                                # a transcoded file is in memory once, not twice, while it is parsed
+    del raw  # a transcoded file is in memory once, not twice, while it is parsed
     if not re.search(rb"\S", text):
         raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
     if separator is None:
-        separator, more = _guess_separator(text, preferred="\t" if ".tsv" in path.suffixes else ",")
+        separator, more = _guess_separator(text, tabbed=".tsv" in path.name.lower())
         notes += more
     elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
-        raise DataError("the separator must be a single ASCII character, and neither a quote nor a line break")
+        raise DataError("the separator must be one ASCII character, neither a quote nor a line break")
     return Source(_read_csv(text, path.name, separator), Dialect(separator, encoding), digest, notes)
 
 
 def _file_bytes(path: Path) -> bytearray:
-    if path.is_dir():
-        raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
     try:
+        if path.is_dir():
+            raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
         with path.open("rb") as file:
             raw = bytearray(file.read())
     except FileNotFoundError:
@@ -118,9 +119,9 @@ def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]
     try:
         table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw))).read()
     except Exception:
-        raise DataError(f"{name} is not a complete Parquet file", "write it again, or give it the extension it should have") from None
+        raise DataError(f"{name} is not a complete Parquet file", "write it again, or rename it if it is CSV") from None
     indexes = [column for column in table.column_names if re.fullmatch(r"__index_level_\d+__", column)]
-    notes = tuple(f"column {column!r} looks like a saved pandas row index; it may tell records apart" for column in indexes)
+    notes = tuple(f"column {column!r} looks like a saved row index of pandas" for column in indexes)
     return plain(table), notes
 
 
@@ -132,7 +133,7 @@ def _utf8(raw: bytearray, name: str, encoding: str | None) -> tuple[bytearray, s
     else:
         encoding = _known_encoding(encoding)
     if encoding is None:
-        _require_no_nul(raw, name)         # before guessing: binary files and unmarked UTF-16 are full of them
+        _require_no_nul(raw, name)  # before guessing: binary files and unmarked UTF-16 are full of them
         failure = _decode(raw, "utf-8", None)
         if failure is None:
             return raw, "utf-8", notes
@@ -145,8 +146,11 @@ def _utf8(raw: bytearray, name: str, encoding: str | None) -> tuple[bytearray, s
         failure = _decode(raw, encoding, text)
     if failure is not None:
         tried = "neither UTF-8 nor Windows-1252" if notes else f"not {encoding}"
-        raise DataError(f"{name} is {tried}: undecodable bytes in line {failure}", "name the encoding the file was written in")
-    if text.startswith(codecs.BOM_UTF8):
+        raise DataError(
+            f"{name} is {tried}: undecodable bytes in line {failure}",
+            "name the encoding the file was written in",
+        )
+    while text.startswith(codecs.BOM_UTF8):
         del text[: len(codecs.BOM_UTF8)]
     _require_no_nul(text, name)
     return text, encoding, notes
@@ -154,25 +158,24 @@ def _utf8(raw: bytearray, name: str, encoding: str | None) -> tuple[bytearray, s
 
 def _known_encoding(encoding: str) -> str:
     try:
-        io.TextIOWrapper(io.BytesIO(), encoding=encoding)        # refuses codecs that are not for text, too
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that are not for text, too
         return codecs.lookup(encoding).name
     except (LookupError, ValueError):
         raise DataError(f"unknown encoding {encoding!r}", "for example utf-8, utf-16, cp1252 or latin-1") from None
 
 
 def _decode(raw: bytearray, encoding: str, into: bytearray | None) -> int | None:
-    """Decode piece by piece, keep the result as UTF-8 if asked to; the line of the first undecodable byte, or None."""
+    """The line of the first undecodable byte, or None; the text is kept ``into`` as UTF-8 where given."""
     decoder = codecs.getincrementaldecoder(encoding)()
     lines = 1
-    view = memoryview(raw)
     for start in range(0, len(raw), CHUNK):
         try:
-            text = decoder.decode(view[start : start + CHUNK], final=start + CHUNK >= len(raw))
+            text = decoder.decode(bytes(raw[start : start + CHUNK]), final=start + CHUNK >= len(raw))
             if into is not None:
                 into += text.encode()
         except UnicodeDecodeError as error:
             return lines + error.object[: error.start].decode(error.encoding, "replace").count("\n")
-        except UnicodeError:               # UTF-16 without its mark, lone surrogates of UTF-7
+        except UnicodeError:  # UTF-16 without its mark, lone surrogates of UTF-7
             return lines
         lines += text.count("\n")
     return None
@@ -187,33 +190,36 @@ def _require_no_nul(text: bytearray, name: str) -> None:
         )
 
 
-def _guess_separator(text: bytearray, preferred: str) -> tuple[str, tuple[str, ...]]:
-    """The candidate that cuts the first records into the most equal numbers of fields, at least two."""
-    candidates = sorted(SEPARATORS, key=lambda candidate: candidate != preferred)
-    fits = {candidate: _fit(text, candidate) for candidate in candidates}
-    best = max(candidates, key=lambda candidate: fits[candidate])          # the first of equals
-    if fits[best] == (0.0, 0):
-        return preferred, ()
-    rivals = [candidate for candidate in candidates if candidate != best and fits[candidate][0] == 1.0]
+def _guess_separator(text: bytearray, tabbed: bool) -> tuple[str, tuple[str, ...]]:
+    """What cuts most of the first records into as many fields as the header; the most fields among equals.
+
+    A file that is named as tab-separated is, if tabs cut it well.
+    """
+    fits = {candidate: _fit(text, candidate) for candidate in SEPARATORS}
+    best = max(SEPARATORS, key=lambda mark: (fits[mark][0], tabbed and mark == "\t", fits[mark][1]))
+    if not any(n_fields for _, n_fields in fits.values()):
+        return "\t" if tabbed else ",", ()
+    rivals = [mark for mark in SEPARATORS if mark != best and fits[mark][0] == 1.0]
     note = f"the separator could also be {' or '.join(map(repr, rivals))}; {best!r} was assumed"
     return best, (note,) if rivals else ()
 
 
 def _fit(text: bytearray, separator: str) -> tuple[float, int]:
-    """The share of the first records with as many fields as the header, and that number; zeros if it is one."""
+    """The share of the first records with as many fields as the header, and that number; 0 if it is 1."""
     cut = len(text) > SAMPLE_BYTES
     counts = [len(record) for _, record in islice(_records(text[:SAMPLE_BYTES], separator), SAMPLE_RECORDS)]
     if cut and 1 < len(counts) < SAMPLE_RECORDS:
-        counts.pop()                       # the sample ends within it
+        counts.pop()  # the sample ends within it
     if not counts or counts[0] < 2:
         return 0.0, 0
     return counts.count(counts[0]) / len(counts), counts[0]
 
 
-def _records(text: bytearray, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """The records that are not blank, each with the number of its first line; Python's csv, independent of Arrow's parser."""
-    lines = io.TextIOWrapper(pa.BufferReader(pa.py_buffer(text)), encoding="utf-8", errors="replace", newline="")
-    limit = csv.field_size_limit(sys.maxsize)
+def _records(text: bytearray, separator: str) -> Generator[tuple[int, list[str]], None, None]:
+    """The records that are not blank, each with the number of its first line, by Python's own parser."""
+    file = pa.BufferReader(pa.py_buffer(text))  # no copy
+    lines = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+    limit = csv.field_size_limit(LONGEST_FIELD)
     try:
         reader = csv.reader(lines, delimiter=separator)
         first = 1
@@ -231,37 +237,40 @@ def _read_csv(text: bytearray, name: str, separator: str) -> pa.Table:
     text += END.encode()
     with contextlib.closing(_records(text, separator)) as records:
         first_line, names = next(records)
-    if names[-1].endswith("\n" + END) or names == [END]:
+    if names[-1].endswith(("\n" + END, "\r" + END)):
         raise _unterminated(name, first_line)
     require_names(names)
     text += (separator * (len(names) - 1) + "\n").encode()
 
-    table, n_ragged = _parse(text, names, separator)
-    header = [column[0].as_py() for column in table.columns] if table is not None and table.num_rows else None
-    end = [column[-1].as_py() for column in table.columns] if header else None
-    if table is None or n_ragged or header != names or end != [END] + [None] * (len(names) - 1):
+    table = _parse(text, names, separator)
+    end = [END] + [None] * (len(names) - 1)
+    if table is None or _row(table, 0) != names or _row(table, -1) != end:
         raise _diagnosis(text, name, names, separator)
     if table.num_rows == 2:
-        raise DataError(f"{name} has a header and no rows", "nobody is in it, so there is nothing to protect or to release")
+        raise DataError(f"{name} has a header and no rows", "nobody is in it: nothing to protect or release")
     return table.slice(1, table.num_rows - 2)
 
 
-def _parse(text: bytearray, names: list[str], separator: str) -> tuple[pa.Table | None, int]:
-    """Header, rows and end as one table of text, and how many lines had another number of fields."""
-    n_ragged = 0
+def _row(table: pa.Table, i: int) -> list[str | None]:
+    return [column[i].as_py() for column in table.columns] if table.num_rows else []
 
-    def skip(_: object) -> str:
-        nonlocal n_ragged
-        n_ragged += 1
-        return "skip"
+
+def _parse(text: bytearray, names: list[str], separator: str) -> pa.Table | None:
+    """Header, rows and end as one table of text; None where some record does not fit."""
+    ragged = False
+
+    def refuse(_: object) -> str:
+        nonlocal ragged
+        ragged = True
+        return "error"
 
     blank = re.match(rb"[\r\n]*", text)
     buffer = pa.py_buffer(text).slice(blank.end() if blank else 0)
     parse = arrow_csv.ParseOptions(
         delimiter=separator,
         newlines_in_values=b'"' in text,
-        ignore_empty_lines=len(names) > 1,         # in a table of one column a blank line is a null
-        invalid_row_handler=skip,
+        ignore_empty_lines=len(names) > 1,  # in a table of one column a blank line is a null
+        invalid_row_handler=refuse,
     )
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
@@ -270,14 +279,13 @@ def _parse(text: bytearray, names: list[str], separator: str) -> tuple[pa.Table 
         quoted_strings_can_be_null=False,
     )
     for block in BLOCKS:
-        n_ragged = 0
+        options = arrow_csv.ReadOptions(column_names=names, block_size=block)
         try:
-            options = arrow_csv.ReadOptions(column_names=names, block_size=block)
-            return arrow_csv.read_csv(pa.BufferReader(buffer), options, parse, convert), n_ragged
+            return arrow_csv.read_csv(pa.BufferReader(buffer), options, parse, convert)
         except pa.ArrowInvalid:
-            if n_ragged or block >= len(text):
+            if ragged or block >= len(text):
                 break
-    return None, n_ragged
+    return None
 
 
 def _diagnosis(text: bytearray, name: str, names: list[str], separator: str) -> DataError:
@@ -291,71 +299,83 @@ def _diagnosis(text: bytearray, name: str, names: list[str], separator: str) -> 
     if record != [END] + [""] * (len(names) - 1):
         return _unterminated(name, line)
     if not ragged:
-        return DataError(f"{name} cannot be parsed as CSV", "check its quotes, or a field may be longer than 1 GiB")
+        return DataError(f"{name} cannot be parsed as CSV", "check its quotes; a record may span 1 GiB at most")
     first, found = ragged[0]
     return DataError(
-        f"{name}: {n_ragged} {'record has' if n_ragged == 1 else 'records have'} another number of fields than the header "
+        f"{name}: {n_ragged} record(s) with another number of fields than the header "
         f"(first in line {first}: {found} found, {len(names)} expected)",
         f"quote fields that contain the separator {separator!r}, or name another separator",
     )
 
 
 def _unterminated(name: str, line: int) -> DataError:
-    return DataError(f"{name}: a quoted field in the record that starts in line {line} is never closed", "close or double the quote")
+    message = f"{name}: a quote is never closed in the record that starts in line {line}"
+    return DataError(message, "close it, or double it if it is part of a value")
 
 
-# ── writing ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def check_target(path: Path, force: bool = False) -> None:
     """Raise what ``write`` would raise about its target, before the long work."""
     if path.suffix.lower() not in TEXT + PARQUET:
-        raise OutputError(f"{path.name}: unknown extension {path.suffix!r}", f"use one of {' '.join(TEXT + PARQUET)}")
-    if path.is_dir():
-        raise OutputError(f"{path} is a directory", "name a file")
-    if not path.parent.is_dir():
-        raise OutputError(f"the folder {path.parent} does not exist", "create it first")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"the folder {path.parent} is not writable")
-    if not force and (path.exists() or path.is_symlink()):
-        raise _exists(path)
+        raise OutputError(f"unknown extension: {path.name}", f"use one of {' '.join(TEXT + PARQUET)}")
+    try:
+        if not path.parent.is_dir():
+            raise OutputError(f"the folder {path.parent} does not exist", "create it first")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise OutputError(f"the folder {path.parent} is not writable")
+        if path.is_dir():
+            raise OutputError(f"{path} is a directory", "name a file")
+        if not force and (path.exists() or path.is_symlink()):
+            raise _exists(path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def write(
-    table: pa.Table, path: Path, *, dialect: Dialect | None = None, force: bool = False, verify: Callable[[Path], None]
+    table: pa.Table,
+    path: Path,
+    *,
+    dialect: Dialect | None = None,
+    force: bool = False,
+    verify: Callable[[Path], None],
 ) -> str:
-    """Write a table under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256."""
+    """Write under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256."""
     check_target(path, force)
+    if table.num_rows == 0:
+        raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
+    table = plain(table)
+    hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
-        require_names(table.column_names)
-    except DataError as error:
-        raise OutputError(error.message, error.hint) from None
-    hidden = path.with_name(f".{path.stem[:100]}.{secrets.token_hex(8)}{path.suffix}")
-    try:
-        try:
-            with hidden.open("xb") as file:
-                if path.suffix.lower() in PARQUET:
-                    _write_parquet(table, file)
-                else:
-                    _write_csv(table, file, _separator(path, dialect))
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror or type(error).__name__}") from None
+        with _output_errors(path), hidden.open("xb") as file:
+            if path.suffix.lower() in PARQUET:
+                _write_parquet(table, file)
+            else:
+                _write_csv(table, file, _separator(path, dialect))
+            file.flush()
+            os.fsync(file.fileno())
         verify(hidden)
-        try:
+        with _output_errors(path):
             with hidden.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             _publish(hidden, path, force)
-        except OSError as error:
-            raise OutputError(f"{path} cannot be written: {error.strerror or type(error).__name__}") from None
     finally:
         hidden.unlink(missing_ok=True)
     return digest
 
 
+@contextlib.contextmanager
+def _output_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OutputError(f"{path} cannot be written: {reason}") from None
+
+
 def _publish(hidden: Path, path: Path, force: bool) -> None:
-    """Give the finished file its name in one step; without ``force`` an existing file wins, however late it came."""
+    """Give the finished file its name in one step; unless forced, a file that is there by then stays."""
     if force:
         hidden.replace(path)
     else:
@@ -363,14 +383,14 @@ def _publish(hidden: Path, path: Path, force: bool) -> None:
             path.hardlink_to(hidden)
         except FileExistsError:
             raise _exists(path) from None
-        except OSError:                    # a file system without links: claim the name, then fill it
+        except OSError:  # a file system without links: claim the name, then fill it
             _claim(path)
             try:
                 hidden.replace(path)
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
-    with contextlib.suppress(OSError):     # not every system lets a folder be synced
+    with contextlib.suppress(OSError):  # not every system lets a folder be synced
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -386,7 +406,7 @@ def _claim(path: Path) -> None:
 
 
 def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} exists and was not overwritten", "choose another name, or overwrite it with force")
+    return OutputError(f"{path} exists and was not overwritten", "choose another name, or force it")
 
 
 def _separator(path: Path, dialect: Dialect | None) -> str:
@@ -405,8 +425,9 @@ def _write_csv(table: pa.Table, file: BinaryIO, separator: str) -> None:
 
 
 def _lines(batch: pa.RecordBatch, separator: str) -> bytes:
-    """The values of a string array lie end to end in memory, so joined fields with a line feed each are the file."""
-    fields = [_fields(name, column, separator) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+    """The values of a string array lie end to end in memory: joined, each with its LF, they are the file."""
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    fields = [_fields(name, column, separator) for name, column in columns]
     fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
     return string_bytes(pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0])
 
@@ -415,7 +436,7 @@ def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
     text = _spelled(column)
     content = string_bytes(text)
     if b"\0" in content:
-        raise OutputError(f"column {name!r} contains NUL characters, which CSV cannot hold", "write Parquet instead")
+        raise OutputError(f"column {name!r} holds NUL characters, CSV cannot", "write Parquet instead")
     if any(mark.encode() in content for mark in (separator, '"', "\r", "\n", "\ufeff")):
         # A byte order mark inside the first field of a file would otherwise be taken for the file's own.
         special = pc.match_substring_regex(text, f'[{re.escape(separator)}"\r\n\ufeff]')
@@ -426,11 +447,10 @@ def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
 
 def _spelled(column: pa.Array) -> pa.Array:
     """Values as text: shortest floats that read back equal, plain decimals, ISO dates, instants in UTC."""
-    column = _decoded(column)
     kind = column.type
     if pa.types.is_string(kind):
         return column
-    if pa.types.is_decimal(kind):          # Arrow would write 1E-8
+    if pa.types.is_decimal(kind):  # Arrow would write 1E-8
         distinct = column.dictionary_encode()
         spelled = pa.array([format(value, "f") for value in distinct.dictionary.to_pylist()], pa.string())
         return spelled.take(distinct.indices)
@@ -443,42 +463,36 @@ def _spelled(column: pa.Array) -> pa.Array:
     return _without_zero_fraction(text) if pa.types.is_time(kind) else text
 
 
-def _decoded(column: pa.Array) -> pa.Array:
-    return plain(pa.table({"column": column})).column(0).combine_chunks() if len(column) else column.cast(pa.string())
-
-
 def _without_zero_fraction(text: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(text, r"\.0+$", "")
 
 
 def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
     """Row groups of a fixed size, each in one chunk, so that equal tables give equal bytes."""
-    table = plain(table)
     with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
         for start in range(0, table.num_rows, ROW_GROUP):
             writer.write_table(table.slice(start, ROW_GROUP).combine_chunks(), row_group_size=ROW_GROUP)
 
 
-# ── the second path ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the second path ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> str:
-    """A DuckDB table expression over a file that ``write`` made; the text of a CSV file as VARCHAR, nothing guessed.
+    """A DuckDB table expression over a file that ``write`` made: CSV as VARCHAR only, nothing guessed.
 
     DuckDB's messages quote the line they stumble over: whoever runs the query must not pass them on.
     """
-    lowered = [name.encode().lower() for name in columns]              # bytes: DuckDB folds ASCII letters only
+    lowered = [name.encode().lower() for name in columns]  # bytes: DuckDB folds ASCII letters only
     clashing = [name for name, low in zip(columns, lowered, strict=True) if lowered.count(low) > 1]
     if clashing:
-        raise DataError(
-            f"column names differ only in upper and lower case: {', '.join(map(repr, clashing[:10]))}", "SQL cannot tell them apart"
-        )
+        named = ", ".join(map(repr, clashing[:10]))
+        raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot tell them apart")
     # Absolute, so that no `~` is expanded; each character that DuckDB would glob stands in brackets.
     location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
     if path.suffix.lower() in PARQUET:
         return f"read_parquet({location}, hive_partitioning = false, union_by_name = false, filename = false)"
     longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
-    options: dict[str, Any] = {
+    options: dict[str, str] = {
         "auto_detect": "false",
         "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
         "header": "true",
@@ -498,7 +512,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> s
         "hive_partitioning": "false",
         "union_by_name": "false",
         "filename": "false",
-        "parallel": "false",               # a quoted field may hold any number of line breaks
+        "parallel": "false",  # a quoted field may hold any number of line breaks
         "max_line_size": str(longest),
         "buffer_size": str(longest),
     }

@@ -1,7 +1,8 @@
 """Frames in and out: pandas, polars and Arrow become one Arrow table and come back as they came.
 
-Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps. ``plain`` brings any
-Arrow table there. Messages of pandas, polars and Arrow quote the cell they stumble over, so none of them is passed on.
+Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps.
+``plain`` brings any Arrow table there. Messages of pandas, polars and Arrow quote the cell they stumble over,
+so none of them is passed on.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 
-# Arrow's string arrays address their bytes with int32; a quarter of that leaves room for quotes and separators.
+# Arrow's strings address their bytes with int32; a quarter of that leaves room for quotes and separators.
 PIECE_BYTES = 2**29
 PIECE_ROWS = 2**20
 
+CONVERT = "turn the column into text, numbers or dates first, or split it into columns of these"
 NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
 
 
@@ -48,7 +50,7 @@ def plain(table: pa.Table) -> pa.Table:
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
-        raise DataError("the table has no rows", "nobody is in it, so there is nothing to protect or to release")
+        raise DataError("the table has no rows", "nobody is in it: nothing to protect or release")
     columns = [_plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=names)
 
@@ -65,10 +67,8 @@ def require_names(names: Sequence[str]) -> None:
         )
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise DataError(
-            f"column names occur more than once: {', '.join(map(repr, twice[:10]))}" + _and_more(len(twice) - 10),
-            "rename columns until each name, read as text, is unique",
-        )
+        named = ", ".join(map(repr, twice[:10])) + _and_more(len(twice) - 10)
+        raise DataError(f"column names occur more than once: {named}", "each name, read as text, must be unique")
 
 
 def fingerprint(table: pa.Table) -> str:
@@ -81,7 +81,7 @@ def fingerprint(table: pa.Table) -> str:
         digest.update(column.null_count.to_bytes(8, "little"))
         for chunk in column.chunks:
             digest.update(_array_bytes(pc.is_valid(chunk).cast(pa.uint8())))
-        values = [chunk.drop_null() for chunk in column.chunks]      # what lies under a null is not content
+        values = [chunk.drop_null() for chunk in column.chunks]  # what lies under a null is not content
         if pa.types.is_string(column.type):
             for chunk in values:
                 digest.update(_array_bytes(pc.binary_length(chunk)))
@@ -122,21 +122,21 @@ def _array_bytes(array: pa.Array) -> bytes:
     return bytes(array.buffers()[1].slice(array.offset * width, len(array) * width).to_pybytes())
 
 
-# ── any Arrow column → a plain one ──────────────────────────────────────────────────────────────────────────────────────
+# ── any Arrow column → a plain one ───────────────────────────────────────────────────────────────────────
 
 
 def _plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        chunks = [done for chunk in column.chunks for piece in pieces(chunk) for done in [_plain_array(piece)]]
+        chunks = [_plain_array(piece) for chunk in column.chunks for piece in pieces(chunk)]
     except (pa.ArrowException, ValueError, TypeError):
         raise DataError(
-            f"column {name!r} of type {column.type} holds something that is not valid text or a valid value of its type",
-            "convert the column to text or numbers first",
+            f"column {name!r} of type {column.type} holds bytes that are not text, or values out of range",
+            CONVERT,
         ) from None
     if any(chunk is None for chunk in chunks):
         raise DataError(
             f"column {name!r} of type {column.type} does not hold one plain value per cell",
-            "split nested columns into plain ones, and turn other values into text or numbers",
+            CONVERT,
         )
     return pa.chunked_array(chunks)
 
@@ -153,41 +153,38 @@ def _plain_array(array: pa.Array) -> pa.Array | None:
     if pa.types.is_floating(kind):
         numbers = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
         numbers = pc.if_else(pc.is_nan(numbers), pa.scalar(None, numbers.type), numbers)
-        return pc.add(numbers, pa.scalar(0, numbers.type))           # -0.0 + 0.0 is 0.0
+        return pc.add(numbers, pa.scalar(0, numbers.type))  # -0.0 + 0.0 is 0.0
     if pa.types.is_date64(kind):
         return array.cast(pa.date32())
     if _is_text(kind):
         text = array.cast(pa.string())
-        text.validate(full=True)                                     # Parquet and buffers may hold bytes that are no UTF-8
+        text.validate(full=True)  # Parquet and buffers may hold bytes that are no UTF-8
         return text
     return array if _is_kept(kind) else None
 
 
 def _is_text(kind: pa.DataType) -> bool:
     types = pa.types
-    return bool(
-        types.is_null(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-        or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
-    )  # fmt: skip
+    text = (types.is_null, types.is_string, types.is_large_string, types.is_string_view)
+    bytes_ = (types.is_binary, types.is_large_binary, types.is_binary_view)
+    return any(is_kind(kind) for is_kind in text + bytes_)
 
 
 def _is_kept(kind: pa.DataType) -> bool:
     types = pa.types
-    return bool(
-        types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-        or types.is_date32(kind) or types.is_time(kind) or types.is_timestamp(kind)
-    )  # fmt: skip
+    numbers = (types.is_integer, types.is_boolean, types.is_decimal)
+    times = (types.is_date32, types.is_time, types.is_timestamp)
+    return any(is_kind(kind) for is_kind in numbers + times)
 
 
-# ── pandas ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── pandas ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _from_pandas(frame: Any) -> pa.Table:
     """Column by column and by position, so that the index never takes part and equal names are seen."""
     if frame.columns.nlevels > 1:
-        raise DataError(
-            f"column names have {frame.columns.nlevels} levels (a pandas MultiIndex)", "join the levels into one name per column"
-        )
+        levels = frame.columns.nlevels
+        raise DataError(f"column names have {levels} levels (a pandas MultiIndex)", "join them into one name each")
     names = [_name(label) for label in frame.columns]
     require_names(names)
     columns = []
@@ -198,7 +195,7 @@ def _from_pandas(frame: Any) -> pa.Table:
             raise
         except Exception:
             raise DataError(
-                f"column {name!r} of pandas type {frame.dtypes.iloc[j]} has no form in Arrow", "convert the column to text or numbers first"
+                f"column {name!r} of pandas type {frame.dtypes.iloc[j]} has no form in Arrow", CONVERT
             ) from None
     return pa.Table.from_arrays(columns, names=names)
 
@@ -226,8 +223,8 @@ def _pandas_column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
 
 def _values(series: Any) -> list[object]:
     """The cells of a pandas column, None for each kind of missing."""
-    missing = series.isna().tolist()
-    return [None if absent else value for value, absent in zip(series.astype(object).tolist(), missing, strict=True)]
+    cells = zip(series.astype(object).tolist(), series.isna().tolist(), strict=True)
+    return [None if missing else value for value, missing in cells]
 
 
 def _objects(name: str, series: Any) -> pa.Array:
@@ -235,9 +232,7 @@ def _objects(name: str, series: Any) -> pa.Array:
     values = _values(series)
     kinds = {type(value) for value in values if value is not None}
     if any(issubclass(kind, NESTED_OBJECTS) for kind in kinds):
-        raise DataError(
-            f"column {name!r} holds nested values (lists, dicts or arrays)", "split it into columns with one plain value per cell"
-        )
+        raise DataError(f"column {name!r} holds nested values (lists, dicts or arrays)", CONVERT)
     if len(kinds) == 1:
         try:
             return pa.array(values)
@@ -254,7 +249,7 @@ def _as_text(name: str, values: list[object]) -> pa.Array:
 
 
 def _to_pandas(table: pa.Table) -> Any:
-    """A frame with a fresh RangeIndex; integers and booleans with nulls keep their type instead of becoming floats."""
+    """A frame with a fresh RangeIndex; integers and booleans with nulls do not become floats and objects."""
     pd = nw.dependencies.get_pandas()
     frame = table.replace_schema_metadata(None).to_pandas()
     for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
@@ -269,7 +264,7 @@ def _to_pandas(table: pa.Table) -> Any:
     return frame
 
 
-# ── the rest ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
@@ -281,9 +276,8 @@ def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.
         try:
             frame = frame.collect()
         except Exception as error:
-            raise DataError(
-                f"the lazy frame could not be collected ({type(error).__name__})", "collect it yourself to see what went wrong"
-            ) from None
+            failure = f"the lazy frame could not be collected ({type(error).__name__})"
+            raise DataError(failure, "collect it yourself to see what went wrong") from None
     table = _from_pandas(frame.to_pandas()) if backend.is_pandas_like() else _by_column(frame)
 
     def back(released: pa.Table) -> Any:
@@ -299,14 +293,14 @@ def _by_column(frame: Any) -> pa.Table:
         try:
             columns.append(frame.get_column(name).to_arrow())
         except Exception:
-            raise DataError(
-                f"column {name!r} of type {type(frame.schema[name]).__name__} has no form in Arrow", "convert the column to text or numbers first"
-            ) from None
+            kind = type(frame.schema[name]).__name__  # not its text: an Enum would list its values
+            raise DataError(f"column {name!r} of type {kind} has no form in Arrow", CONVERT) from None
     return pa.Table.from_arrays(columns, names=list(frame.columns))
 
 
 def _record_batch(table: pa.Table) -> pa.RecordBatch:
-    columns = [pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type) for column in table.columns]
+    empty = [pa.array([], column.type) for column in table.columns]  # a table without rows may have no chunks
+    columns = [pa.concat_arrays([none, *column.chunks]) for none, column in zip(empty, table.columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 

@@ -1,4 +1,4 @@
-"""How far from the whole: t-closeness.
+"""How far from the whole: t-closeness, and the figures of β-likeness and δ-disclosure.
 
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and ℓ-diversity", ICDE 2007.
 The whole is the table before anything was suppressed; the values are those that occur in it.
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
-from shoal.models.diversity import sizes
+from shoal.models.diversity import shares, sizes
 from shoal.table.frequency import Domain, Histogram
 
 Shares = NDArray[np.float64]
@@ -98,6 +98,34 @@ def distance(histogram: Histogram, name: str) -> Scores:
         last = min(first + step, histogram.n_classes)
         out[first:last] = DISTANCES[name](histogram.dense(first, last) / n_E[first:last, None], domain)
     return out
+
+
+def _gains(histogram: Histogram) -> tuple[Shares, Shares]:
+    """p and q of every entry."""
+    if histogram.domain is None:
+        raise TypeError("distances are between sensitive values")
+    return shares(histogram), histogram.domain.shares[histogram.values]
+
+
+def likeness(histogram: Histogram) -> Scores:
+    """The β of basic β-likeness: the greatest (p_s − q_s)/q_s of each class, 0 where no value gains."""
+    p, q = _gains(histogram)
+    return np.asarray(np.maximum.reduceat(np.maximum(0, (p - q) / q), histogram.starts[:-1]))
+
+
+def enhanced_likeness(histogram: Histogram) -> Scores:
+    """The β of enhanced β-likeness; no β suffices where a value gains more than −ln q_s."""
+    p, q = _gains(histogram)
+    gain = np.maximum(0, (p - q) / q)
+    capped = np.where(gain <= -np.log(q) + TOLERANCE, gain, np.inf)
+    return np.asarray(np.maximum.reduceat(capped, histogram.starts[:-1]))
+
+
+def largest_log_ratio(histogram: Histogram) -> Scores:
+    """The δ of δ-disclosure privacy: the greatest |ln(p_s/q_s)|; as published, a value absent from the class fails."""
+    p, q = _gains(histogram)
+    ratio = np.maximum.reduceat(np.abs(np.log(p / q)), histogram.starts[:-1])
+    return np.where(np.diff(histogram.starts) < histogram.n_values, np.inf, ratio)
 
 
 class TCloseness(SensitiveModel):

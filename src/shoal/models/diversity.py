@@ -42,7 +42,7 @@ def most_frequent(histogram: Histogram) -> Scores:
     return np.maximum.reduceat(shares(histogram), histogram.starts[:-1]) if histogram.n_classes else np.zeros(0)
 
 
-def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:  # noqa: E741
+def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:
     """r_1, and r_ℓ + r_{ℓ+1} + … + r_m, of each class."""
     class_of = histogram.class_of_entry
     order = np.lexsort((-histogram.counts, class_of))  # within a class, most frequent first
@@ -54,10 +54,10 @@ def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:  # noq
     return ranked[histogram.starts[:-1]], tail
 
 
-def least_c(histogram: Histogram, l: int) -> Scores:  # noqa: E741
+def least_c(histogram: Histogram, l: int) -> Scores:
     """r_1 / (r_ℓ + … + r_m): recursive (c,ℓ)-diversity holds for every c above it, for none at or below it."""
     head, tail = head_and_tail(histogram, l)
-    return np.divide(head, tail, out=np.full(len(head), np.inf), where=tail > 0)
+    return np.asarray(np.divide(head, tail, out=np.full(len(head), np.inf), where=tail > 0))
 
 
 class DistinctDiversity(SensitiveModel):

@@ -57,7 +57,7 @@ class PSensitive(SensitiveModel):
 
     def scores(self, table: FrequencyTable) -> Scores:
         """The least number of distinct values over the sensitive columns."""
-        return np.minimum.reduce([distinct(h) for h in self.histograms(table)]).astype(np.float64)
+        return np.asarray(np.minimum.reduce([distinct(h) for h in self.histograms(table)]), np.float64)
 
     def passes(self, table: FrequencyTable) -> Verdicts:
         """n_E ≥ k and m ≥ p."""

@@ -16,7 +16,7 @@ from shoal.recoding import Recoding
 from shoal.search.lattice import Lattice, Node
 from shoal.search.loss import LOSSES, Loss
 from shoal.search.rollup import NodeTable, Rollup
-from shoal.table.frequency import FrequencyTable
+from shoal.table.frequency import FrequencyTable, among
 from shoal.table.wildcard import neighbourhoods
 
 Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 … 1)
@@ -112,7 +112,11 @@ class Problem:
 
     def rules_out_below(self, seen: Evaluation) -> bool:
         """Whether this look proves that no node below is feasible (nor this one)."""
-        return seen.n_lost > self.limit or seen.n_lost == self.table.n_records or (self.monotone and seen.n_suppressed > self.limit)
+        return (
+            seen.n_lost > self.limit
+            or seen.n_lost == self.table.n_records
+            or (self.monotone and seen.n_suppressed > self.limit)
+        )
 
     def _failing(self, table: NodeTable, models: tuple[PrivacyModel, ...]) -> NDArray[np.bool_]:
         failing = np.zeros(len(table.counts), np.bool_)
@@ -146,6 +150,12 @@ class Problem:
             n_evaluated=self.n_evaluated,
             n_nodes=len(self.lattice),
         )
+
+    def chosen(self, recoding: Recoding) -> Evaluation:
+        """The evaluation that a recoding stands for."""
+        table = self.rollup.at(recoding.node)
+        failing = among(table.codes, recoding.suppressed)
+        return self.judged(table, failing, failing)
 
     def infeasible(self) -> InfeasibleError:
         """Why there is no answer, with what would help."""
@@ -184,5 +194,3 @@ def null_codes(table: FrequencyTable, j: int, level: int) -> int | None:
     """The code of the null at a level of column ``j``, where the column has one."""
     labels = table.hierarchies[j].labels[level]
     return labels.index(None) if None in labels else None
-
-

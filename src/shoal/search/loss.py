@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,15 +59,18 @@ class CellPrices:
 class CellLoss:
     """A sum over cells. Subclasses give the prices and how a column's sum enters the figure."""
 
-    prices: ClassVar[Callable[[FrequencyTable, int], CellPrices]]
-
     def __init__(self, problem: Problem) -> None:
         self.table = table = problem.table
         self.n = table.n_records
         self.q = len(table.columns)
         self._layout = problem.rollup.layout
-        self._prices = [type(self).prices(table, j) for j in range(self.q)]
+        self._prices = [self.prices(table, j) for j in range(self.q)]
         self._offsets, self._flat = _cheapest_below(table, self._prices)
+
+    @staticmethod
+    def prices(table: FrequencyTable, j: int) -> CellPrices:
+        """What the cells of column ``j`` cost."""
+        raise NotImplementedError
 
     def column(self, j: int, sums: Floats) -> Floats:
         """What a column adds to the value, increasing in the sum of its cells."""
@@ -84,7 +87,9 @@ class CellLoss:
     def value(self, seen: Evaluation) -> float:
         """The levels, and the suppressed records."""
         extra = self._extra(seen, seen.failing)
-        sums = [p.base[level] + extra[j, level] for j, (p, level) in enumerate(zip(self._prices, seen.node, strict=True))]
+        sums = [
+            p.base[level] + extra[j, level] for j, (p, level) in enumerate(zip(self._prices, seen.node, strict=True))
+        ]
         return float(sum(self.column(j, np.asarray(s)) for j, s in enumerate(sums)))
 
     def below(self, seen: Evaluation) -> list[Floats]:
@@ -130,7 +135,9 @@ def _cheapest_below(table: FrequencyTable, prices: list[CellPrices]) -> tuple[ND
         for level in range(hierarchy.n_levels):
             for lower in range(level + 1):
                 least = np.full(hierarchy.cardinality(level), np.inf)
-                np.minimum.at(least, hierarchy.table[level][present], column.extra[lower][hierarchy.table[lower][present]])
+                np.minimum.at(
+                    least, hierarchy.table[level][present], column.extra[lower][hierarchy.table[lower][present]]
+                )
                 offsets[j, level, lower] = end
                 flat.append(np.where(np.isinf(least), 0.0, least))
                 end += len(least)

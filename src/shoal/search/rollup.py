@@ -160,5 +160,7 @@ def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, in
 
 def node_codes(table: FrequencyTable, node: Node) -> Codes:
     """The released codes of every ground tuple at ``node``."""
-    columns = [h.table[level][table.codes[:, j]] for j, (h, level) in enumerate(zip(table.hierarchies, node, strict=True))]
+    columns = [
+        h.table[level][table.codes[:, j]] for j, (h, level) in enumerate(zip(table.hierarchies, node, strict=True))
+    ]
     return np.column_stack(columns).astype(np.int32)

@@ -192,11 +192,11 @@ class _Bins:
         return Hierarchy.from_levels(column, self.leaves, labels, shares=shares, leaf_order="numeric")
 
     def label(self, interval: Interval, signed: bool) -> str:
+        if interval[1] is None:
+            return f">={self.text(interval[0])}"
+        if interval[0] is None:
+            return f"<{self.text(interval[1])}"
         lower, upper = interval
-        if upper is None:
-            return f">={self.text(lower)}"
-        if lower is None:
-            return f"<{self.text(upper)}"
         if not self.whole:
             return f"[{self.text(lower)}, {self.text(upper)})"
         first, last = self.text(lower), self.text(upper - self.step)
@@ -468,19 +468,15 @@ class File(_Description):
         tables = [self._rows(column, text, delimiter) for delimiter in self.DELIMITERS]
         if not tables[0]:
             raise self._error(column, "is empty")
-        rectangular = [
-            rows for rows in tables if len({len(row) for _, row in rows}) == 1 and len(rows[0][1]) > 1
-        ]
-        # A label may hold another delimiter; what ends in one top everywhere is the better reading.
-        rectangular.sort(key=lambda rows: len({row[-1] for _, row in rows}) > 1)
-        if rectangular:
-            return [row for _, row in rectangular[0]]
+        for rows in tables:
+            # A label may hold another delimiter; the right one makes rows of one length that end in one top.
+            if len(rows[0][1]) > 1 and len({(len(row), row[-1]) for _, row in rows}) == 1:
+                return [row for _, row in rows]
         rows = max(tables, key=lambda rows: len(rows[0][1]))
+        n_fields = len(rows[0][1])
         for line, row in rows:
-            if len(row) != len(rows[0][1]):
-                raise self._error(
-                    column, f"line {line} has {len(row)} fields, the first has {len(rows[0][1])}"
-                )
+            if len(row) != n_fields:
+                raise self._error(column, f"line {line} has {len(row)} fields, the first row {n_fields}")
         return [row for _, row in rows]
 
     def _text(self, column: str, folder: Path) -> str:

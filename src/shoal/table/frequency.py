@@ -32,7 +32,17 @@ class Domain:
     @property
     def shares(self) -> NDArray[np.float64]:
         """q: the distribution of the whole table."""
-        return self.whole / self.whole.sum()
+        return np.asarray(self.whole / self.whole.sum())
+
+    def restricted(self, present: NDArray[np.bool_], whole: Counts) -> Domain:
+        """Only the values ``present``, compared with another whole."""
+        return Domain(
+            self.column,
+            tuple(text for text, kept in zip(self.texts, present, strict=True) if kept),
+            whole[present],
+            None if self.numbers is None else self.numbers[present],
+            None if self.hierarchy is None else self.hierarchy[:, present],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +104,7 @@ class FrequencyTable:
     sensitive: Mapping[str, Histogram] = field(default_factory=dict)  # per sensitive column, its values in each class
     entities: Histogram | None = None  # the persons in each class, where one person has many records
     hierarchies: tuple[Hierarchy, ...] = ()  # of each column; empty for a table of released values
+    nulls: tuple[int | None, ...] = ()  # the code of the null in each column, for a table of released values
 
     @property
     def n_records(self) -> int:
@@ -134,6 +145,12 @@ class FrequencyTable:
             sensitive={name: h.taken(rows) for name, h in self.sensitive.items()},
             entities=self.entities and self.entities.taken(rows),
         )
+
+
+def among(codes: Codes, tuples: Codes) -> NDArray[np.bool_]:
+    """Which rows of ``codes`` are one of ``tuples``."""
+    keys = packed(np.concatenate([codes, tuples]))
+    return np.isin(keys[: len(codes)], keys[len(codes) :])
 
 
 def packed(codes: Codes) -> NDArray[np.uint64]:

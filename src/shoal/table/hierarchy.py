@@ -78,20 +78,16 @@ class Hierarchy:
         ``shares[level][code]`` replaces the shares by leaves; codes count labels by first appearance.
         """
         if repeated := len(leaves) - len(set(leaves)):
-            raise HierarchyError(
-                f"column {column!r}: {repeated} values have more than one entry at level 0 (C1)"
-            )
+            raise HierarchyError(f"column {column!r}: {repeated} values have more than one entry at level 0 (C1)")
         table = np.empty((len(levels), len(leaves)), np.int32)
         labels = []
         for level, of_leaf in enumerate(levels):
-            codes: dict[Label, int] = {}
-            table[level] = [codes.setdefault(label, len(codes)) for label in of_leaf]
-            labels.append(tuple(codes))
+            labels.append(tuple(dict.fromkeys(of_leaf)))
+            code_of = {label: code for code, label in enumerate(labels[-1])}
+            table[level] = np.fromiter(map(code_of.__getitem__, of_leaf), np.int32, len(leaves))
         _require_single_parents(column, table)
         _require_one_top(column, labels[-1])
-        by_leaves = cls(
-            column, tuple(leaves), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order
-        )
+        by_leaves = cls(column, tuple(leaves), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order)
         if shares is None:
             return by_leaves
         given = tuple(_frozen(np.array(of_level, np.float64)) for of_level in shares)
@@ -260,9 +256,7 @@ def _extended(
     return tuple(_frozen(np.pad(share, (0, len(of) - len(share)))) for share, of in pairs)
 
 
-def _raised(
-    shares: tuple[NDArray[np.float64], ...], codes: NDArray[np.int32]
-) -> tuple[NDArray[np.float64], ...]:
+def _raised(shares: tuple[NDArray[np.float64], ...], codes: NDArray[np.int32]) -> tuple[NDArray[np.float64], ...]:
     """Share 1 for one code per level."""
     pairs = zip(shares, codes, strict=True)
     return tuple(_frozen(np.where(np.arange(len(share)) == code, 1.0, share)) for share, code in pairs)

@@ -25,13 +25,14 @@ FEW = 12  # up to so many distinct values, steps between keeping and hiding gain
 
 # As people and programs write numbers: 007 and +1 are codes. Fifteen digits are what a double keeps.
 NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,20})?(e-[0-9]{2})?")
-WIDTHS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 40), 5: (5, 10, 20, 40)}  # each a whole multiple of the one before
+# By leading digit of the first; each is a whole multiple of the one before.
+WIDTHS = {1: (1, 5, 10, 20), 2: (2, 10, 20, 40), 5: (5, 10, 20, 40)}
 
 CODE = re.compile(r"[0-9A-Z]{2,16}")
-CODE_WORDS = frozenset({"zip", "zipcode", "postal", "postcode", "plz", "cap", "cp", "cep", "code", "id", "key", "icd"})
-MEASURE_WORDS = frozenset(
-    {"income", "salary", "wage", "cost", "price", "amount", "total", "value", "weight", "balance", "debt", "tax"}
-    | {"gehalt", "einkommen", "lohn", "kosten", "betrag", "salaire", "revenu", "reddito", "costo", "salario", "renta"}
+CODE_WORDS = re.compile("zip|zipcode|postal|postalcode|postcode|plz|cap|cp|cep|code|id|key|icd")
+MEASURE_WORDS = re.compile(
+    "incomes?|salary|wages?|costs?|prices?|amount|total|value|weight|balance|debt|tax|gehalt|einkommen|lohn|kosten"
+    "|betrag|preis|salaire|revenu|cout|reddito|costo|stipendio|salario|ingresos?|renda|pay|gain|loss|distance"
 )
 
 DATE = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{1,4}")
@@ -70,7 +71,7 @@ def date_format(values: Sequence[str]) -> str | None:
 
 
 def is_code(column: str, values: Sequence[str]) -> bool:
-    """Digits, or digits among capitals, equally many in every value: a postcode, a code of a disease, a key."""
+    """Digits, or digits among capitals, equally many in every value: a postcode, a diagnosis code, a key."""
     if len({len(value) for value in values}) != 1 or not all(map(CODE.fullmatch, values)):
         return False
     if any(value.isalpha() for value in values):
@@ -80,11 +81,13 @@ def is_code(column: str, values: Sequence[str]) -> bool:
     # Whole numbers may look the same. The name decides; without its help the length does, as few measures
     # have five digits or more in every record.
     names = words(column)
-    return bool(names & CODE_WORDS) or (len(values[0]) >= 5 and not names & MEASURE_WORDS)
+    if any(map(CODE_WORDS.fullmatch, names)):
+        return True
+    return len(values[0]) >= 5 and not any(map(MEASURE_WORDS.fullmatch, names))
 
 
 def words(column: str) -> frozenset[str]:
-    """The words of a column's name, in small letters without accents: ``birthDate_Année`` is birth, date, annee."""
+    """The words of a column's name, small and without accents: ``birthDate_Année`` is birth, date, annee."""
     plain = unicodedata.normalize("NFKD", column).replace("ß", "ss")
     plain = "".join(char for char in plain if not unicodedata.combining(char))
     parted = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])|[\W\d_]+", " ", plain)
@@ -96,14 +99,15 @@ def sample(values: Sequence[str], size: int = 1000) -> Sequence[str]:
     return values[:: max(1, -(-len(values) // size))]
 
 
-def _day(form: str, value: str) -> date:
-    return date.fromisoformat(value[:10]) if form == ISO else datetime.strptime(value, form).date()
+def _days(form: str, values: Iterable[str]) -> set[date]:
+    if form == ISO:  # the date as written; many times may share one
+        return {date.fromisoformat(day) for day in {value[:10] for value in values}}
+    return {datetime.strptime(value, form).date() for value in values}
 
 
 def _reads(form: str, values: Iterable[str]) -> bool:
     try:
-        for value in values:
-            _day(form, value)
+        _days(form, values)
     except ValueError:
         return False
     return True
@@ -111,7 +115,7 @@ def _reads(form: str, values: Iterable[str]) -> bool:
 
 def _dates(values: Sequence[str], form: str) -> Proposal:
     """The periods that merge some dates and not all."""
-    days = {_day(form, value) for value in values}
+    days = _days(form, values)
     kept: list[Unit] = []
     finer = len(values)
     for period in PERIODS:
@@ -127,7 +131,7 @@ def _dates(values: Sequence[str], form: str) -> Proposal:
 def _intervals(numbers: NDArray[np.float64], counts: Counts) -> Proposal:
     """Round widths from a twentieth of the range upwards, those that merge some numbers and not all.
 
-    The range is that of the middle 98% of the records: a few large values would leave all others in one interval.
+    The range is that of the middle 98% of the records: a few huge values would put the rest in one interval.
     """
     order = np.argsort(numbers, kind="stable")
     below = np.cumsum(counts[order])

@@ -1,0 +1,37 @@
+"""shoal: turn a table about people into a release that is safe to publish, and prove it.
+
+A fish hides in a shoal, a record in a crowd of at least k.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.errors import ShoalError as ShoalError
+    from shoal.pipeline import anonymize as anonymize
+    from shoal.pipeline import check as check
+    from shoal.pipeline import measure as measure
+    from shoal.policy import Policy as Policy
+    from shoal.release import Release as Release
+
+# Loaded when first used: `shoal --help` needs none of them, and none of what they import.
+_HOME = {
+    "Policy": "policy",
+    "Release": "release",
+    "ShoalError": "errors",
+    "anonymize": "pipeline",
+    "check": "pipeline",
+    "measure": "pipeline",
+}
+
+__all__ = ["Policy", "Release", "ShoalError", "anonymize", "check", "measure"]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"shoal.{_HOME[name]}"), name)

@@ -1,0 +1,58 @@
+"""The two verbs of an engine: count rows into a frequency table, apply a recoding to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import PolicyError
+from shoal.policy import Policy
+from shoal.recoding import Recoding
+from shoal.table.frequency import FrequencyTable
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Released rows, and who stands behind each (for counting persons; never published)."""
+
+    table: pa.Table
+    persons: NDArray[np.int32] | None = None
+
+
+class Engine(Protocol):
+    """Where the rows live."""
+
+    def count(self, policy: Policy) -> FrequencyTable:
+        """Rows to frequency table, with the hierarchies of the quasi columns."""
+
+    def apply(self, recoding: Recoding, policy: Policy) -> Rows:
+        """Rows to released rows."""
+
+
+def require_columns(present: Sequence[str], policy: Policy) -> None:
+    """Every column of the table has a role, and every column with a role is in the table."""
+    unnamed = [name for name in present if name not in policy.columns]
+    if unnamed:
+        raise PolicyError(
+            f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy",
+            "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)",
+        )
+    absent = [name for name in policy.columns if name not in present]
+    if absent:
+        raise PolicyError(
+            f"{_listed(absent)} of the policy {_is(absent)} not in the table",
+            "check the spelling, and that the separator was recognized",
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return ("columns " if len(names) > 1 else "column ") + ", ".join(repr(name) for name in names)
+
+
+def _is(names: list[str]) -> str:
+    return "are" if len(names) > 1 else "is"

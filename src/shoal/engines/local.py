@@ -1,0 +1,169 @@
+"""Frames and files in memory: Arrow and Numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines import files, frames
+from shoal.engines.base import Rows, require_columns
+from shoal.errors import MissingValueError
+from shoal.policy import Policy
+from shoal.recoding import Recoding
+from shoal.sql import quoted
+from shoal.table import builders, codec
+from shoal.table.domain import domain_of
+from shoal.table.frequency import Codes, Domain, FrequencyTable, among, counted
+from shoal.table.hierarchy import TOP, Hierarchy
+
+
+class LocalEngine:
+    """A table in memory."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        *,
+        fingerprint: str,
+        back: Callable[[pa.Table], Any] = lambda table: table,
+        dialect: files.Dialect | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.table = table
+        self.fingerprint = fingerprint
+        self.back = back  # turns Arrow into the kind of frame that came in
+        self.dialect = dialect
+        self.notes = notes
+        self.coded = cache(self._coded)
+
+    @classmethod
+    def of(cls, data: Any, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
+        """From a path or a frame."""
+        if isinstance(data, str | Path):
+            source = files.read(Path(data), separator=separator, encoding=encoding)
+            return cls(source.table, fingerprint=source.sha256, dialect=source.dialect, notes=source.notes)
+        table, back = frames.to_arrow(data)
+        return cls(table, fingerprint=frames.fingerprint(table), back=back)
+
+    def _coded(self, column: str) -> codec.Coded:
+        return codec.texts(column, self.table[column])
+
+    def count(self, policy: Policy) -> FrequencyTable:
+        """Rows to frequency table, with the hierarchies of the quasi columns."""
+        require_columns(self.table.column_names, policy)
+        if policy.release.nulls == "forbid":
+            self._forbid_nulls([*policy.quasi, *policy.sensitive])
+        hierarchies = tuple(self._hierarchy(name, policy) for name in policy.quasi)
+        table, _ = counted(
+            policy.quasi,
+            self._leaves(hierarchies),
+            dict(self._domain(name, policy) for name in policy.sensitive),
+            self.persons(policy),
+            hierarchies,
+        )
+        return table
+
+    def apply(self, recoding: Recoding, policy: Policy) -> Rows:
+        """Rows to released rows: identifiers gone, quasi columns recoded, order that of a keyed hash."""
+        levels = dict(zip(policy.quasi, recoding.node, strict=True))
+        hierarchies = {h.column: h for h in recoding.hierarchies}
+        codes = recoding.recoded(self._leaves(recoding.hierarchies))
+        gone = among(codes, recoding.suppressed)
+        stars = gone if policy.release.suppressed == "keep" and gone.any() else None
+        columns = {}
+        for name in self.table.column_names:
+            if name in levels:
+                columns[name] = self._released(hierarchies[name], levels[name], stars)
+            elif policy.columns[name].role != "identifier":
+                columns[name] = self.table[name]
+        table = pa.table(columns)
+        rows = np.arange(len(table)) if stars is not None else np.flatnonzero(~gone)
+        if policy.release.shuffle:
+            rows = rows[_hash_order(table.take(pa.array(rows)), policy.release.seed)]
+        persons = self.persons(policy)
+        return Rows(table.take(pa.array(rows)), None if persons is None else persons[rows])
+
+    def domains(self, policy: Policy) -> dict[str, Domain]:
+        """The sensitive columns' values, and how often each occurs in the whole table."""
+        return {name: self._domain(name, policy)[0] for name in policy.sensitive}
+
+    def _hierarchy(self, name: str, policy: Policy) -> Hierarchy:
+        coded = self.coded(name)
+        column = policy.columns[name]
+        return builders.build(
+            name,
+            column.hierarchy,
+            coded.texts,
+            nulls=bool((coded.codes < 0).any()),
+            uncovered=column.uncovered,
+            folder=policy.folder,
+        )
+
+    def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
+        """Leaf codes of every row."""
+        columns = []
+        for hierarchy in hierarchies:
+            coded = self.coded(hierarchy.column)
+            leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
+            columns.append(leaf_of[coded.codes])  # a null, -1, takes the last
+        return np.column_stack(columns).astype(np.int32)
+
+    def _domain(self, name: str, policy: Policy) -> tuple[Domain, Codes]:
+        hierarchy = self._hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None
+        return domain_of(name, self.coded(name), hierarchy)
+
+    def persons(self, policy: Policy) -> NDArray[np.int32] | None:
+        """Whose each record is, where the policy names an entity column."""
+        if policy.release.entity is None:
+            return None
+        codes = self.coded(policy.release.entity).codes
+        if missing := int((codes < 0).sum()):
+            raise MissingValueError(
+                f"column {policy.release.entity!r}: {missing} of {len(codes)} records do not say whose they are",
+                "fill the entity column, or remove these records",
+            )
+        return codes
+
+    def _forbid_nulls(self, columns: list[str]) -> None:
+        for name in columns:
+            codes = self.coded(name).codes
+            if missing := int((codes < 0).sum()):
+                raise MissingValueError(
+                    f"column {name!r}: {missing} of {len(codes)} values are missing, and the policy forbids nulls",
+                    'fill them, or choose nulls = "category" or "wildcard"',
+                )
+
+    def _released(self, hierarchy: Hierarchy, level: int, stars: NDArray[np.bool_] | None) -> pa.Array:
+        coded = self.coded(hierarchy.column)
+        if level == 0 and stars is None and hierarchy.labels[0] == hierarchy.leaves:
+            # Nothing is generalized: the values keep their type. One value stands for all that share a text.
+            return coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
+        labels = np.array([*hierarchy.labels[level], TOP], dtype=object)
+        codes = hierarchy.table[level][self._leaves((hierarchy,))[:, 0]]
+        if stars is not None:
+            codes = np.where(stars, len(labels) - 1, codes)
+        return pa.array(labels, pa.string()).take(pa.array(codes))
+
+
+def _hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
+    """An order that depends on what the rows say and on the seed, not on where they stood."""
+    place = "place"
+    while place in table.column_names:
+        place += "_"
+    rows = table.append_column(place, pa.array(np.arange(len(table))))
+    names = [quoted(name) for name in table.column_names]
+    texts = ", ".join(f"coalesce(CAST({name} AS VARCHAR), chr(30))" for name in names)
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        ordered = connection.sql(
+            f"SELECT {quoted(place)} FROM rows "
+            f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, {quoted(place)}"
+        )
+        return np.asarray(ordered.fetchnumpy()[place], np.int64)

@@ -1,0 +1,41 @@
+"""The values of a sensitive column in order, as the distances between distributions need them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.builders import number
+from shoal.table.codec import Coded
+from shoal.table.frequency import Codes, Domain
+from shoal.table.hierarchy import Hierarchy
+
+
+def domain_of(column: str, coded: Coded, hierarchy: Hierarchy | None) -> tuple[Domain, Codes]:
+    """The domain of a column and the codes of its records.
+
+    Values are ordered as a file or tree lists them, else as numbers where all are, else as text; a null is a value
+    of its own, after all others.
+    """
+    numbers = [number(text) for text in coded.texts]
+    numeric = all(x is not None for x in numbers) and bool(numbers)
+    if hierarchy is not None and hierarchy.leaf_order != "text":
+        place: NDArray[np.int64] = hierarchy.encode(coded.texts).astype(np.int64)
+    elif numeric:
+        place = np.array(sorted(range(len(numbers)), key=lambda i: (numbers[i], coded.texts[i]))).argsort()
+    else:
+        place = np.arange(len(coded.texts))
+    order = np.lexsort((np.arange(len(place)), place))
+    codes = np.append(order.argsort(), len(order))[coded.codes].astype(np.int32)  # a null, -1, takes the last place
+    has_null = bool((coded.codes < 0).any())
+    texts = (*(coded.texts[i] for i in order), *((None,) if has_null else ()))
+    return (
+        Domain(
+            column,
+            texts,
+            np.bincount(codes, minlength=len(texts)).astype(np.int64),
+            np.array([float(str(numbers[i])) for i in order]) if numeric and not has_null else None,
+            None if hierarchy is None else hierarchy.table[:, hierarchy.encode(texts)],
+        ),
+        codes,
+    )
