@@ -66,7 +66,7 @@ def check(data: Any, policy: Policy, *, original: Any = None) -> Verdicts:
         raise PolicyError(f"not in the table: column {', '.join(map(repr, absent))} of the policy")
     if policy.release.entity is not None and policy.release.entity not in names:
         raise PolicyError(
-            f"column {policy.release.entity!r} tells persons apart and is not in the table, so persons cannot be counted",
+            f"column {policy.release.entity!r} tells persons apart and is not in the table: nobody can count them",
             "the certificate holds what was counted when the release was made",
         )
     whole = (engine if original is None else _engine(original)).domains(policy)

@@ -110,7 +110,7 @@ _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
 
 def refuse_to_overwrite(source: Any, target: str | Path) -> None:
     """The input is never overwritten, not even with force."""
-    if isinstance(source, str | Path) and Path(target).exists() and os.path.samefile(source, target):
+    if isinstance(source, str | Path) and Path(target).exists() and Path(source).samefile(target):
         raise OutputError(f"{target} is the input itself", "write the release to another file")
 
 

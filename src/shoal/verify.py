@@ -133,11 +133,12 @@ def _with_persons(
 
 def warnings_of(rows: Rows, table: FrequencyTable, policy: Policy) -> list[str]:
     """What a user should know although every requirement holds."""
-    found = []
     n = rows.table.num_rows
-    for name in policy.having("plain"):
-        if n > 1 and len(codec.texts(name, rows.table[name]).texts) == n:
-            found.append(f"column {name!r} is plain but different in every record: if others know it, it identifies")
+    found = [
+        f"column {name!r} is plain but different in every record: if others know it, it identifies"
+        for name in policy.having("plain")
+        if n > 1 and len(codec.texts(name, rows.table[name]).texts) == n
+    ]
     alone = judged(_compared_with_itself(table), policy)
     found += [
         f"{verdict.asked} holds against the table before suppression; against the released records alone "

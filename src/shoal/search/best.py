@@ -9,7 +9,7 @@ from shoal.search.lattice import Node
 
 
 class Best:
-    """Least cost; among equals the lowest node, then the one with the least levels, so that results are the same everywhere."""
+    """Least cost; among equals the lowest node, then the one with the least levels: the same answer everywhere."""
 
     def __init__(self) -> None:
         self.value = math.inf

@@ -30,7 +30,7 @@ class Loss(Protocol):
     """What a search asks of an objective."""
 
     def floor(self) -> list[Floats]:
-        """Per column and level, what a node costs at the least, whatever happens to its records; summed over columns."""
+        """Per column and level, what a node costs at the least, whoever is suppressed; to be summed over columns."""
 
     def value(self, seen: Evaluation) -> float:
         """What the node costs."""

@@ -29,7 +29,7 @@ def optimal(problem: Problem) -> Recoding:
     """Look where the bound is least, until no bound is below the best."""
     if len(problem.lattice) > MOST_NODES:
         raise PolicyError(
-            f"the lattice has {len(problem.lattice):,} nodes, more than the {MOST_NODES:,} that 'optimal' keeps bounds for",
+            f"the lattice has {len(problem.lattice):,} nodes, 'optimal' keeps bounds for at most {MOST_NODES:,}",
             "give the quasi columns fewer levels",
         )
     search = _Search(problem)

@@ -25,6 +25,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    SerializationInfo,
     ValidationError,
     field_validator,
     model_serializer,
@@ -545,7 +546,17 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-Spec = Annotated[Intervals | Mask | Dates | Tree | Flat | File, BeforeValidator(_chosen)]
+def _dumped(spec: _Description, info: SerializationInfo) -> Any:
+    # A union would try each member's own serializer on any of them, and a file would be dumped as flat.
+    return spec.model_dump(
+        mode=info.mode,
+        exclude_unset=info.exclude_unset,
+        exclude_defaults=info.exclude_defaults,
+        exclude_none=info.exclude_none,
+    )
+
+
+Spec = Annotated[Intervals | Mask | Dates | Tree | Flat | File, BeforeValidator(_chosen), PlainSerializer(_dumped)]
 
 
 def build(

@@ -91,9 +91,7 @@ def test_c1_names_the_level_and_how_many_labels_are_at_fault():
     ]
     with pytest.raises(HierarchyError) as caught:
         Hierarchy.from_paths("job", paths)
-    assert (
-        caught.value.message == "column 'job': 2 labels at level 1 have more than one parent at level 2 (C1)"
-    )
+    assert caught.value.message == "column 'job': 2 labels at level 1 have more than one parent at level 2 (C1)"
 
 
 def test_c1_holds_for_the_leaves_too():
