@@ -23,7 +23,7 @@ from shoal import toml
 from shoal.errors import DataError
 from shoal.table import codec
 from shoal.table.builders import Dates, Flat, Intervals, Mask
-from shoal.table.propose import DATE, FEW, NUMBER, Proposal, is_code, propose, sample, words
+from shoal.table.propose import FEW, NUMBER, Proposal, date_formats, is_code, propose, sample, words
 
 Kind = Literal["number", "date", "code", "text", "category"]
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
@@ -33,6 +33,7 @@ K = 5
 MAX_NODES = 2_000_000  # of the lattice that a proposed policy makes the optimal search walk
 STRONGEST = 12  # columns of which all pairs and triples are counted: 298 sets
 ENOUGH = 20  # below so many records, unique values say nothing about a column
+PERSON_KEY = "a key of persons, by its name"
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
 # Values that lead to a person, a device or an account wherever they stand.
@@ -61,7 +62,6 @@ SHAPES = {
 }
 PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
 FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
 
 
 def _vocabulary(text: str) -> re.Pattern[str]:
@@ -225,8 +225,17 @@ class Inspection:
             "max_suppression = 0.05     # share of records that may be hidden altogether",
             'nulls = "category"         # a missing value is a value of its own',
             "seed = 0",
+            *self._entity(),
         ]
         return "\n".join(lines) + "\n"
+
+    def _entity(self) -> list[str]:
+        """Five records of one person are no crowd: where a key of persons repeats, say how to count persons."""
+        return [
+            f"# entity = {toml.string(column.name)}    # uncomment to count persons: some have several records"
+            for column in self.columns
+            if column.reason == PERSON_KEY and column.distinct < self.records - column.nulls
+        ][:1]
 
     def _warnings(self) -> list[str]:
         lines = []
@@ -367,7 +376,7 @@ class _Seen:
         some, distinct = self.some, len(self.texts)
         if not some or distinct <= 2:
             return "category"
-        if all(DATE.fullmatch(text) or MOMENT.fullmatch(text) for text in some):
+        if date_formats(some):
             return "date"
         if distinct > FEW and is_code(self.name, some):
             return "code"
@@ -430,7 +439,7 @@ def _identifier(column: _Seen) -> tuple[Role, str] | None:
     if column.named(KEYED) and not column.named(PRIVATE) and column.kind != "date":
         many = len(column.texts) > FEW
         if column.named(PEOPLE) and (many or column.few_share):
-            return "identifier", "a key of persons, by its name"
+            return "identifier", PERSON_KEY
         if many and column.few_share:
             return "identifier", "a key by its name, and few records share a value"
     return None
@@ -442,6 +451,8 @@ def _sensitive(column: _Seen) -> tuple[Role, str] | None:
         return None
     if column.kind == "text" and column.nearly_unique:
         return "identifier", "private by its name, but nearly every record has a text of its own"
+    if column.kind == "number" and column.few_share:
+        return "sensitive", "the name speaks of something private; exact values may also single people out"
     return "sensitive", "the name speaks of something private"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -15,6 +15,7 @@ from shoal.table.builders import UNITS, Spec, build
 from shoal.table.hierarchy import Hierarchy
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
+UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def made(spec: Any, values: list[str], nulls: bool, uncovered: Any = "suppress") -> Hierarchy:
@@ -81,6 +82,7 @@ def intervals(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
     return spec, sorted({str(x) for x in numbers})
 
 
+@UNHURRIED
 @given(intervals(), st.booleans())
 def test_every_interval_holds_its_values(drawn, nulls):
     spec, values = drawn
@@ -96,6 +98,7 @@ def test_every_interval_holds_its_values(drawn, nulls):
                 assert holds(label, Decimal(text))
 
 
+@UNHURRIED
 @given(intervals())
 def test_labels_of_one_level_do_not_overlap(drawn):
     spec, values = drawn
@@ -105,6 +108,7 @@ def test_labels_of_one_level_do_not_overlap(drawn):
             assert sum(holds(str(label), Decimal(text)) for label in hierarchy.labels[level]) == 1
 
 
+@UNHURRIED
 @given(intervals())
 def test_nothing_beyond_top_and_bottom_is_told_apart(drawn):
     spec, values = drawn
@@ -117,6 +121,7 @@ def test_nothing_beyond_top_and_bottom_is_told_apart(drawn):
         assert all(len(set(row[leaves].tolist())) <= 1 for row in hierarchy.table)
 
 
+@UNHURRIED
 @given(st.lists(st.text(max_size=6), max_size=12), st.sampled_from(["left", "right"]), st.booleans())
 def test_masks_are_hierarchies_and_hide_one_character_more_on_each_level(values, side, nulls):
     assume(values or nulls)
@@ -133,6 +138,7 @@ def test_masks_are_hierarchies_and_hide_one_character_more_on_each_level(values,
             assert shown.strip("*") in text
 
 
+@UNHURRIED
 @given(
     st.lists(st.dates(), min_size=1, max_size=20),
     st.sets(st.sampled_from(list(UNITS)), min_size=1),
@@ -146,6 +152,7 @@ def test_calendar_units_nest(days, units, nulls):
     assert texts == sorted(texts)
 
 
+@UNHURRIED
 @given(st.dates(), st.integers(0, 100))
 def test_a_two_digit_year_lies_in_the_century_of_the_pivot(day, pivot):
     assume((day.month, day.day) != (2, 29))
@@ -168,6 +175,7 @@ def trees(draw: st.DrawFn) -> dict[str, Any]:
     return {"*": [named(shape)]}
 
 
+@UNHURRIED
 @given(trees(), st.booleans(), st.lists(st.text(max_size=3), max_size=3))
 def test_trees_of_any_shape_are_hierarchies(tree, nulls, strangers):
     hierarchy = made({"tree": tree}, strangers, nulls)
@@ -175,6 +183,7 @@ def test_trees_of_any_shape_are_hierarchies(tree, nulls, strangers):
     assert (hierarchy.uncovered is None) == (not strangers)
 
 
+@UNHURRIED
 @given(st.lists(st.text(alphabet="0123456789.-+eE /x*é", max_size=8), min_size=1), st.booleans())
 def test_any_text_finds_a_place_when_strangers_are_suppressed(values, nulls):
     for spec in (

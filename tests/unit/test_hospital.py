@@ -1,12 +1,16 @@
 import hashlib
 import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from shoal.demo.hospital import DISEASES, JOBS, MARITAL, POLICY, hospital, voters
 from shoal.errors import DataError
+from shoal.policy import Policy
+from shoal.table import codec
+from shoal.table.builders import build
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +115,15 @@ def test_the_policy_names_every_column_and_every_value(patients):
         assert sorted(value for group in groups.values() for value in group) == sorted(listed)
     assert policy["require"][0] == {"model": "k-anonymity", "k": 5}
     assert policy["require"][1] == {"model": "distinct-l-diversity", "column": "disease", "l": 3}
+
+
+def test_the_hierarchies_of_the_policy_cover_the_patients(patients):
+    policy = Policy.parse(POLICY)
+    levels = {}
+    for name in policy.quasi:
+        values = codec.texts(name, patients[name]).texts
+        spec = policy.columns[name].hierarchy
+        levels[name] = build(name, spec, values, nulls=False, uncovered="error", folder=Path()).n_levels
+    assert levels == {"birth": 6, "zip": 6, "sex": 2, "job": 3, "marital": 3}
+    assert policy.sensitive == ("disease", "cost")
+    assert policy.identifiers == ("name",)

@@ -35,7 +35,8 @@ MEASURE_WORDS = re.compile(
     "|betrag|preis|salaire|revenu|cout|reddito|costo|stipendio|salario|ingresos?|renda|pay|gain|loss|distance"
 )
 
-DATE = re.compile(r"[0-9]{1,4}([-/.])[0-9]{1,2}\1[0-9]{1,4}")
+# Never three digits, unlike a social security number.
+DATE = re.compile(r"([0-9]{4}|[0-9]{1,2})([-/.])[0-9]{1,2}\2([0-9]{4}|[0-9]{1,2})")
 FORMATS = tuple(
     form.replace(" ", mark)
     for mark in "-/."
@@ -49,9 +50,9 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
     """A hierarchy for the distinct ``values`` of ``column``, value ``i`` occurring ``counts[i]`` times."""
     if len(values) <= FEW:
         return Flat()
-    form = date_format(values)
-    if form is not None:
-        return _dates(values, form)
+    forms = date_formats(values)
+    if forms:
+        return _dates(values, forms[0]) if len(forms) == 1 else Flat()
     if is_code(column, values):
         return Mask(mask="right")
     if all(map(NUMBER.fullmatch, values)):
@@ -59,15 +60,14 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
     return Flat()
 
 
-def date_format(values: Sequence[str]) -> str | None:
-    """The one format that reads every value as a date; None where none does, or two do."""
+def date_formats(values: Sequence[str]) -> list[str]:
+    """The formats that read every value as a date; a proposal needs exactly one."""
     if all(map(ISO_DATE.fullmatch, values)):
-        return ISO if _reads(ISO, values) else None
+        return [ISO] if _reads(ISO, values) else []
     if not all(map(DATE.fullmatch, values)):
-        return None
+        return []
     # A sample rules out most formats before every value is read.
-    fitting = [form for form in FORMATS if _reads(form, sample(values)) and _reads(form, values)]
-    return fitting[0] if len(fitting) == 1 else None
+    return [form for form in FORMATS if _reads(form, sample(values)) and _reads(form, values)]
 
 
 def is_code(column: str, values: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.table.builders import Dates, Flat, Intervals, Mask, build
-from shoal.table.propose import Proposal, date_format, is_code, propose, sample, words
+from shoal.table.propose import Proposal, date_formats, is_code, propose, sample, words
 
 
 def proposed(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Proposal:
@@ -80,7 +80,7 @@ def test_a_format_is_recognized_where_only_one_fits(form):
 
 def test_an_ambiguous_date_is_flat():
     values = [f"{a:02}/{b:02}/1990" for a in range(1, 13) for b in range(1, 13)]
-    assert date_format(values) is None
+    assert date_formats(values) == ["%d/%m/%Y", "%m/%d/%Y"]
     assert proposed(values) == Flat()
 
 

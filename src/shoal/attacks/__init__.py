@@ -1,0 +1,1 @@
+"""What an intruder does with a release, and how often it works."""

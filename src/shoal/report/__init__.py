@@ -1,0 +1,1 @@
+"""A release as text for people."""

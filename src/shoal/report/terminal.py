@@ -1,0 +1,184 @@
+"""Results on a terminal: aligned tables, colour only where there is a terminal, numbers with units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shoal.attacks.linkage import Linkage
+from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, Demo
+from shoal.inspect import Inspection, Separation
+from shoal.release import Release
+from shoal.verify import Verdicts
+
+console = Console(highlight=False)
+
+
+def number(value: float) -> str:
+    """As many digits as a reader needs."""
+    if math.isinf(value):
+        return "∞"
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
+
+
+def share(part: float, whole: float) -> str:
+    """A percentage; never 0 % for something, nor 100 % for less than all."""
+    percent = 100 * part / whole if whole else 0.0
+    if 0 < percent < 0.1:
+        return "<0.1 %"
+    if 99.9 < percent < 100:
+        return ">99.9 %"
+    return f"{percent:.1f} %"
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    """The first column is text, the others are figures."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="left" if i == 0 else "right", header_style="dim")
+    return table
+
+
+def _row(table: Table, *cells: str) -> None:
+    table.add_row(*(Text(cell) for cell in cells))  # Text: a bracket in a name is not markup
+
+
+def show_verdicts(verdicts: Verdicts) -> None:
+    """What was asked, what was found, who is at fault."""
+    table = _table("requirement", "found", "classes at fault", "records", "")
+    for verdict in verdicts.verdicts:
+        found = f"{verdict.figure} = {number(verdict.worst)}"
+        mark = "holds" if verdict.holds else "FAILS"
+        _row(table, verdict.asked, found, number(verdict.classes), number(verdict.records), mark)
+    console.print(table)
+    for name in verdicts.identifiers:
+        console.print(Text(f"column {name!r} is an identifier and is still there"))
+    size = f"{number(verdicts.records)} records in {number(verdicts.classes)} classes"
+    style = "bold green" if verdicts.hold else "bold red"
+    console.print(Text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
+
+
+def show_release(release: Release, output: Path) -> None:
+    """What became of the table."""
+    show_verdicts(release.verdicts)
+    console.print()
+    levels = _table("column", "level", "of", "a released value")
+    for hierarchy, level in zip(release.recoding.hierarchies, release.recoding.node, strict=True):
+        _row(levels, hierarchy.column, str(level), str(hierarchy.height), _example(release, hierarchy.column))
+    console.print(levels)
+    console.print()
+    _show_losses(release)
+    recoding = release.recoding
+    proof = "proved to be the least" if recoding.proved else "not proved to be the least"
+    console.print(
+        Text(
+            f"{recoding.algorithm}: {release.policy.release.objective} {proof}; "
+            f"{number(recoding.n_evaluated)} of {number(recoding.n_nodes)} nodes looked at."
+        )
+    )
+    n = release.engine.table.num_rows
+    fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
+    console.print(Text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
+    for warning in release.warnings:
+        console.print(Text(f"Note: {warning}", style="yellow"))
+    console.print(Text(f"Written and counted again: {output}"))
+
+
+def _example(release: Release, column: str) -> str:
+    """A released value that most records share; a label, not a record."""
+    import pyarrow.compute as pc
+
+    counts = pc.value_counts(release.rows.table[column].combine_chunks())
+    values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    common = max(zip(n, map(str, values), strict=True))
+    return common[1] if len(common[1]) <= 40 else common[1][:39] + "…"
+
+
+def _show_losses(release: Release) -> None:
+    table = _table("loss", "value")
+    for name, value in release.loss.items():
+        _row(table, name, number(value))
+    console.print(table)
+    console.print()
+
+
+def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
+    """Columns with the roles they seem to have, then who stands out."""
+    table = _table(
+        "column", "kind", "distinct", "nulls", "role", "levels", "why", title=f"{number(found.records)} records"
+    )
+    table.columns[1].justify = table.columns[4].justify = table.columns[6].justify = "left"
+    for column in found.columns:
+        levels = str(column.levels) if column.role == "quasi" else ""
+        _row(
+            table,
+            column.name,
+            column.kind,
+            number(column.distinct),
+            number(column.nulls),
+            column.role,
+            levels,
+            column.reason,
+        )
+    console.print(table)
+    console.print()
+    sets = _table("singled out by", "unique records", "share", "distinct", "separation")
+    for size in (1, 2, 3):
+        for separation in found.strongest(size, 3):
+            _separation_row(sets, separation)
+    console.print(sets)
+    for note in notes:
+        console.print(Text(f"Note: {note}", style="yellow"))
+    if output is not None:
+        console.print(Text(f"\nPolicy written to {output}: read it, edit it, then run"))
+        console.print(Text(f"  shoal anonymize DATA -p {output} -o release.csv"))
+    else:
+        console.print(Text("\nAdd -o policy.toml for a policy to edit and run."))
+
+
+def _separation_row(table: Table, separation: Separation) -> None:
+    _row(
+        table,
+        ", ".join(separation.columns),
+        number(separation.unique),
+        share(separation.unique, separation.records),
+        share(separation.distinct, separation.records),
+        share(separation.separation_ratio, 1),
+    )
+
+
+def show_demo(result: Demo, folder: Path) -> None:
+    """Before, the policy, after, and what was left where."""
+    console.print(
+        Text(
+            f"A hospital has {number(result.patients)} patients. Without their names, is the table safe?", style="bold"
+        )
+    )
+    console.print(Text("An intruder links it to a voter list by birth date, ZIP and sex:\n"))
+    table = _table("voters", "before", "after")
+    for row, of in _LINKAGE_ROWS.items():
+        _row(table, row, of(result.before), of(result.after))
+    console.print(table)
+    console.print(Text(f"\nIn between, {folder / POLICY_FILE} was applied:\n"))
+    show_release(result.release, folder / RELEASE)
+    console.print(Text(f"Certificate: {folder / CERTIFICATE}"))
+
+
+_LINKAGE_ROWS = {
+    "on the list": lambda link: number(link.people),
+    "with at least one matching record": lambda link: number(link.matched),
+    "with exactly one": lambda link: number(link.singled_out),
+    "  of them, rightly named": lambda link: number(link.named),
+    "best chance of a guess": lambda link: "none" if link.chance == 0 else _chance(link),
+}
+
+
+def _chance(link: Linkage) -> str:
+    return f"1 in {round(1 / link.chance)}"

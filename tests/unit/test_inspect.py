@@ -1,0 +1,391 @@
+import json
+import tomllib
+from collections import Counter
+from datetime import date, timedelta
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.demo.hospital import hospital
+from shoal.errors import DataError
+from shoal.inspect import MAX_NODES, Inspection, Separation, inspect, separations
+from shoal.policy import Policy
+from shoal.table import codec
+from shoal.table.builders import Flat, Intervals, Mask, build
+
+N = 200
+RNG = np.random.Generator(np.random.PCG64(7))
+
+
+def table(**columns: object) -> pa.Table:
+    return pa.table(columns)
+
+
+def roles(found: Inspection) -> dict[str, str]:
+    return {column.name: column.role for column in found.columns}
+
+
+def kinds(found: Inspection) -> dict[str, str]:
+    return {column.name: column.kind for column in found.columns}
+
+
+def role_of(name: str, values: list[object]) -> str:
+    # Beside a column that is always quasi, so that the other need not stand in for it.
+    return roles(inspect(pa.table({name: values, "sex": ["f", "m"] * (len(values) // 2)})))[name]
+
+
+def built(found: Inspection, data: pa.Table) -> int:
+    """Build every hierarchy of the policy on the data; the size of the lattice."""
+    policy = Policy.parse(found.policy())
+    assert tuple(policy.columns) == tuple(data.column_names)
+    nodes = 1
+    for name in policy.quasi:
+        coded = codec.texts(name, data[name])
+        spec = policy.columns[name].hierarchy
+        hierarchy = build(name, spec, coded.texts, nulls=False, uncovered="error", folder=Path())
+        assert hierarchy.missing(coded.texts) == 0
+        nodes *= hierarchy.n_levels
+    return nodes
+
+
+def test_the_hospital():
+    found = inspect(hospital())
+    assert roles(found) == {
+        "name": "identifier",
+        "birth": "quasi",
+        "zip": "quasi",
+        "sex": "quasi",
+        "job": "quasi",
+        "marital": "quasi",
+        "disease": "sensitive",
+        "cost": "sensitive",
+    }
+    assert kinds(found) == {
+        "name": "text",
+        "birth": "date",
+        "zip": "code",
+        "sex": "category",
+        "job": "category",
+        "marital": "category",
+        "disease": "category",
+        "cost": "number",
+    }
+    assert found.strongest(1)[0].columns == ("birth",)
+    assert set(found.strongest(2)[0].columns) == {"birth", "zip"}
+    assert found.strongest(2)[0].unique_ratio > 0.95
+    assert built(found, hospital()) == found.nodes == 6 * 6 * 2 * 2 * 2
+
+
+DIGITS = RNG.integers(0, 10, (N, 12)).astype(str)
+
+
+def digits(start: int, stop: int) -> list[str]:
+    return ["".join(row[start:stop]) for row in DIGITS]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"u{i}@example.org" for i in range(N)],
+        [f"https://example.org/{i}" for i in range(N)],
+        [f"10.0.{i // 100}.{i % 100}" for i in range(N)],
+        [f"2001:db8::{i:x}:0:1" for i in range(N)],
+        [f"+49 30 {d}" for d in digits(0, 7)],
+        [f"(030) {d}" for d in digits(0, 7)],
+        [f"555-{a}-{b}" for a, b in zip(digits(0, 3), digits(3, 7), strict=True)],
+        [f"{a}-{b}-{c}" for a, b, c in zip(digits(0, 3), digits(3, 5), digits(5, 9), strict=True)],
+        [f"DE{a}{b}00000000" for a, b in zip(digits(0, 2), digits(2, 12), strict=True)],
+        [f"0000{i:04x}-0000-4000-8000-000000000000" for i in range(N)],
+        [f"{a} 0000 0000 {b}".replace(" ", "-") for a, b in zip(digits(0, 4), digits(4, 8), strict=True)],
+        [f"RSSMRA{a}A01H{b}Z" for a, b in zip(digits(0, 2), digits(2, 5), strict=True)],
+        [f"u{i}@example.org" if i % 2 else f"+49 30 {d}" for i, d in enumerate(digits(0, 7))],
+    ],
+)
+def test_values_that_lead_to_a_person_are_identifiers_whatever_the_name(values):
+    assert role_of("x", values) == "identifier"
+    assert role_of("x", [*values[:-10], *[None] * 10]) == "identifier"
+
+
+@pytest.mark.parametrize("name", ["name", "Patient Name", "lastName", "Nachname", "prénom", "nombre"])
+def test_a_name_is_known_by_its_column_and_its_look(name):
+    people = ["Ana Díaz", "O'Brien, Seán", "Nguyễn Minh", "Jean-Luc M. Roy"] * 50
+    assert role_of(name, people) == "identifier"
+    assert role_of(name, [f"T-{i % 20:03}" for i in range(N)]) == "quasi"
+
+
+def test_a_name_of_a_place_is_no_name_of_a_person():
+    assert role_of("city_name", ["Rome", "Paris", "Oslo", "Bern"] * 50) == "quasi"
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("kind", [str, int, float])
+def test_row_numbers_are_identifiers(first, kind):
+    assert role_of("x", [kind(i + first) if kind is not float else float(i + first) for i in range(6)]) == "identifier"
+
+
+def test_numbers_out_of_order_are_row_numbers_only_in_larger_tables():
+    assert role_of("x", [2, 1, 3, 4, 6, 5]) == "quasi"
+    assert role_of("x", RNG.permutation(N).tolist()) == "identifier"
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient_id", [i % 40 for i in range(N)]),
+        ("record no", [7 * i for i in range(N)]),
+        ("x", [f"K{i * 37:06}" for i in range(N)]),
+        ("x", [f"Something else happened at {i}" for i in range(N)]),
+        ("remarks", [f"This patient told us at some length about the {i % 30}th visit" for i in range(N)]),
+        ("street", [f"Main Road {i % 50}" for i in range(N)]),
+        ("mobile", digits(0, 9)),
+        ("diagnosis notes", [f"saw {i} on the scan" for i in range(N)]),
+    ],
+)
+def test_keys_addresses_and_free_texts_are_identifiers(name, values):
+    assert role_of(name, values) == "identifier"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "disease",
+        "Diagnose",
+        "ICD",
+        "income",
+        "household income",
+        "Gehalt",
+        "stipendio",
+        "religión",
+        "cost",
+        "hiv_status",
+    ],
+)
+def test_private_matters_are_sensitive(name):
+    assert role_of(name, ["a", "b", "c", "d"] * 50) == "sensitive"
+    assert role_of(name, [f"{x:.2f}" for x in RNG.random(N) * 1e5]) == "sensitive"
+
+
+def test_when_something_private_happened_is_known_to_others():
+    dates = [str(date(2020, 1, 1) + timedelta(i)) for i in range(N)]
+    assert role_of("diagnosed", dates) == "quasi"
+    assert role_of("age at diagnosis", [i % 80 for i in range(N)]) == "quasi"
+
+
+@pytest.mark.parametrize("name", ["age", "Geschlecht", "PLZ", "code_postal", "marital-status", "year of birth", "x7"])
+def test_what_others_may_know_is_quasi(name):
+    assert role_of(name, [str(i % 30 + 10) for i in range(N)]) == "quasi"
+
+
+def test_unique_measures_are_quasi_and_not_lost():
+    assert role_of("weight", [50 + i * 0.13 for i in range(N)]) == "quasi"
+    assert role_of("x", [1.5 + i * 0.13 for i in range(N)]) == "quasi"
+    assert role_of("zip", [f"{i * 37:05}" for i in range(N)]) == "quasi"
+
+
+def test_only_empty_and_constant_columns_are_plain():
+    assert role_of("x", [None] * 10) == "plain"
+    assert role_of("x", ["same"] * 10) == "plain"
+    assert role_of("x", ["same"] * 9 + [None]) == "quasi"
+    assert role_of("x", ["same"] * 4) == "quasi"  # too few to be everybody
+    assert role_of("disease", ["same"] * 10) == "sensitive"
+    assert role_of("email", ["me@example.org"] * 10) == "identifier"
+
+
+def test_types_other_than_text():
+    days = [date(1950, 1, 1) + timedelta(97 * i) for i in range(N)]
+    data = table(
+        born=days,
+        seen=pa.array(days).cast(pa.timestamp("ns")),
+        flag=[i % 3 == 0 for i in range(N)],
+        score=pa.array([i % 50 + 0.0 for i in range(N - 1)] + [float("nan")]),
+        length=pa.array([i % 40 for i in range(N)], pa.int16()),
+        group=pa.array([f"g{i % 5}" for i in range(N)]).dictionary_encode(),
+    )
+    found = inspect(data)
+    assert kinds(found) == {
+        "born": "date",
+        "seen": "date",
+        "flag": "category",
+        "score": "number",
+        "length": "number",
+        "group": "category",
+    }
+    assert next(column for column in found.columns if column.name == "score").nulls == 1
+    assert built(found, data) == found.nodes
+
+
+# What single columns and small sets tell apart.
+
+
+def counted(rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> Separation:
+    counts = Counter(rows).values()
+    unique = sum(count == 1 for count in counts)
+    alike = sum(a == b for a, b in combinations(rows, 2))
+    return Separation(columns, len(rows), len(counts), unique, alike)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, limit) for limit in (1, 3, 9, 10**6)]), max_size=30))
+def test_separations_are_those_of_counting_pairs_one_by_one(rows):
+    names = "abcd"
+    codes = {name: np.array([row[j] for row in rows], dtype=np.int64) for j, name in enumerate(names)}
+    found = separations(codes, len(rows))
+    assert len(found) == 4 + 6 + 4
+    for separation in found:
+        places = [names.index(name) for name in separation.columns]
+        assert separation == counted([tuple(row[j] for j in places) for row in rows], separation.columns)
+
+
+def test_sparse_codes_are_counted_without_overflow():
+    far = np.array([0, 2**40, 2**40, 2**61], dtype=np.int64)
+    found = {frozenset(s.columns): s for s in separations({"a": far, "b": far.copy(), "c": far.copy()}, 4)}
+    assert {(s.distinct, s.unique, s.alike) for s in found.values()} == {(3, 2, 1)}
+
+
+def test_ratios_are_exact_where_pairs_are_many():
+    n = 10**9
+    pairs = n * (n - 1) // 2
+    assert Separation(("a",), n, 1, 0, pairs).separation_ratio == 0
+    assert Separation(("a",), n, 2, 0, pairs // 2).separation_ratio == 0.5
+    assert Separation(("a",), n, n, n, 0).separation_ratio == 1
+
+
+def test_one_record_has_no_pair_to_tell_apart():
+    assert Separation(("a",), 1, 1, 1, 0).separation_ratio == 0
+    assert Separation(("a",), 0, 0, 0, 0).unique_ratio == 0
+
+
+def test_a_null_is_a_value_of_its_own():
+    found = inspect(table(a=["x", None, None, "y", "x", "x"], sex=list("ffmmff")))
+    separation = next(s for s in found.separations if s.columns == ("a",))
+    assert (separation.distinct, separation.unique, separation.alike) == (3, 1, 3 + 1)
+
+
+def test_sets_of_one_size_are_ranked_and_wide_tables_keep_the_strongest():
+    data = pa.table({f"c{j}": [i % (j + 2) for i in range(N)] for j in range(14)})
+    found = inspect(data)
+    sizes = Counter(len(s.columns) for s in found.separations)
+    assert sizes == {1: 14, 2: 66, 3: 220}
+    for size in (1, 2, 3):
+        ranks = [(-s.unique, s.alike) for s in found.strongest(size, 1000)]
+        assert ranks == sorted(ranks)
+    assert found.strongest(1)[0].columns == ("c13",)
+    assert not any({"c0", "c1"} & set(s.columns) for s in found.separations if len(s.columns) > 1)
+
+
+# The policy.
+
+
+def test_a_policy_survives_odd_names():
+    odd = ["", "a b", 'quo"te', "back\\slash", "new\nline", "tab\t#no comment", "ünïcode", "dotted.name", "del\x7f"]
+    data = pa.table({name: [f"v{(i * (j + 1)) % 11}" for i in range(40)] for j, name in enumerate(odd)})
+    found = inspect(data)
+    assert list(tomllib.loads(found.policy())["columns"]) == odd
+    assert built(found, data) == 2 ** len(odd)
+
+
+anything = st.one_of(
+    st.lists(st.one_of(st.none(), st.text(max_size=6)), min_size=15, max_size=15),
+    st.lists(st.one_of(st.none(), st.floats(allow_infinity=False)), min_size=15, max_size=15),
+    st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=15, max_size=15),
+    st.lists(st.one_of(st.none(), st.booleans()), min_size=15, max_size=15),
+    st.lists(st.one_of(st.none(), st.dates()), min_size=15, max_size=15),
+    st.lists(st.one_of(st.none(), st.decimals(-99, 99, places=2)), min_size=15, max_size=15),
+    st.lists(st.from_regex(r"\A[0-9]{5}\Z"), min_size=15, max_size=15),
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), anything, max_size=5))
+def test_a_policy_runs_on_whatever_it_was_made_from(columns):
+    data = pa.table({**columns, "sex": ["f", "m", "f"] * 5})
+    found = inspect(data)
+    assert built(found, data) == found.nodes
+    json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_reasons_stand_beside_the_columns():
+    found = inspect(hospital(500))
+    lines = found.policy().splitlines()
+    for column in found.columns:
+        line = next(line for line in lines if line.startswith(f"{column.name} = "))
+        assert line.endswith(f"# {column.reason}")
+
+
+def test_a_key_of_persons_that_repeats_is_offered_as_entity():
+    sex = ["f", "m"] * (N // 2)
+    often = inspect(table(patient_id=[i // 4 for i in range(N)], sex=sex)).policy()
+    assert '# entity = "patient_id"' in often
+    assert Policy.parse(often.replace("# entity", "entity")).release.entity == "patient_id"
+    assert "entity" not in inspect(table(patient_id=[3 * i for i in range(N)], sex=sex)).policy()
+
+
+def test_a_large_lattice_is_thinned_out():
+    columns = {f"c{j}": [str((i * (2 * j + 3)) % 97) for i in range(N)] for j in range(8)}
+    columns |= {f"zip{j}": [f"{(i * (2 * j + 3)) % 97 + 100:05}" for i in range(N)] for j in range(3)}
+    columns["birth"] = [str(date(1950, 1, 1) + timedelta(97 * i)) for i in range(N)]
+    data = pa.table(columns)
+    found = inspect(data)
+    assert built(found, data) == found.nodes <= MAX_NODES
+    specs = {column.name: column.hierarchy for column in found.columns}
+    assert any(isinstance(spec, Intervals) for spec in specs.values())
+    assert 'algorithm = "optimal"' in found.policy()
+
+
+def test_a_mask_outlives_the_steps_of_numbers():
+    columns = {f"c{j}": [str((i * (2 * j + 3)) % 97) for i in range(N)] for j in range(9)}
+    columns["zip"] = [f"{i % 97 + 100:05}" for i in range(N)]
+    specs = {column.name: column.hierarchy for column in inspect(pa.table(columns)).columns}
+    assert specs["zip"] == Mask(mask="right")
+    assert not any(isinstance(spec, Flat) for spec in specs.values())
+
+
+def test_more_columns_than_a_lattice_can_have_get_another_search():
+    data = pa.table({f"c{j}": [str(i % 3) for i in range(N)] for j in range(25)})
+    found = inspect(data)
+    assert found.nodes == 2**25 > MAX_NODES
+    assert Policy.parse(found.policy()).release.algorithm == "datafly"
+
+
+@pytest.mark.parametrize(("n", "k"), [(0, 1), (1, 1), (3, 3), (5, 5), (100, 5)])
+def test_k_is_one_that_the_table_can_meet(n, k):
+    data = table(sex=pa.array(["f"] * n, pa.string()), age=pa.array(range(n), pa.int64()))
+    assert tomllib.loads(inspect(data).policy())["require"] == [{"model": "k-anonymity", "k": k}]
+
+
+def test_there_is_always_something_to_link_on():
+    private = table(disease=["a", "b"] * 10, cost=["1", "2"] * 10)
+    assert roles(inspect(private)) == {"disease": "quasi", "cost": "quasi"}
+    constant = table(disease=["a", "b"] * 10, x=["1"] * 20)
+    assert roles(inspect(constant)) == {"disease": "sensitive", "x": "quasi"}
+    built(inspect(constant), constant)
+
+
+def test_a_table_of_identifiers_has_no_policy():
+    found = inspect(table(email=[f"u{i}@example.org" for i in range(30)]))
+    with pytest.raises(DataError, match="all of them look like identifiers"):
+        found.policy()
+
+
+def test_two_columns_of_one_name_are_refused():
+    twice = pa.table([pa.array(["a"]), pa.array(["b"])], names=["x", "x"])
+    with pytest.raises(DataError, match="same name"):
+        inspect(twice)
+
+
+def test_the_answer_is_plain_and_holds_no_value():
+    data = table(
+        secret=["qqq" + chr(97 + i % 26) * 3 for i in range(N)],
+        zip=[f"{i % 90 + 77000}" for i in range(N)],
+        note=[f"zzz {i} zzz" for i in range(N)],
+    )
+    found = inspect(data)
+    for text in (json.dumps(found.as_dict()), found.policy()):
+        assert "qqq" not in text
+        assert "zzz" not in text
+        assert "770" not in text
+    first = found.as_dict()["columns"][0]
+    assert set(first) == {"name", "kind", "distinct", "nulls", "role", "reason", "hierarchy", "levels"}
