@@ -15,11 +15,30 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from shoal.search.base import Progress
 
+
+class _Commands(TyperGroup):
+    """Turns errors into messages and exit codes: 1 cannot be kept, 2 bad input, 130 interrupted."""
+
+    def invoke(self, ctx: Any) -> Any:
+        from shoal.errors import ShoalError
+
+        try:
+            return super().invoke(ctx)
+        except ShoalError as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            print("interrupted; nothing was left behind", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Turn a table about people into a release that is safe to publish, and prove it.",
     no_args_is_help=True,
     add_completion=False,
@@ -189,17 +208,6 @@ def _stop(signum: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run, and turn errors into messages and exit codes: 1 cannot be kept, 2 bad input, 130 interrupted."""
-    from shoal.errors import ShoalError
-
+    """Run as a program."""
     signal.signal(signal.SIGTERM, _stop)
-    try:
-        app(standalone_mode=False)
-    except ShoalError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        print("interrupted; nothing was left behind", file=sys.stderr)
-        sys.exit(130)
-    except typer.Exit as done:
-        sys.exit(done.exit_code)
+    app()

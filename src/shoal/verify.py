@@ -201,7 +201,10 @@ def recount(
 
 
 def _grouped(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema | None) -> pa.Table:
-    table = connection.sql(query).to_arrow_table()
+    try:
+        table = connection.sql(query).to_arrow_table()
+    except duckdb.Error:  # its message may quote a line of the data
+        raise VerificationError("the release could not be read back and counted; nothing was written") from None
     for i, name in enumerate(table.column_names):
         if schema is not None and name in schema.names and schema.field(name).type != table.column(i).type:
             table = table.set_column(i, name, table.column(i).cast(schema.field(name).type))

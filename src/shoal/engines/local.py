@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.engines import files, frames
 from shoal.engines.base import Rows, require_columns
-from shoal.errors import MissingValueError
+from shoal.errors import DataError, MissingValueError
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.sql import quoted
@@ -36,6 +36,7 @@ class LocalEngine:
         dialect: files.Dialect | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
+        _require_names_apart(table.column_names)
         self.table = table
         self.fingerprint = fingerprint
         self.back = back  # turns Arrow into the kind of frame that came in
@@ -150,6 +151,14 @@ class LocalEngine:
         if stars is not None:
             codes = np.where(stars, len(labels) - 1, codes)
         return pa.array(labels, pa.string()).take(pa.array(codes))
+
+
+def _require_names_apart(names: list[str]) -> None:
+    """SQL, which counts the release again, takes ``id`` and ``ID`` for the same column."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            raise DataError(f"columns {other!r} and {name!r} differ only in case", "rename one of them")
 
 
 def _hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:

@@ -93,9 +93,7 @@ def show_release(release: Release, output: Path) -> None:
 
 def _example(release: Release, column: str) -> str:
     """A released value that most records share; a label, not a record."""
-    import pyarrow.compute as pc
-
-    counts = pc.value_counts(release.rows.table[column].combine_chunks())
+    counts = release.rows.table[column].value_counts()
     values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
     common = max(zip(n, map(str, values), strict=True))
     return common[1] if len(common[1]) <= 40 else common[1][:39] + "…"

@@ -37,12 +37,18 @@ def texts(name: str, column: pa.ChunkedArray) -> Coded:
     encoded = column.dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):  # what combine_chunks returns has changed between releases
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks != 1 else encoded.chunk(0)
-    words = np.array(_as_text(name, encoded.dictionary), dtype=object)
+    words = _as_text(name, encoded.dictionary)
+    order = pc.sort_indices(words)  # UTF-8 bytes sort as code points do
+    ranked = words.take(order)
     # Two values of the column may share a text (a decimal's trailing zeros): they get one code.
-    distinct, first, code_of = np.unique(words, return_index=True, return_inverse=True)
-    lookup = np.append(code_of.astype(np.int32), np.int32(-1))  # the appended -1 is reached by index -1: null
+    new = np.ones(len(ranked), np.bool_)
+    new[1:] = pc.not_equal(ranked[1:], ranked[:-1]).to_numpy(zero_copy_only=False)
+    place = order.to_numpy()
+    lookup = np.full(len(words) + 1, -1, np.int32)  # the last entry is reached by index -1: null
+    lookup[place] = np.cumsum(new) - 1
     indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Coded(lookup[indices], tuple(distinct.tolist()), encoded.dictionary.take(pa.array(first)))
+    distinct = ranked.filter(pa.array(new))
+    return Coded(lookup[indices], tuple(distinct.to_pylist()), encoded.dictionary.take(pa.array(place[new])))
 
 
 def _plain_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -51,16 +57,16 @@ def _plain_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.add(column, 0.0)  # -0.0 + 0.0 is 0.0
 
 
-def _as_text(name: str, values: pa.Array) -> list[str]:
+def _as_text(name: str, values: pa.Array) -> pa.Array:
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return list(values.to_pylist())
+        return values
     if pa.types.is_floating(kind):
-        return [str(int(x)) if x.is_integer() else repr(x) for x in values.to_pylist()]
+        return pa.array([str(int(x)) if x.is_integer() else repr(x) for x in values.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind):
-        return [_iso_time(text) for text in values.cast(pa.string()).to_pylist()]
+        return pa.array([_iso_time(text) for text in values.cast(pa.string()).to_pylist()], pa.string())
     try:
-        return list(values.cast(pa.string()).to_pylist())
+        return values.cast(pa.string())
     except pa.ArrowException:
         pass
     raise DataError(
