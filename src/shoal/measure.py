@@ -39,7 +39,7 @@ _LEAST = {"l", "entropy_l"}
 
 
 def figures(table: FrequencyTable, *, l: int = 2, distances: Mapping[str, str] | None = None) -> Figures:
-    """All figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` names the distance of ``t`` per column, else equal."""
+    """All figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` the distance of ``t`` per column."""
     persons = table.persons
     overall: dict[str, float] = {
         "records": table.n_records,

@@ -76,6 +76,8 @@ class Policy(_Frozen):
                 self._check_sensitive(i, model)
         if self.release.entity is not None:
             self._check_entity(self.release.entity)
+        if self.release.suppressed == "keep" and self.release.nulls == "wildcard":
+            raise ValueError("release.suppressed: 'keep' does not go with nulls = 'wildcard', as a null would match the stars")
         return self
 
     def _check_sensitive(self, i: int, model: SensitiveModel) -> None:

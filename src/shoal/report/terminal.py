@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -169,7 +169,7 @@ def show_demo(result: Demo, folder: Path) -> None:
     console.print(Text(f"Certificate: {folder / CERTIFICATE}"))
 
 
-_LINKAGE_ROWS = {
+_LINKAGE_ROWS: dict[str, Callable[[Linkage], str]] = {
     "on the list": lambda link: number(link.people),
     "with at least one matching record": lambda link: number(link.matched),
     "with exactly one": lambda link: number(link.singled_out),

@@ -29,6 +29,8 @@ class Best:
 
     def excludes(self, bound: float, node: Node) -> bool:
         """Whether a node that costs at least ``bound`` can no longer win."""
+        if math.isinf(bound):  # settled
+            return True
         if self.seen is None or bound < self.value - self.slack:
             return False
         return bound > self.value + self.slack or rank(node) >= rank(self.seen.node)

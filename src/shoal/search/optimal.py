@@ -120,7 +120,7 @@ class _Search:
             steps = [
                 (float(self.bound[upper]), upper)
                 for upper in self.problem.lattice.successors(chain[-1])
-                if not self.best.excludes(float(self.bound[upper]), upper) and np.isfinite(self.bound[upper])
+                if not self.best.excludes(float(self.bound[upper]), upper)
             ]
             if not steps:
                 return chain

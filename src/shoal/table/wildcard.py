@@ -23,6 +23,8 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
 
     ``nulls[j]`` is the code of the null in column ``j``, or None.
     """
+    if not table.n_classes:
+        return table
     counts = np.zeros(table.n_classes, np.int64)
     gathered: dict[str, list[tuple[Rows, Histogram]]] = {name: [] for name in table.sensitive}
     for mine, my_class, theirs, their_class in _matches(table, nulls):
