@@ -40,6 +40,10 @@ class PrivacyModel(BaseModel):
         """Whether each class satisfies the model."""
         raise NotImplementedError
 
+    def most_kept(self, table: FrequencyTable) -> Scores:
+        """Per class, how many of its records a part of it that passes can have at the most."""
+        return table.counts.astype(np.float64)
+
     @property
     def asked(self) -> str:
         """The requirement in one line, for people."""
@@ -74,6 +78,14 @@ class SensitiveModel(PrivacyModel):
     def passes(self, table: FrequencyTable) -> Verdicts:
         """Every column covered must pass."""
         return np.asarray(np.logical_and.reduce([self.accepts(h) for h in self.histograms(table)]))
+
+    def most_kept(self, table: FrequencyTable) -> Scores:
+        """The least over the columns covered."""
+        return np.asarray(np.minimum.reduce([self.most(h) for h in self.histograms(table)]))
+
+    def most(self, histogram: Histogram) -> Scores:
+        """``most_kept`` for one sensitive column; all of the class where nothing better is known."""
+        return np.add.reduceat(histogram.counts, histogram.starts[:-1]).astype(np.float64)
 
     @property
     def where(self) -> str:

@@ -15,11 +15,11 @@ from pydantic import Field
 
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
-from shoal.models.diversity import shares, sizes
+from shoal.models.diversity import shares
+from shoal.models.parts import by_blocks, under_caps, with_mean_within
 from shoal.table.frequency import Domain, Histogram
 
 Shares = NDArray[np.float64]
-BLOCK = 1 << 21  # cells of a dense block of distributions: 16 MB
 
 
 def equal(p: Shares, domain: Domain) -> Scores:
@@ -42,10 +42,11 @@ def numeric(p: Shares, domain: Domain) -> Scores:
             f"column {domain.column!r}: distance 'numeric' needs numbers, and some of its values are none",
             "choose distance 'equal', 'ordered' or 'hierarchical'",
         )
-    gaps = np.diff(domain.numbers)
+    order = np.argsort(domain.numbers, kind="stable")  # a tree or file may list them otherwise
+    gaps = np.diff(domain.numbers[order])
     if not len(gaps) or gaps.sum() == 0:
         return np.zeros(len(p))
-    apart = np.abs(np.cumsum(p - domain.shares, axis=1))[:, :-1]
+    apart = np.abs(np.cumsum((p - domain.shares)[:, order], axis=1))[:, :-1]
     return np.asarray(apart @ gaps / gaps.sum())
 
 
@@ -87,24 +88,54 @@ DISTANCES: dict[str, Callable[[Shares, Domain], Scores]] = {
 
 
 def distance(histogram: Histogram, name: str) -> Scores:
-    """The distance of every class from the whole, block by block so that memory stays bounded."""
-    domain = histogram.domain
-    if domain is None:
+    """The distance of every class from the whole."""
+    domain = _domain(histogram)
+    return by_blocks(histogram, lambda counts: DISTANCES[name](counts / counts.sum(axis=1, keepdims=True), domain))
+
+
+def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
+    """At most so many records of each class form a part within ``t`` of the whole.
+
+    Equal distance: exact. The others by what they imply: that the mean place is within t (moving mass by x moves the
+    mean by at most x), or that the shares of the subtrees of a level differ by at most t·H/(level + 1) in all.
+    """
+    domain = _domain(histogram)
+    q = domain.shares
+
+    def part(counts: Shares) -> Scores:
+        if name == "equal":
+            return under_caps(counts, q, 1 - t)
+        if name == "hierarchical" and domain.hierarchy is not None:
+            return _subtree_part(counts, domain.hierarchy, q, t)
+        places = np.arange(len(q), dtype=np.float64) if name == "ordered" else domain.numbers
+        if places is None or len(places) < 2 or places[-1] == places[0]:
+            return np.asarray(counts.sum(axis=1))
+        places = (places - places[0]) / (places[-1] - places[0])
+        return with_mean_within(counts, places, float(q @ places) - t, float(q @ places) + t)
+
+    return by_blocks(histogram, part)
+
+
+def _subtree_part(counts: Shares, hierarchy: NDArray[np.int32], q: Shares, t: float) -> Scores:
+    height = len(hierarchy) - 1
+    least = counts.sum(axis=1)
+    for level in range(height):
+        onto = np.zeros((counts.shape[1], int(hierarchy[level].max()) + 1))
+        onto[np.arange(counts.shape[1]), hierarchy[level]] = 1
+        if (within := t * height / (level + 1)) < 1:
+            least = np.minimum(least, under_caps(counts @ onto, q @ onto, 1 - within))
+    return np.asarray(least)
+
+
+def _domain(histogram: Histogram) -> Domain:
+    if histogram.domain is None:
         raise TypeError("distances are between sensitive values")
-    n_E = sizes(histogram)
-    out = np.empty(histogram.n_classes)
-    step = max(1, BLOCK // max(1, histogram.n_values))
-    for first in range(0, histogram.n_classes, step):
-        last = min(first + step, histogram.n_classes)
-        out[first:last] = DISTANCES[name](histogram.dense(first, last) / n_E[first:last, None], domain)
-    return out
+    return histogram.domain
 
 
 def _gains(histogram: Histogram) -> tuple[Shares, Shares]:
     """p and q of every entry."""
-    if histogram.domain is None:
-        raise TypeError("distances are between sensitive values")
-    return shares(histogram), histogram.domain.shares[histogram.values]
+    return shares(histogram), _domain(histogram).shares[histogram.values]
 
 
 def likeness(histogram: Histogram) -> Scores:
@@ -145,6 +176,10 @@ class TCloseness(SensitiveModel):
     def accepts(self, histogram: Histogram) -> Verdicts:
         """D(p, q) ≤ t."""
         return np.asarray(self.score(histogram) <= self.t + TOLERANCE)
+
+    def most(self, histogram: Histogram) -> Scores:
+        """The largest part within t."""
+        return nearest_part(histogram, self.distance, self.t + TOLERANCE)
 
     @property
     def asked(self) -> str:

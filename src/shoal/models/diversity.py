@@ -6,6 +6,8 @@ The recursive condition is a sum of the tail, r_1 < c (r_ℓ + … + r_m); some 
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
+from shoal.models.parts import by_blocks, under_caps
 from shoal.table.frequency import Counts, Histogram
 
 
@@ -60,6 +63,18 @@ def least_c(histogram: Histogram, l: int) -> Scores:
     return np.asarray(np.divide(head, tail, out=np.full(len(head), np.inf), where=tail > 0))
 
 
+@cache
+def largest_share(l: float, n_values: int) -> float:
+    """The largest share of one of ``n_values`` values in a distribution of entropy ln ℓ: the others are equal."""
+    low, high = 1 / n_values, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        rest = (1 - middle) / max(1, n_values - 1)
+        mixed = -middle * math.log(middle) - ((1 - middle) * math.log(rest) if rest > 0 else 0.0)
+        low, high = (middle, high) if mixed >= math.log(l) - TOLERANCE else (low, middle)
+    return high
+
+
 class DistinctDiversity(SensitiveModel):
     """At least ``l`` different sensitive values in every class."""
 
@@ -100,6 +115,11 @@ class EntropyDiversity(SensitiveModel):
         """H ≥ ln ℓ (≥, not >: ℓ values in equal shares are entropy ℓ-diverse)."""
         return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
 
+    def most(self, histogram: Histogram) -> Scores:
+        """No value may have a share at which even equal shares of all others leave too little entropy."""
+        cap = largest_share(self.l, histogram.n_values)
+        return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
+
     @property
     def asked(self) -> str:
         """In one line."""
@@ -124,6 +144,11 @@ class RecursiveDiversity(SensitiveModel):
         """r_1 < c · tail; a rounding of c · tail never turns an equality into a pass."""
         head, tail = head_and_tail(histogram, self.l)
         return np.asarray(head * (1 + TOLERANCE) < self.c * tail)
+
+    def most(self, histogram: Histogram) -> Scores:
+        """r_1 < c (n − r_1) for ℓ ≥ 2, r_1 < c n for ℓ = 1: a cap on every share."""
+        cap = self.c / (1 + self.c) if self.l > 1 else min(self.c, 1.0)
+        return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
 
     @property
     def asked(self) -> str:

@@ -32,9 +32,9 @@ class Evaluation:
 
     table: NodeTable
     failing: NDArray[np.bool_]  # (classes)  classes that must be suppressed
-    lost: NDArray[np.bool_]  # (classes)  of these, the ones whose records fail on every lower node too
+    lost: NDArray[np.int64]  # (classes)  records of the class that are suppressed on every lower node, at the least
     n_suppressed: int  # records in failing classes
-    n_lost: int  # records in lost classes
+    n_lost: int  # Σ lost
     feasible: bool
 
     @property
@@ -68,21 +68,26 @@ class Problem:
         self.objective: Loss = LOSSES[objective](self)
         self.n_evaluated = 0
 
-    @property
+    @cached_property
     def absorbing(self) -> tuple[PrivacyModel, ...]:
         """The models under which a record that fails at a node fails at every node below."""
         return tuple(m for m in self.models if m.merging == "absorbing")
 
     @cached_property
+    def convex(self) -> tuple[PrivacyModel, ...]:
+        """The models of which only unions of passing classes are known to pass."""
+        return tuple(m for m in self.models if m.merging == "convex")
+
+    @cached_property
     def monotone(self) -> bool:
-        """Whether a node that is not feasible makes every node below it infeasible."""
-        if all(m.merging == "absorbing" for m in self.models):
+        """Whether a node with too many failing records has none below it that has fewer."""
+        if not self.convex:
             return True
         # Convex models: the union of passing classes passes, so where nothing may be suppressed a failing node
         # has no passing node below. With wildcards classes overlap, and a union is no longer a sum.
         return self.limit == 0 and not self.wildcard
 
-    @property
+    @cached_property
     def least_class_size(self) -> int:
         """No class that is kept has fewer records."""
         if self.wildcard:
@@ -94,17 +99,19 @@ class Problem:
         self.n_evaluated += 1
         table = self.rollup.at(node)
         if self.wildcard:
-            failing, lost = self._judged_with_wildcards(table)
-        else:
-            lost = self._failing(table, self.absorbing)
-            rest = tuple(m for m in self.models if m.merging != "absorbing")
-            failing = lost | self._failing(table, rest) if rest else lost
+            return self.judged(table, *self._judged_with_wildcards(table))
+        failing = self._failing(table, self.absorbing)
+        lost = np.where(failing, table.counts, 0)
+        if self.convex:
+            if self.limit:
+                lost = np.maximum(lost, self._cannot_stay(table))
+            failing |= self._failing(table, self.convex)
         return self.judged(table, failing, lost)
 
-    def judged(self, table: NodeTable, failing: NDArray[np.bool_], lost: NDArray[np.bool_]) -> Evaluation:
+    def judged(self, table: NodeTable, failing: NDArray[np.bool_], lost: NDArray[np.int64]) -> Evaluation:
         """What it means to suppress the ``failing`` classes of a node."""
+        n_lost = int(lost.sum())
         n_suppressed = int(table.counts[failing].sum())
-        n_lost = n_suppressed if lost is failing else int(table.counts[lost].sum())
         feasible = n_suppressed <= self.limit and n_suppressed < self.table.n_records
         if feasible and n_suppressed and self.keep_suppressed:
             feasible = self._holds_together(table, failing)
@@ -112,11 +119,21 @@ class Problem:
 
     def rules_out_below(self, seen: Evaluation) -> bool:
         """Whether this look proves that no node below is feasible (nor this one)."""
-        return (
-            seen.n_lost > self.limit
-            or seen.n_lost == self.table.n_records
-            or (self.monotone and seen.n_suppressed > self.limit)
-        )
+        if seen.n_lost > self.limit or seen.n_lost == self.table.n_records:
+            return True
+        return self.monotone and seen.n_suppressed > self.limit
+
+    def _cannot_stay(self, table: NodeTable) -> NDArray[np.int64]:
+        """Per class, the records that no lower node can keep under the convex models.
+
+        Whatever a lower node keeps of a class is a union of passing classes, so it passes: as many must go as
+        stand between the class and its largest part that could pass. A part below the least size cannot stay at all.
+        """
+        most = table.counts.astype(np.float64)
+        for model in self.convex:
+            most = np.minimum(most, model.most_kept(table.frequency))
+        stay = np.floor(most + 1e-6).astype(np.int64)  # a count: rounding must not lose a record that may stay
+        return table.counts - np.where(stay < self.least_class_size, 0, stay)
 
     def _failing(self, table: NodeTable, models: tuple[PrivacyModel, ...]) -> NDArray[np.bool_]:
         failing = np.zeros(len(table.counts), np.bool_)
@@ -127,11 +144,10 @@ class Problem:
                 failing |= ~model.passes(table.frequency)
         return failing
 
-    def _judged_with_wildcards(self, table: NodeTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        lost = _unsupported(self.table, table, self.absorbing, np.zeros(len(table.counts), np.bool_))
-        if len(self.absorbing) == len(self.models):
-            return lost, lost
-        return _unsupported(self.table, table, self.models, lost.copy()), lost
+    def _judged_with_wildcards(self, table: NodeTable) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        failing = _unsupported(self.table, table, self.absorbing, np.zeros(len(table.counts), np.bool_))
+        lost = np.where(failing, table.counts, 0)
+        return _unsupported(self.table, table, self.models, failing) if self.convex else failing, lost
 
     def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
         """Whether the suppressed records, released as one class of stars, pass as a class."""
@@ -155,7 +171,7 @@ class Problem:
         """The evaluation that a recoding stands for."""
         table = self.rollup.at(recoding.node)
         failing = among(table.codes, recoding.suppressed)
-        return self.judged(table, failing, failing)
+        return self.judged(table, failing, np.zeros_like(table.counts))
 
     def infeasible(self) -> InfeasibleError:
         """Why there is no answer, with what would help."""

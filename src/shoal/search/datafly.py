@@ -19,6 +19,7 @@ from shoal.errors import PolicyError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Recoding
 from shoal.search.base import Evaluation, Problem
+from shoal.search.lattice import replaced
 
 
 def datafly(problem: Problem) -> Recoding:
@@ -34,7 +35,7 @@ def datafly(problem: Problem) -> Recoding:
         column = _most_distinct(problem, seen)
         if column is None:
             raise problem.infeasible()
-        node = (*node[:column], node[column] + 1, *node[column + 1 :])
+        node = replaced(node, column, node[column] + 1)
         problem.progress("generalizing", sum(node) / problem.lattice.height)
 
 

@@ -65,15 +65,20 @@ class Lattice:
         """The nodes one step more general."""
         for j, level in enumerate(node):
             if level < self.heights[j]:
-                yield (*node[:j], level + 1, *node[j + 1 :])
+                yield replaced(node, j, level + 1)
 
     def predecessors(self, node: Node) -> Iterator[Node]:
         """The nodes one step more specific."""
         for j, level in enumerate(node):
             if level > 0:
-                yield (*node[:j], level - 1, *node[j + 1 :])
+                yield replaced(node, j, level - 1)
 
 
 def below(a: Node, b: Node) -> bool:
     """Whether ``a`` is at most as general as ``b`` in every column."""
     return all(x <= y for x, y in zip(a, b, strict=True))
+
+
+def replaced(node: Node, j: int, level: int) -> Node:
+    """The node with another level in column ``j``."""
+    return (*node[:j], level, *node[j + 1 :])

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.search.lattice import Node
 from shoal.table.frequency import FrequencyTable
-from shoal.table.kernels import sum_cells
+from shoal.table.kernels import sum_by_class, sum_cells
 
 if TYPE_CHECKING:
     from shoal.search.base import Evaluation, Problem
@@ -29,14 +31,19 @@ Floats = NDArray[np.float64]
 class Loss(Protocol):
     """What a search asks of an objective."""
 
-    def floor(self) -> list[Floats]:
-        """Per column and level, what a node costs at the least, whoever is suppressed; to be summed over columns."""
+    sees_classes: bool  # whether a look at the lowest node of a box tells something (``above``)
+
+    def floor(self) -> Floats:
+        """[column, level]: what a level costs at the least, whoever is suppressed; to be summed over columns."""
 
     def value(self, seen: Evaluation) -> float:
         """What the node costs."""
 
-    def below(self, seen: Evaluation) -> list[Floats] | float:
-        """What every node below costs at the least: per column and level, or one number for all."""
+    def below(self, seen: Evaluation) -> Floats:
+        """[column, level]: the same for the nodes below, now that it is known who is lost there.
+
+        Summed over the columns at the lowest levels of a box below the node it bounds the whole box.
+        """
 
     def above(self, seen: Evaluation) -> float:
         """What every node above costs at the least."""
@@ -59,67 +66,89 @@ class CellPrices:
 class CellLoss:
     """A sum over cells. Subclasses give the prices and how a column's sum enters the figure."""
 
+    sees_classes = False
+
     def __init__(self, problem: Problem) -> None:
         self.table = table = problem.table
         self.n = table.n_records
         self.q = len(table.columns)
         self._layout = problem.rollup.layout
-        self._prices = [self.prices(table, j) for j in range(self.q)]
-        self._offsets, self._flat = _cheapest_below(table, self._prices)
+        prices = [self.prices(table, j) for j in range(self.q)]
+        self._base = np.zeros((self.q, max(h.n_levels for h in table.hierarchies)))
+        for j, column in enumerate(prices):
+            self._base[j, : len(column.base)] = column.base
+        self._offsets, self._flat = _cheapest_below(table, prices)
+        self._columns = np.arange(self.q)
+        self._floor = self.scaled(self._base)
+        self._last: Evaluation | None = None
+        self._last_costs = self._floor
 
     @staticmethod
     def prices(table: FrequencyTable, j: int) -> CellPrices:
         """What the cells of column ``j`` cost."""
         raise NotImplementedError
 
-    def column(self, j: int, sums: Floats) -> Floats:
-        """What a column adds to the value, increasing in the sum of its cells."""
+    def scaled(self, sums: Floats) -> Floats:
+        """[column, level]: what sums of cells add to the value; increasing in each."""
         return sums / (self.n * self.q)
 
     def shown(self, value: float) -> float:
         """The published figure."""
         return float(value)
 
-    def floor(self) -> list[Floats]:
+    def floor(self) -> Floats:
         """The levels alone."""
-        return [self.column(j, prices.base) for j, prices in enumerate(self._prices)]
+        return self._floor
 
     def value(self, seen: Evaluation) -> float:
         """The levels, and the suppressed records."""
-        extra = self._extra(seen, seen.failing)
-        sums = [
-            p.base[level] + extra[j, level] for j, (p, level) in enumerate(zip(self._prices, seen.node, strict=True))
-        ]
-        return float(sum(self.column(j, np.asarray(s)) for j, s in enumerate(sums)))
+        if not seen.n_suppressed:
+            costs = self._floor
+        elif seen.n_suppressed == seen.n_lost:
+            costs = self._with_lost(seen)
+        else:
+            costs = self.scaled(self._base + self._extra(seen, np.where(seen.failing, seen.table.counts, 0)))
+        return float(costs[self._columns, seen.node].sum())
 
-    def below(self, seen: Evaluation) -> list[Floats]:
-        """Who fails an absorbing model here fails it on every lower node, and is suppressed there too."""
-        extra = self._extra(seen, seen.lost)
-        return [
-            self.column(j, p.base[: level + 1] + extra[j, : level + 1])
-            for j, (p, level) in enumerate(zip(self._prices, seen.node, strict=True))
-        ]
+    def below(self, seen: Evaluation) -> Floats:
+        """Who is lost here is suppressed on every lower node."""
+        return _from_here_up(self._with_lost(seen), seen.node) if seen.n_lost else self._floor
+
+    def _with_lost(self, seen: Evaluation) -> Floats:
+        """Value and bounds of a look are asked for one after the other: the sums are kept in between."""
+        if self._last is not seen:
+            self._last = seen
+            self._last_costs = self.scaled(self._base + self._extra(seen, seen.lost))
+        return self._last_costs
 
     def above(self, seen: Evaluation) -> float:
         """Nothing beyond the floor."""
         return -np.inf
 
-    def _extra(self, seen: Evaluation, failing: NDArray[np.bool_]) -> Floats:
-        """[column, level]: what the failing records add at the least, had the column that level."""
-        columns = np.arange(self.q)
+    def _extra(self, seen: Evaluation, weights: NDArray[np.int64]) -> Floats:
+        """[column, level]: what suppressing so many records of each class adds at the least, had the column that level."""
         node = np.array(seen.node)
         layout = self._layout
         return sum_cells(
             seen.table.keys,
-            seen.table.counts,
-            np.flatnonzero(failing),
+            weights,
             layout.words,
             layout.shifts,
             layout.masks,
             node + 1,
-            self._offsets[columns, node],
+            self._offsets[self._columns, node],
             self._flat,
         )
+
+
+def _from_here_up(costs: Floats, node: Node) -> Floats:
+    """The least cost of a level or any above it, up to the node's own.
+
+    The bound on a level takes the cheapest code under each class, so a higher level may have a lower bound.
+    """
+    beyond = np.arange(costs.shape[1]) > np.array(node)[:, None]
+    costs = np.where(beyond, np.inf, costs)
+    return np.asarray(np.minimum.accumulate(costs[:, ::-1], axis=1)[:, ::-1])
 
 
 def _cheapest_below(table: FrequencyTable, prices: list[CellPrices]) -> tuple[NDArray[np.int64], Floats]:
@@ -131,23 +160,22 @@ def _cheapest_below(table: FrequencyTable, prices: list[CellPrices]) -> tuple[ND
     offsets = np.zeros((len(prices), n_levels, n_levels), np.int64)
     flat, end = [], 0
     for j, (hierarchy, column) in enumerate(zip(table.hierarchies, prices, strict=True)):
-        present = np.unique(table.codes[:, j])  # only codes that occur: a bound over others is needlessly low
+        present = np.flatnonzero(_leaf_counts(table, j))  # a bound over codes that do not occur is needlessly low
+        extra = np.array([column.extra[level][hierarchy.table[level][present]] for level in range(hierarchy.n_levels)])
         for level in range(hierarchy.n_levels):
-            for lower in range(level + 1):
-                least = np.full(hierarchy.cardinality(level), np.inf)
-                np.minimum.at(
-                    least, hierarchy.table[level][present], column.extra[lower][hierarchy.table[lower][present]]
-                )
-                offsets[j, level, lower] = end
-                flat.append(np.where(np.isinf(least), 0.0, least))
-                end += len(least)
+            codes = hierarchy.table[level][present]
+            order = np.argsort(codes, kind="stable")
+            starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+            least = np.zeros((level + 1, hierarchy.cardinality(level)))
+            least[:, codes[order][starts]] = np.minimum.reduceat(extra[: level + 1, order], starts, axis=1)
+            offsets[j, level, : level + 1] = end + least.shape[1] * np.arange(level + 1)
+            flat.append(least.ravel())
+            end += least.size
     return offsets, np.concatenate(flat)
 
 
 def _leaf_counts(table: FrequencyTable, j: int) -> NDArray[np.int64]:
-    counts = np.zeros(len(table.hierarchies[j].leaves), np.int64)
-    np.add.at(counts, table.codes[:, j], table.counts)
-    return counts
+    return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
 
 
 def _by_price(table: FrequencyTable, j: int, price: Callable[[int], Floats]) -> CellPrices:
@@ -180,12 +208,15 @@ class ArxLoss(CellLoss):
         hierarchy = table.hierarchies[j]
         return _by_price(table, j, lambda level: hierarchy.sizes[level] / hierarchy.domain)
 
-    def column(self, j: int, sums: Floats) -> Floats:
-        """ln(1 + L)/q with L = (Σ − N/D)/(N − N/D)."""
-        least = self.n / self.table.hierarchies[j].domain
-        if least == self.n:
-            return np.zeros_like(sums)
-        return np.log1p(np.maximum(0, (sums - least) / (self.n - least))) / self.q
+    def scaled(self, sums: Floats) -> Floats:
+        """ln(1 + L)/q with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
+        least, room = self._range
+        return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) / self.q)
+
+    @cached_property
+    def _range(self) -> tuple[Floats, Floats]:
+        least = self.n / np.array([[h.domain] for h in self.table.hierarchies])
+        return least, np.where(least < self.n, self.n - least, np.inf)
 
     def shown(self, value: float) -> float:
         """Π(1 + L)^(1/q) − 1."""
@@ -216,7 +247,7 @@ class HeightLoss(CellLoss):
         extra = tuple(np.zeros(hierarchy.cardinality(level)) for level in range(hierarchy.n_levels))
         return CellPrices(np.arange(hierarchy.n_levels, dtype=np.float64), extra)
 
-    def column(self, j: int, sums: Floats) -> Floats:
+    def scaled(self, sums: Floats) -> Floats:
         """As it is."""
         return sums
 
@@ -242,7 +273,7 @@ class EntropyLoss(CellLoss):
             extra.append(np.log(table.n_records) - log)
         return CellPrices(np.array(base), tuple(extra))
 
-    def column(self, j: int, sums: Floats) -> Floats:
+    def scaled(self, sums: Floats) -> Floats:
         """As it is."""
         return sums
 
@@ -253,15 +284,23 @@ class EntropyLoss(CellLoss):
 class ClassLoss:
     """A loss that sees only how records are grouped."""
 
+    sees_classes = True
+
     def __init__(self, problem: Problem) -> None:
         self.n = problem.table.n_records
         self.lattice = problem.lattice
         self.least_size = problem.least_class_size
         self.may_suppress = problem.limit > 0
 
-    def floor(self) -> list[Floats]:
+    def floor(self) -> Floats:
         """Nothing is known before the first look."""
-        return [np.zeros(n) for n in self.lattice.shape]
+        return np.zeros((len(self.lattice.shape), max(self.lattice.shape)))
+
+    def whole(self, bound: float) -> Floats:
+        """One number for a box, as if the first column alone cost it."""
+        costs = self.floor()
+        costs[0] = bound
+        return costs
 
     def shown(self, value: float) -> float:
         """The published figure."""
@@ -279,9 +318,9 @@ class Discernibility(ClassLoss):
         kept = seen.table.counts[~seen.failing].astype(np.float64)
         return float(kept @ kept) + float(self.n) * seen.n_suppressed
 
-    def below(self, seen: Evaluation) -> float:
-        """Who fails here pays n on every lower node; the others are in classes of an admissible size, or pay n too."""
-        return float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost)
+    def below(self, seen: Evaluation) -> Floats:
+        """Who is lost pays n on every lower node; the others are in classes of an admissible size, or pay n too."""
+        return self.whole(float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost))
 
     def above(self, seen: Evaluation) -> float:
         """Classes only grow, and a suppressed record pays more than any class could cost it."""
@@ -300,10 +339,10 @@ class AverageClass(ClassLoss):
         classes = len(seen.failing) - int(seen.failing.sum()) + (seen.n_suppressed > 0)
         return self.n / classes
 
-    def below(self, seen: Evaluation) -> float:
-        """A class of n_E records splits into at most n_E / k."""
-        whole = seen.table.counts[~seen.lost] // self.least_size
-        return self.n / max(1, int(whole.sum()) + self.may_suppress)
+    def below(self, seen: Evaluation) -> Floats:
+        """A class of which n records can be kept splits into at most n / k."""
+        most = (seen.table.counts - seen.lost) // self.least_size
+        return self.whole(self.n / max(1, int(most.sum()) + self.may_suppress))
 
     def above(self, seen: Evaluation) -> float:
         """Classes only merge; where records are suppressed they take up at least one class."""

@@ -1,10 +1,12 @@
 """Optimal: the least loss of all full-domain generalizations, proved.
 
-Best first on lower bounds, our own. Every look at a node N bounds a whole box of the lattice:
-  below N  records that fail an absorbing model fail it on every lower node, so their suppression is already owed;
-           where more fail than may be suppressed, no lower node is feasible at all;
-  above N  classes only merge, which bounds the losses of classes.
-Verdicts prune only where the models' merging allows (``Problem.monotone``); otherwise bounds alone do.
+Branch and bound over boxes of the lattice, our own. A box is all nodes between a lowest and a highest one. One
+look at the highest node tells who is lost, that is, suppressed on every node of the box:
+  - where more are lost than may be suppressed, the box is empty of answers;
+  - otherwise what they cost is owed at every level, which bounds the box by its lowest node;
+  - levels that alone would cost more than the best answer are cut off, and the look repeats on what is left.
+A box that survives is split at the top of its costliest column. Losses of classes are also bounded from the lowest
+node, above which classes only merge. Verdicts prune only where the models' merging allows (``Problem.monotone``).
 
 Needs  nothing: any models, any objective.
 Finds  the node that ``exhaustive`` finds, ties broken alike.
@@ -13,27 +15,34 @@ Costs  one grouping per node looked at; a small share of the lattice as a rule, 
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import heapq
+from dataclasses import dataclass, field
 
-from shoal.errors import PolicyError
+import numpy as np
+
 from shoal.recoding import Recoding
 from shoal.search.base import Evaluation, Problem
 from shoal.search.best import Best
-from shoal.search.lattice import Node
+from shoal.search.lattice import Node, replaced
 
-MOST_NODES = 50_000_000  # an array of bounds of this many nodes takes 400 MB
+Costs = list[list[float]]  # [column][level], to be summed over columns
+
+
+@dataclass(order=True)
+class Box:
+    """The nodes from ``low`` to ``high``; none of them costs less than ``bound``."""
+
+    bound: float
+    serial: int  # of equal bounds the older goes first
+    low: Node = field(compare=False)
+    high: Node = field(compare=False)
+    costs: Costs = field(compare=False)
 
 
 def optimal(problem: Problem) -> Recoding:
-    """Look where the bound is least, until no bound is below the best."""
-    if len(problem.lattice) > MOST_NODES:
-        raise PolicyError(
-            f"the lattice has {len(problem.lattice):,} nodes, 'optimal' keeps bounds for at most {MOST_NODES:,}",
-            "give the quasi columns fewer levels",
-        )
+    """Split the box of least bound until no bound is below the best."""
     search = _Search(problem)
-    search.descend_from_top()
+    search.descend()
     search.close()
     if search.best.seen is None:
         raise problem.infeasible()
@@ -44,110 +53,103 @@ class _Search:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.best = Best()
-        self.floor = problem.objective.floor()
-        self.bound = _outer_sum(self.floor)  # per node, what it costs at the least; inf where it is settled
-        self.hops = 0  # steps to climb past the open nodes before a look, as looks from farther up rule out more
+        self.boxes: list[Box] = []
+        self.seen: dict[Node, Evaluation] = {}
+        self.barren = np.zeros((0, len(problem.table.columns)), np.int64)  # nodes below which there is no answer
+        self.n_boxes = 0
 
     def look(self, node: Node) -> Evaluation:
-        """Evaluate a node and raise the bounds around it."""
-        problem = self.problem
-        seen = problem.evaluate(node)
-        beneath = tuple(slice(0, level + 1) for level in node)
-        if problem.rules_out_below(seen):
-            self.bound[beneath] = np.inf
-        else:
+        """Evaluate a node, once."""
+        if node not in self.seen:
+            seen = self.problem.evaluate(node)
             if seen.feasible:
-                self.best.offer(problem.objective.value(seen), seen)
-            self._raise(beneath, problem.objective.below(seen))
-        self._raise(tuple(slice(level, None) for level in node), problem.objective.above(seen))
-        self.bound[node] = np.inf
-        return seen
+                self.best.offer(self.problem.objective.value(seen), seen)
+            if self.problem.rules_out_below(seen):
+                self.barren = np.vstack([self.barren, node])
+            self.seen[node] = seen
+        return self.seen[node]
 
-    def descend_from_top(self) -> None:
+    def descend(self) -> None:
         """A first answer: from the top, undo the costliest step that still leaves a feasible node."""
+        floor = self.problem.objective.floor().tolist()
         node = self.problem.lattice.top
         self.look(node)
-        stuck: set[int] = set()
-        while True:
-            gains = [
-                (self.floor[j][level] - self.floor[j][level - 1], j)
-                for j, level in enumerate(node)
-                if level > 0 and j not in stuck
-            ]
-            if not gains:
-                return
-            j = max(gains)[1]
-            lower = (*node[:j], node[j] - 1, *node[j + 1 :])
+        steps = [j for j, level in enumerate(node) if level > 0]
+        while steps:
+            j = max(steps, key=lambda j: floor[j][node[j]] - floor[j][node[j] - 1])
+            lower = replaced(node, j, node[j] - 1)
             if self.look(lower).feasible:
                 node = lower
-            else:
-                stuck.add(j)
+            if node != lower or node[j] == 0:
+                steps.remove(j)
 
     def close(self) -> None:
-        """Look until every node that could win is settled."""
-        while (start := self._least_open()) is not None:
-            chain = self._climb(start)
-            probe = chain[-1]
-            for _ in range(self.hops):
-                probe = self._cheapest_step(probe)
-            ruled_out = self.problem.rules_out_below(self.look(probe))
-            self.hops = max(0, self.hops + (1 if ruled_out else -1))
-            # Halve what is left of the chain: a node that is ruled out settles all below, a feasible one its own box.
-            while left := [node for node in chain if not self.best.excludes(float(self.bound[node]), node)]:
-                self.look(left[len(left) // 2])
-            settled = np.count_nonzero(np.isinf(self.bound)) / self.bound.size
-            self.problem.progress("proving the optimum", settled)
+        """Split boxes until none can hold a better answer."""
+        self.add(self.problem.lattice.ground, self.problem.lattice.top)
+        while self.boxes:
+            box = heapq.heappop(self.boxes)
+            if self.best.excludes(box.bound, box.low):
+                continue
+            columns = [j for j in range(len(box.low)) if box.low[j] < box.high[j]]
+            # The top level apart, the rest below: the look at the rest then tells most.
+            j = max(columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
+            self.add(replaced(box.low, j, box.high[j]), box.high)
+            self.add(box.low, replaced(box.high, j, box.high[j] - 1))
+            self._report(box.bound)
 
-    def _least_open(self) -> Node | None:
-        """The open node of least bound; None when no node can win."""
-        flat = int(self.bound.argmin())
-        node = self._node(flat)
-        least = float(self.bound[node])
-        if np.isinf(least):
-            return None
-        if not self.best.excludes(least, node):
-            return node
-        # Only nodes that tie with the best are left; one that ranks before it would still win.
-        for tied in np.flatnonzero(self.bound <= self.best.value + self.best.slack):
-            if not self.best.excludes(float(self.bound.flat[tied]), node := self._node(int(tied))):
-                return node
-        return None
-
-    def _climb(self, node: Node) -> list[Node]:
-        """From a node upwards along the least bounds, as long as nodes are open."""
-        chain = [node]
+    def add(self, low: Node, high: Node) -> None:
+        """Keep a box if it can hold an answer, cut down to the levels that can."""
+        objective = self.problem.objective
         while True:
-            steps = [
-                (float(self.bound[upper]), upper)
-                for upper in self.problem.lattice.successors(chain[-1])
-                if not self.best.excludes(float(self.bound[upper]), upper)
-            ]
-            if not steps:
-                return chain
-            chain.append(min(steps)[1])
+            shrunk = self._raised(low, high)
+            if shrunk is None:
+                return
+            low = shrunk
+            seen = self.look(high)
+            if self.problem.rules_out_below(seen):
+                return
+            costs: Costs = objective.below(seen).tolist()
+            bound = sum(column[level] for column, level in zip(costs, low, strict=True))
+            if objective.sees_classes:
+                bound = max(bound, objective.above(self.look(low)))
+            if self.best.excludes(bound, low):
+                return
+            cut = self._cut(low, high, costs, bound)
+            if cut == high:
+                break
+            high = cut
+        if low != high:
+            self.n_boxes += 1
+            heapq.heappush(self.boxes, Box(bound, self.n_boxes, low, high, costs))
 
-    def _cheapest_step(self, node: Node) -> Node:
-        steps = [
-            (self.floor[j][level + 1] - self.floor[j][level], j)
-            for j, level in enumerate(node)
-            if level < self.problem.lattice.heights[j]
-        ]
-        if not steps:
-            return node
-        j = min(steps)[1]
-        return (*node[:j], node[j] + 1, *node[j + 1 :])
+    def _raised(self, low: Node, high: Node) -> Node | None:
+        """The lowest node that is not below a barren one, if the box has such a node."""
+        if high in self.seen or not len(self.barren):
+            return low
+        over = np.array(high) > self.barren
+        n_over = over.sum(axis=1)
+        if (n_over == 0).any():
+            return None
+        # Where the box sticks out of what is barren in one column only, its levels there must too.
+        raised = list(low)
+        for row in np.flatnonzero(n_over == 1):
+            j = int(over[row].argmax())
+            raised[j] = max(raised[j], int(self.barren[row, j]) + 1)
+        return tuple(raised)
 
-    def _raise(self, box: tuple[slice, ...], bound: list[NDArray[np.float64]] | float) -> None:
-        part = self.bound[box]
-        np.maximum(part, bound if isinstance(bound, float) else _outer_sum(bound), out=part)
+    def _cut(self, low: Node, high: Node, costs: Costs, bound: float) -> Node:
+        """The highest levels that a node no dearer than the best can have."""
+        levels = list(high)
+        for j, column in enumerate(costs):
+            others = bound - column[low[j]]
+            while levels[j] > low[j] and self.best.excludes(others + column[levels[j]], replaced(low, j, levels[j])):
+                levels[j] -= 1
+        return tuple(levels)
 
-    def _node(self, flat: int) -> Node:
-        return tuple(int(level) for level in np.unravel_index(flat, self.bound.shape))
-
-
-def _outer_sum(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The sum of one number per axis, for every combination."""
-    total = np.zeros(())
-    for part in parts:
-        total = np.add.outer(total, part)
-    return np.asarray(total)
+    def _report(self, bound: float) -> None:
+        shown = self.problem.objective.shown
+        if self.best.seen is None:
+            self.problem.progress("looking for an answer", 0)
+        else:
+            least, best = shown(bound), shown(self.best.value)
+            self.problem.progress(f"best {best:.4f}, none below {least:.4f}", least / best if best else 1.0)

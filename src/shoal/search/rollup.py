@@ -7,6 +7,7 @@ shifts, lookups and hashing over the table it is derived from.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -84,16 +85,22 @@ class NodeTable:
         )
 
 
+LARGE = 2048  # rows from which a table on the way is worth keeping: others will start from it
+
+
 class Rollup:
     """Derives node tables and remembers them while there is room."""
 
     def __init__(self, table: FrequencyTable, room: int = 1 << 24) -> None:
         self.table = table
         self._room = room  # numbers that may be remembered
-        self._needs_histograms = bool(table.sensitive) or table.entities is not None
+        self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
         self.layout = Layout([max(h.cardinality(level) for level in range(h.n_levels)) for h in hierarchies])
         self._offsets, self._steps = _step_tables(hierarchies)
+        self._cardinality = [[h.cardinality(level) for level in range(h.n_levels)] for h in hierarchies]
+        # Columns with many values first: generalizing them shrinks a table most.
+        self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
         self._nodes = np.zeros((64, len(hierarchies)), np.int16)
         self._sizes = np.zeros(64, np.int64)
         self._tables: list[NodeTable] = []
@@ -103,11 +110,19 @@ class Rollup:
         """The table of ``node``."""
         n = len(self._tables)
         fits = (self._nodes[:n] <= np.array(node, np.int16)).all(axis=1)
-        source = self._tables[int(np.where(fits, self._sizes[:n], np.iinfo(np.int64).max).argmin())]
-        if source.node == node:
-            return source
-        changed = [j for j in range(len(node)) if source.node[j] != node[j]]
-        offsets = np.array([self._offsets[j, source.node[j], node[j]] for j in changed])
+        table = self._tables[int(np.where(fits, self._sizes[:n], np.iinfo(np.int64).max).argmin())]
+        while table.node != node:
+            changed = [j for j in self._order if table.node[j] != node[j]]
+            if len(table.counts) > LARGE:
+                changed = changed[:1]  # the tables on the way serve all nodes that begin alike
+            table = self._derived(table, node, changed)
+            self._remember(table)
+        return table
+
+    def _derived(self, source: NodeTable, node: Node, changed: list[int]) -> NodeTable:
+        levels = list(source.node)
+        for j in changed:
+            levels[j] = node[j]
         layout = self.layout
         keys, counts, class_of = derive(
             source.keys,
@@ -115,14 +130,16 @@ class Rollup:
             layout.words[changed],
             layout.shifts[changed],
             layout.masks[changed],
-            offsets,
+            np.array([self._offsets[j, source.node[j], node[j]] for j in changed]),
             self._steps,
+            self._most(levels),
+            self._with_classes,
         )
-        if not self._needs_histograms:
-            class_of = class_of[:0]
-        table = NodeTable(node, keys, counts, class_of, source, layout)
-        self._remember(table)
-        return table
+        return NodeTable(tuple(levels), keys, counts, class_of, source, layout)
+
+    def _most(self, levels: list[int]) -> int:
+        """No table at these levels has more classes."""
+        return min(1 << 40, math.prod(of[level] for of, level in zip(self._cardinality, levels, strict=True)))
 
     def _ground(self) -> NodeTable:
         # Level 0 may already join leaves (top-coding), so the ground node is a grouping like any other.
@@ -130,7 +147,10 @@ class Rollup:
         codes = node_codes(table, (0,) * len(table.columns))
         none = np.zeros(0, np.int64)
         bits = np.zeros(0, np.uint64)
-        keys, counts, class_of = derive(self.layout.packed(codes), table.counts, none, bits, bits, none, self._steps)
+        keys = self.layout.packed(codes)
+        keys, counts, class_of = derive(
+            keys, table.counts, none, bits, bits, none, self._steps, len(keys), self._with_classes
+        )
         return NodeTable((0,) * len(table.columns), keys, counts, class_of, table, self.layout)
 
     def _remember(self, table: NodeTable) -> None:
@@ -146,14 +166,14 @@ class Rollup:
         self._tables.append(table)
 
 
-def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.int32]]:
+def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.uint64]]:
     """Every ``step`` of every hierarchy end to end, and where each begins."""
-    offsets, steps, end = {}, [np.zeros(0, np.int32)], 0
+    offsets, steps, end = {}, [np.zeros(0, np.uint64)], 0
     for j, hierarchy in enumerate(hierarchies):
         for lower in range(hierarchy.n_levels):
             for upper in range(lower, hierarchy.n_levels):
                 offsets[j, lower, upper] = end
-                steps.append(hierarchy.step(lower, upper).astype(np.int32))
+                steps.append(hierarchy.step(lower, upper).astype(np.uint64))
                 end += len(steps[-1])
     return offsets, np.concatenate(steps)
 

@@ -109,63 +109,76 @@ def derive(
     shifts: NDArray[np.uint64],
     masks: NDArray[np.uint64],
     offsets: NDArray[np.int64],
-    steps: NDArray[np.int32],
+    steps: NDArray[np.uint64],
+    most: int,
+    with_classes: bool,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
     """Recode some columns of packed rows and group again: the new keys, their counts, the class of each old row.
 
     Column ``c`` sits in word ``words[c]`` from bit ``shifts[c]``; its code ``x`` becomes ``steps[offsets[c] + x]``.
+    There are at most ``most`` different keys, which keeps the hash table small. Rows go in blocks, column by
+    column, because a loop over one column is a loop of loads and shifts that the processor runs side by side.
     """
     n, n_words = keys.shape
     bits = 4
-    while (1 << bits) < 2 * n:
+    while (1 << bits) < 2 * min(n, most):
         bits += 1
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
-    slots = np.full(1 << bits, -1, np.int64)
-    out = np.empty((n, n_words), np.uint64)
-    sums = np.empty(n, np.int64)
-    class_of = np.empty(n, np.int64)
+    slots = np.full(1 << bits, -1, np.int32)
+    out = np.empty((min(n, most), n_words), np.uint64)
+    sums = np.empty(min(n, most), np.int64)
+    class_of = np.empty(n if with_classes else 0, np.int64)
     n_classes = 0
-    row = np.empty(n_words, np.uint64)
-    for i in range(n):
+    block = 512
+    rows = np.empty((n_words, block), np.uint64)
+    for first in range(0, n, block):
+        size = min(block, n - first)
         for w in range(n_words):
-            row[w] = keys[i, w]
+            kept = ~np.uint64(0)
+            for c in range(words.shape[0]):
+                if words[c] == w:
+                    kept &= ~(masks[c] << shifts[c])
+            for i in range(size):
+                rows[w, i] = keys[first + i, w] & kept
         for c in range(words.shape[0]):
             w = words[c]
-            code = np.int64((row[w] >> shifts[c]) & masks[c])
-            row[w] = (row[w] & ~(masks[c] << shifts[c])) | (np.uint64(steps[offsets[c] + code]) << shifts[c])
-        mixed = row[0] * _MIX
-        for w in range(1, n_words):
-            mixed = ((mixed ^ (mixed >> np.uint64(29))) + row[w]) * _MIX
-        h = np.int64(mixed >> shift)
-        while True:
-            c = slots[h]
-            if c < 0:
-                slots[h] = n_classes
-                for w in range(n_words):
-                    out[n_classes, w] = row[w]
-                sums[n_classes] = counts[i]
-                class_of[i] = n_classes
-                n_classes += 1
-                break
-            same = True
-            for w in range(n_words):
-                if out[c, w] != row[w]:
-                    same = False
+            for i in range(size):
+                code = np.int64((keys[first + i, w] >> shifts[c]) & masks[c])
+                rows[w, i] |= steps[offsets[c] + code] << shifts[c]
+        for i in range(size):
+            mixed = rows[0, i] * _MIX
+            for w in range(1, n_words):
+                mixed = ((mixed ^ (mixed >> np.uint64(29))) + rows[w, i]) * _MIX
+            h = np.int64(mixed >> shift)
+            while True:
+                c = slots[h]
+                if c < 0:
+                    c = n_classes
+                    slots[h] = c
+                    for w in range(n_words):
+                        out[c, w] = rows[w, i]
+                    sums[c] = counts[first + i]
+                    n_classes += 1
                     break
-            if same:
-                sums[c] += counts[i]
-                class_of[i] = c
-                break
-            h = (h + 1) & mask
+                same = True
+                for w in range(n_words):
+                    if out[c, w] != rows[w, i]:
+                        same = False
+                        break
+                if same:
+                    sums[c] += counts[first + i]
+                    break
+                h = (h + 1) & mask
+            if with_classes:
+                class_of[first + i] = c
     return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
 
 
 @njit(cache=True, nogil=True)
 def sum_cells(
     keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    weights: NDArray[np.int64],
     words: NDArray[np.int64],
     shifts: NDArray[np.uint64],
     masks: NDArray[np.uint64],
@@ -173,15 +186,16 @@ def sum_cells(
     offsets: NDArray[np.int64],
     prices: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Σ over ``rows`` of count × price, per column and level.
+    """Σ over rows of weight × price, per column and level.
 
     ``prices[offsets[j, l] + x]`` is the price at level ``l`` of a cell that has code ``x`` at the node.
     """
     q = words.shape[0]
     out = np.zeros(offsets.shape)
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        n = counts[i]
+    for i in range(weights.shape[0]):
+        n = weights[i]
+        if n == 0:
+            continue
         for j in range(q):
             code = np.int64((keys[i, words[j]] >> shifts[j]) & masks[j])
             for level in range(n_levels[j]):
