@@ -50,6 +50,12 @@ class InfeasibleError(ShoalError):
     exit_code = 1
 
 
+class OutOfTimeError(ShoalError):
+    """The time budget ended before any answer was found."""
+
+    exit_code = 1
+
+
 class VerificationError(ShoalError):
     """The finished release was counted again and a requirement does not hold; nothing was written."""
 

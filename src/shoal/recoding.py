@@ -21,11 +21,12 @@ class Recoding:
     proved: bool  # whether the search showed that nothing costs less
     n_evaluated: int  # nodes looked at
     n_nodes: int  # of so many
+    bound: float | None = None  # no answer costs less; where it was not proved that none does
 
     @property
     def levels(self) -> dict[str, int]:
         """The level of each column."""
-        return {h.column: level for h, level in zip(self.hierarchies, self.node, strict=True)}
+        return {h.column: h.number(level) for h, level in zip(self.hierarchies, self.node, strict=True)}
 
     def recoded(self, codes: Codes) -> Codes:
         """Codes of leaves to codes of the released level."""

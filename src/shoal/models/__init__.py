@@ -1,4 +1,4 @@
-"""What a class must satisfy. A new model is one class here and its name in ``Requirement``."""
+"""What a class must satisfy. A new model is one class and its name in ``Requirement``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,29 @@ from typing import Annotated
 from pydantic import Field
 
 from shoal.models.base import PrivacyModel, SensitiveModel
-from shoal.models.closeness import TCloseness
+from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from shoal.models.size import KAnonymity, PSensitive
+from shoal.models.release import AverageRisk, PopulationUniqueness, ReleaseModel, SampleUniqueness
+from shoal.models.size import AlphaK, DeltaPresence, KAnonymity, KMap, MaximumRisk, PopulationModel, PSensitive
 
 Requirement = Annotated[
-    KAnonymity | PSensitive | DistinctDiversity | EntropyDiversity | RecursiveDiversity | TCloseness,
+    KAnonymity
+    | KMap
+    | DeltaPresence
+    | PSensitive
+    | AlphaK
+    | DistinctDiversity
+    | EntropyDiversity
+    | RecursiveDiversity
+    | TCloseness
+    | BasicLikeness
+    | EnhancedLikeness
+    | DeltaDisclosure
+    | MaximumRisk
+    | AverageRisk
+    | SampleUniqueness
+    | PopulationUniqueness,
     Field(discriminator="model"),
 ]
 
-__all__ = ["PrivacyModel", "Requirement", "SensitiveModel"]
+__all__ = ["PopulationModel", "PrivacyModel", "ReleaseModel", "Requirement", "SensitiveModel"]

@@ -16,7 +16,8 @@ Scores = NDArray[np.float64]
 
 # absorbing: a passing class passes whatever joins it.
 # convex:    the union of passing classes passes, but a failing class may spoil a passing one.
-Merging = Literal["absorbing", "convex"]
+# table:     the release as a whole passes or fails; fewer classes and fewer uniques are better.
+Merging = Literal["absorbing", "convex", "table"]
 
 # Sums of shares carry rounding of about 1e-16 per term; a bound met exactly must count as met.
 TOLERANCE = 1e-12
@@ -39,6 +40,14 @@ class PrivacyModel(BaseModel):
     def passes(self, table: FrequencyTable) -> Verdicts:
         """Whether each class satisfies the model."""
         raise NotImplementedError
+
+    def parts(self) -> tuple[PrivacyModel, ...]:
+        """The models that together ask the same; a search prunes by each as its own merging allows."""
+        return (self,)
+
+    def possible(self, table: FrequencyTable, suppressed: int) -> bool:
+        """Whether suppressing classes is enough to satisfy the model."""
+        return True
 
     def most_kept(self, table: FrequencyTable) -> Scores:
         """Per class, how many of its records a part of it that passes can have at the most."""

@@ -1,17 +1,19 @@
-"""How far from the whole: t-closeness, and the figures of β-likeness and δ-disclosure.
+"""How far from the whole: t-closeness, β-likeness, δ-disclosure.
 
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and ℓ-diversity", ICDE 2007.
+J. Cao, P. Karras, "Publishing microdata with a robust privacy guarantee", VLDB 2012 (β-likeness).
+J. Brickell, V. Shmatikov, "The cost of privacy", KDD 2008 (δ-disclosure).
 The whole is the table before anything was suppressed; the values are those that occur in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
@@ -78,12 +80,30 @@ def hierarchical(p: Shares, domain: Domain) -> Scores:
     return total
 
 
-Distance = Literal["equal", "ordered", "numeric", "hierarchical"]
+def kullback_leibler(p: Shares, domain: Domain) -> Scores:
+    """Σ p ln(p/q), in nats; q is never 0 where p is not, as the class is part of the whole."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(p > 0, p * np.log(p / domain.shares), 0.0).sum(axis=1))
+
+
+def jensen_shannon(p: Shares, domain: Domain) -> Scores:
+    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m the mean of p and q; at most ln 2."""
+    q = np.broadcast_to(domain.shares, p.shape)
+    m = (p + q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_p = np.where(p > 0, p * np.log(p / m), 0.0).sum(axis=1)
+        from_q = np.where(q > 0, q * np.log(q / m), 0.0).sum(axis=1)
+    return np.asarray((from_p + from_q) / 2)
+
+
+Distance = Literal["equal", "ordered", "numeric", "hierarchical", "kl", "js"]
 DISTANCES: dict[str, Callable[[Shares, Domain], Scores]] = {
     "equal": equal,
     "ordered": ordered,
     "numeric": numeric,
     "hierarchical": hierarchical,
+    "kl": kullback_leibler,
+    "js": jensen_shannon,
 }
 
 
@@ -97,21 +117,25 @@ def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
     """At most so many records of each class form a part within ``t`` of the whole.
 
     Equal distance: exact. The others by what they imply: that the mean place is within t (moving mass by x moves the
-    mean by at most x), or that the shares of the subtrees of a level differ by at most t·H/(level + 1) in all.
+    mean by at most x), that the shares of the subtrees of a level differ by at most t·H/(level + 1) in all, or, for
+    divergences, what Pinsker's inequality says of the equal distance: at most √(KL/2), at most √(2 JS).
     """
     domain = _domain(histogram)
     q = domain.shares
 
     def part(counts: Shares) -> Scores:
-        if name == "equal":
-            return under_caps(counts, q, 1 - t)
+        if name in ("equal", "kl", "js"):
+            within = {"equal": t, "kl": (t / 2) ** 0.5, "js": (2 * t) ** 0.5}[name]
+            return under_caps(counts, q, 1 - within) if within < 1 else np.asarray(counts.sum(axis=1))
         if name == "hierarchical" and domain.hierarchy is not None:
             return _subtree_part(counts, domain.hierarchy, q, t)
         places = np.arange(len(q), dtype=np.float64) if name == "ordered" else domain.numbers
-        if places is None or len(places) < 2 or places[-1] == places[0]:
+        if places is None or len(places) < 2 or np.ptp(places) == 0:
             return np.asarray(counts.sum(axis=1))
-        places = (places - places[0]) / (places[-1] - places[0])
-        return with_mean_within(counts, places, float(q @ places) - t, float(q @ places) + t)
+        order = np.argsort(places, kind="stable")  # a tree or file may list numbers otherwise
+        places = (places[order] - places.min()) / np.ptp(places)
+        mean = float(q[order] @ places)
+        return with_mean_within(counts[:, order], places, mean - t, mean + t)
 
     return by_blocks(histogram, part)
 
@@ -152,22 +176,28 @@ def enhanced_likeness(histogram: Histogram) -> Scores:
     return np.asarray(np.maximum.reduceat(capped, histogram.starts[:-1]))
 
 
-def largest_log_ratio(histogram: Histogram) -> Scores:
+def largest_log_ratio(histogram: Histogram, *, absent: Literal["fail", "ignore"] = "fail") -> Scores:
     """The δ of δ-disclosure privacy: the greatest |ln(p_s/q_s)|; as published, a value absent from the class fails."""
     p, q = _gains(histogram)
     ratio = np.maximum.reduceat(np.abs(np.log(p / q)), histogram.starts[:-1])
-    return np.where(np.diff(histogram.starts) < histogram.n_values, np.inf, ratio)
+    return ratio if absent == "ignore" else np.where(np.diff(histogram.starts) < histogram.n_values, np.inf, ratio)
 
 
 class TCloseness(SensitiveModel):
     """The distribution of the sensitive column in every class is within ``t`` of the whole table's."""
 
     model: Literal["t-closeness"] = "t-closeness"
-    t: float = Field(ge=0, le=1, strict=False)
+    t: float = Field(ge=0, strict=False)
     distance: Distance = "equal"
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "t"
     least: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _within_range(self) -> Self:
+        if self.t > 1 and self.distance != "kl":
+            raise ValueError(f"t must be at most 1: no two distributions are farther apart by {self.distance!r}")
+        return self
 
     def score(self, histogram: Histogram) -> Scores:
         """D(p, q)."""
@@ -185,3 +215,102 @@ class TCloseness(SensitiveModel):
     def asked(self) -> str:
         """In one line."""
         return f"{self.t:g}-closeness ({self.distance}){self.where}"
+
+
+class BasicLikeness(SensitiveModel):
+    """No value's share grows by more than ``beta`` times itself from the whole to a class."""
+
+    model: Literal["basic-beta-likeness"] = "basic-beta-likeness"
+    beta: float = Field(gt=0, strict=False)
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "beta"
+    least: ClassVar[bool] = False
+
+    def score(self, histogram: Histogram) -> Scores:
+        """max (p − q)/q."""
+        return likeness(histogram)
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """(p − q)/q ≤ β for every value that gains."""
+        p, q = _gains(histogram)
+        return _all(histogram, p <= q * (1 + self.gain(q)) + TOLERANCE)
+
+    def gain(self, q: Shares) -> Shares:
+        """By how many times itself a share may grow."""
+        return np.full_like(q, self.beta)
+
+    def most(self, histogram: Histogram) -> Scores:
+        """The largest part in which no share exceeds its cap."""
+        q = _domain(histogram).shares
+        return by_blocks(histogram, lambda counts: under_caps(counts, q * (1 + self.gain(q)) + TOLERANCE))
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"basic {self.beta:g}-likeness{self.where}"
+
+
+class EnhancedLikeness(BasicLikeness):
+    """The same with min(β, −ln q): frequent values may gain less."""
+
+    model: Literal["enhanced-beta-likeness"] = "enhanced-beta-likeness"  # type: ignore[assignment]
+    figure: ClassVar[str] = "enhanced_beta"
+
+    def score(self, histogram: Histogram) -> Scores:
+        """The least β that suffices."""
+        return enhanced_likeness(histogram)
+
+    def gain(self, q: Shares) -> Shares:
+        """min(β, −ln q)."""
+        return np.minimum(self.beta, -np.log(q))
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"enhanced {self.beta:g}-likeness{self.where}"
+
+
+class DeltaDisclosure(SensitiveModel):
+    """Every value's share in a class is within a factor e^±``delta`` of its share in the whole.
+
+    As published a value that is absent from a class fails it; ``absent = "ignore"`` is how ARX (in log2) and pycanon
+    (in ln) read the definition.
+    """
+
+    model: Literal["delta-disclosure"] = "delta-disclosure"
+    delta: float = Field(gt=0, strict=False)
+    absent: Literal["fail", "ignore"] = "fail"
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "delta"
+    least: ClassVar[bool] = False
+
+    def score(self, histogram: Histogram) -> Scores:
+        """max |ln(p/q)|."""
+        return largest_log_ratio(histogram, absent=self.absent)
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """|ln(p/q)| < δ: strictly, so a rounding never turns an equality into a pass."""
+        return np.asarray(self.score(histogram) < self.delta - TOLERANCE)
+
+    def most(self, histogram: Histogram) -> Scores:
+        """The largest part with every share below its cap and, where absence fails, above its floor."""
+        q = _domain(histogram).shares
+        factor = np.exp(self.delta)
+
+        def part(counts: Shares) -> Scores:
+            capped = under_caps(counts, q * factor)
+            if self.absent == "ignore":
+                return capped
+            return np.asarray(np.minimum(capped, (counts * (factor / q)).min(axis=1)))
+
+        return by_blocks(histogram, part)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"{self.delta:g}-disclosure privacy{self.where}"
+
+
+def _all(histogram: Histogram, entries: NDArray[np.bool_]) -> Verdicts:
+    """Whether every entry of a class is true."""
+    return np.logical_and.reduceat(entries, histogram.starts[:-1]) if len(entries) else np.zeros(0, np.bool_)

@@ -1,7 +1,10 @@
-"""How many: k-anonymity, and p-sensitive k-anonymity, which adds a count of values.
+"""How many: k-anonymity, k-map, δ-presence, and p-sensitive and (α,k)-anonymity, which look at values as well.
 
 L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002.
 T. M. Truta, B. Vinay, "Privacy protection: p-sensitive k-anonymity property", ICDEW 2006.
+R. C.-W. Wong, J. Li, A. W.-C. Fu, K. Wang, "(α,k)-anonymity", KDD 2006.
+K. El Emam, F. K. Dankar, "Protecting privacy using k-anonymity", JAMIA 15(5), 2008 (k-map).
+M. E. Nergiz, M. Atzori, C. Clifton, "Hiding the presence of individuals from shared databases", SIGMOD 2007.
 """
 
 from __future__ import annotations
@@ -9,34 +12,79 @@ from __future__ import annotations
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from shoal.models.base import Merging, PrivacyModel, Scores, SensitiveModel, Verdicts
-from shoal.models.diversity import distinct
-from shoal.table.frequency import FrequencyTable
+from shoal.models.base import TOLERANCE, Merging, PrivacyModel, Scores, SensitiveModel, Verdicts
+from shoal.models.diversity import distinct, most_frequent
+from shoal.models.parts import by_blocks, under_caps
+from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
+from shoal.table.kernels import group, sum_by_class
 
 
 class KAnonymity(PrivacyModel):
-    """At least ``k`` respondents in every class: records, or persons where an entity column is named."""
+    """At least ``k`` respondents in every class: records, or persons where an entity column is named.
+
+    ``columns`` narrows the quasi-identifier: who knows only these still faces a crowd of k. Several requirements with
+    several sets protect a table that is linked in several ways.
+    """
 
     model: Literal["k-anonymity"] = "k-anonymity"
     k: int = Field(ge=1)
+    columns: tuple[str, ...] | None = Field(default=None, min_length=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k"
     least: ClassVar[bool] = True
 
+    @field_validator("columns", mode="before")
+    @classmethod
+    def _a_list_will_do(cls, columns: object) -> object:
+        return tuple(columns) if isinstance(columns, list) else columns
+
+    def crowd(self, table: FrequencyTable) -> Counts:
+        """Per class, the respondents that share its values in ``columns``."""
+        if self.columns is None:
+            return table.persons
+        chosen = [table.columns.index(name) for name in self.columns]
+        class_of, firsts = group(packed(table.codes[:, chosen]))
+        if table.entities is None:
+            return sum_by_class(table.counts, class_of, len(firsts))[class_of]
+        return np.diff(table.entities.merged(class_of, len(firsts)).starts)[class_of]
+
     def scores(self, table: FrequencyTable) -> Scores:
         """n_E."""
-        return table.persons.astype(np.float64)
+        return self.crowd(table).astype(np.float64)
 
     def passes(self, table: FrequencyTable) -> Verdicts:
         """n_E ≥ k."""
-        return table.persons >= self.k
+        return self.crowd(table) >= self.k
 
     @property
     def asked(self) -> str:
         """In one line."""
-        return f"{self.k}-anonymity"
+        return f"{self.k}-anonymity" + (f" over {', '.join(self.columns)}" if self.columns else "")
+
+
+class MaximumRisk(PrivacyModel):
+    """No record can be re-identified with a chance above ``max``: 1/n_E ≤ max."""
+
+    model: Literal["maximum-risk"] = "maximum-risk"
+    max: float = Field(gt=0, le=1, strict=False)
+    merging: ClassVar[Merging] = "absorbing"
+    figure: ClassVar[str] = "risk_max"
+    least: ClassVar[bool] = False
+
+    def scores(self, table: FrequencyTable) -> Scores:
+        """1/n_E."""
+        return np.asarray(1 / table.persons)
+
+    def passes(self, table: FrequencyTable) -> Verdicts:
+        """1/n_E ≤ max."""
+        return np.asarray(table.persons * self.max >= 1 - TOLERANCE)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"re-identification risk at most {self.max:g}"
 
 
 class PSensitive(SensitiveModel):
@@ -67,3 +115,116 @@ class PSensitive(SensitiveModel):
     def asked(self) -> str:
         """In one line."""
         return f"{self.p}-sensitive {self.k}-anonymity{self.where}"
+
+
+class AlphaK(SensitiveModel):
+    """k-anonymity, and no sensitive value has a share above ``alpha`` in any class."""
+
+    model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
+    alpha: float = Field(gt=0, le=1, strict=False)
+    k: int = Field(ge=1)
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "alpha"
+    least: ClassVar[bool] = False
+
+    def parts(self) -> tuple[PrivacyModel, ...]:
+        """The crowd alone is absorbing, which a search can use."""
+        return (KAnonymity(k=self.k), self)
+
+    def score(self, histogram: Histogram) -> Scores:
+        """The greatest share."""
+        return most_frequent(histogram)
+
+    def accepts(self, histogram: Histogram) -> Verdicts:
+        """max p_s ≤ α."""
+        return np.asarray(most_frequent(histogram) <= self.alpha + TOLERANCE)
+
+    def passes(self, table: FrequencyTable) -> Verdicts:
+        """n_E ≥ k and max p_s ≤ α."""
+        return np.asarray((table.persons >= self.k) & super().passes(table))
+
+    def most(self, histogram: Histogram) -> Scores:
+        """The largest part with no share above α."""
+        cap = self.alpha + TOLERANCE
+        return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"({self.alpha:g}, {self.k})-anonymity{self.where}"
+
+
+class PopulationModel(PrivacyModel):
+    """A condition on how many people of a population share the tuple of each class.
+
+    ``population`` is a table of the population, found beside the policy; the frequency table carries its counts.
+    """
+
+    population: str
+
+
+class KMap(PopulationModel):
+    """At least ``k`` people of the population have the tuple of every class."""
+
+    model: Literal["k-map"] = "k-map"
+    k: int = Field(ge=1)
+    merging: ClassVar[Merging] = "absorbing"
+    figure: ClassVar[str] = "k_map"
+    least: ClassVar[bool] = True
+
+    def scores(self, table: FrequencyTable) -> Scores:
+        """N_E."""
+        return table.people.astype(np.float64)
+
+    def passes(self, table: FrequencyTable) -> Verdicts:
+        """N_E ≥ k."""
+        return table.people >= self.k
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"{self.k}-map"
+
+
+class DeltaPresence(PopulationModel):
+    """Of the people of every population class, a share between ``low`` and ``high`` is in the table.
+
+    A population class of which nobody is in the table has share 0; with ``low`` above 0 it fails, and no suppression
+    can mend that.
+    """
+
+    model: Literal["delta-presence"] = "delta-presence"
+    low: float = Field(default=0.0, ge=0, le=1, strict=False)
+    high: float = Field(gt=0, le=1, strict=False)
+    merging: ClassVar[Merging] = "convex"
+    figure: ClassVar[str] = "presence"
+    least: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.low > self.high:
+            raise ValueError("low must be at most high")
+        return self
+
+    def scores(self, table: FrequencyTable) -> Scores:
+        """n_E / N_E; infinite where the population, wrongly, has nobody like that."""
+        nobody = np.full(table.n_classes, np.inf)
+        return np.asarray(np.divide(table.counts, table.people, out=nobody, where=table.people > 0))
+
+    def passes(self, table: FrequencyTable) -> Verdicts:
+        """low ≤ n_E / N_E ≤ high."""
+        share = self.scores(table)
+        return np.asarray((share >= self.low - TOLERANCE) & (share <= self.high + TOLERANCE))
+
+    def most_kept(self, table: FrequencyTable) -> Scores:
+        """No more than the greatest share of the people of the class."""
+        return np.asarray(np.minimum(table.counts, (self.high + TOLERANCE) * table.people))
+
+    def possible(self, table: FrequencyTable, suppressed: int) -> bool:
+        """With ``low`` above 0 nobody may be missing: neither a population class, nor a suppressed record."""
+        return self.low == 0 or (table.absent == 0 and suppressed == 0)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"({self.low:g}, {self.high:g})-presence"

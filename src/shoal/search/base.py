@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InfeasibleError
-from shoal.models import PrivacyModel
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models import PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity, PSensitive
 from shoal.recoding import Recoding
 from shoal.search.lattice import Lattice, Node
 from shoal.search.loss import LOSSES, Loss
 from shoal.search.rollup import NodeTable, Rollup
-from shoal.table.frequency import FrequencyTable, among
+from shoal.table.frequency import Counts, FrequencyTable, among, packed
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import group
 from shoal.table.wildcard import neighbourhoods
 
 Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 … 1)
@@ -32,9 +35,9 @@ class Evaluation:
 
     table: NodeTable
     failing: NDArray[np.bool_]  # (classes)  classes that must be suppressed
-    lost: NDArray[np.int64]  # (classes)  records of the class that are suppressed on every lower node, at the least
+    lost: Counts  # (classes)  records of the class that are suppressed on every lower node, at the least
     n_suppressed: int  # records in failing classes
-    n_lost: int  # Σ lost
+    n_lost: int  # records that are, at the least: Σ lost, or more where the release as a whole is limited
     feasible: bool
 
     @property
@@ -55,18 +58,34 @@ class Problem:
         objective: str = "loss",
         wildcard: bool = False,
         keep_suppressed: bool = False,
+        weights: Sequence[float] | None = None,
+        after: Sequence[tuple[int, int]] = (),
+        time_budget: float | None = None,
+        population: FrequencyTable | None = None,
+        rollup: Rollup | None = None,
         progress: Progress = silent,
     ) -> None:
         self.table = table
-        self.models = models
-        self.limit = limit
-        self.wildcard = wildcard
-        self.keep_suppressed = keep_suppressed
+        self.asked = models
+        self.models = tuple(part for model in models for part in model.parts())
+        self.limit = limit  # records that may be suppressed
+        self.wildcard = wildcard  # a null matches anything
+        self.keep_suppressed = keep_suppressed  # suppressed records stay, as one class of stars
+        self.weights = tuple(weights or (1.0,) * len(table.columns))  # of the columns, in losses of cells
+        self.after = tuple(after)  # (a, b): column b is generalized only where a is at its highest level
+        self.time_budget = time_budget  # seconds
         self.progress = progress
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
-        self.rollup = Rollup(table)
+        self.rollup = rollup or Rollup(table)
+        self.people = None if population is None else Rollup(population)
         self.objective: Loss = LOSSES[objective](self)
         self.n_evaluated = 0
+        self._deadline = None if time_budget is None else time.monotonic() + time_budget
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time budget is used up."""
+        return self._deadline is not None and time.monotonic() > self._deadline
 
     @cached_property
     def absorbing(self) -> tuple[PrivacyModel, ...]:
@@ -79,43 +98,75 @@ class Problem:
         return tuple(m for m in self.models if m.merging == "convex")
 
     @cached_property
+    def of_release(self) -> tuple[ReleaseModel, ...]:
+        """The models that judge the release as a whole."""
+        return tuple(m for m in self.models if isinstance(m, ReleaseModel))
+
+    @cached_property
     def monotone(self) -> bool:
         """Whether a node with too many failing records has none below it that has fewer."""
-        if not self.convex:
-            return True
+        if self.of_release:  # which classes go is a rule, and the rule is not the least at every node
+            return False
         # Convex models: the union of passing classes passes, so where nothing may be suppressed a failing node
         # has no passing node below. With wildcards classes overlap, and a union is no longer a sum.
-        return self.limit == 0 and not self.wildcard
+        return not self.convex or (self.limit == 0 and not self.wildcard)
+
+    @cached_property
+    def cascades(self) -> bool:
+        """Whether suppressing a record can make others fail, which it backed."""
+        return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
 
     @cached_property
     def least_class_size(self) -> int:
         """No class that is kept has fewer records."""
         if self.wildcard:
             return 1
-        return max([m.k for m in self.models if isinstance(m, KAnonymity | PSensitive)], default=1)
+        sizes = [m.k for m in self.models if isinstance(m, PSensitive) or (isinstance(m, KAnonymity) and not m.columns)]
+        return max(sizes, default=1)
 
     def evaluate(self, node: Node) -> Evaluation:
         """Group the records at ``node`` and judge the classes."""
         self.n_evaluated += 1
         table = self.rollup.at(node)
-        if self.wildcard:
-            return self.judged(table, *self._judged_with_wildcards(table))
-        failing = self._failing(table, self.absorbing)
+        failing = self._failing(table, self.absorbing, np.zeros(len(table.counts), np.bool_))
         lost = np.where(failing, table.counts, 0)
-        if self.convex:
-            if self.limit:
-                lost = np.maximum(lost, self._cannot_stay(table))
-            failing |= self._failing(table, self.convex)
-        return self.judged(table, failing, lost)
-
-    def judged(self, table: NodeTable, failing: NDArray[np.bool_], lost: NDArray[np.int64]) -> Evaluation:
-        """What it means to suppress the ``failing`` classes of a node."""
         n_lost = int(lost.sum())
+        for model in self.of_release:
+            n_lost = max(n_lost, int(lost.sum()) + model.enforced(self.frequency(table), failing)[1])
+        if self.convex:
+            if self.limit and not self.wildcard:
+                lost = np.maximum(lost, self._cannot_stay(table))
+                n_lost = max(n_lost, int(lost.sum()))
+            failing = self._failing(table, (*self.absorbing, *self.convex), failing)
+        if self.of_release:
+            failing = self._held_to_limits(table, failing)
+        return self.judged(table, failing, lost, n_lost)
+
+    def judged(self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int) -> Evaluation:
+        """What it means to suppress the ``failing`` classes of a node."""
         n_suppressed = int(table.counts[failing].sum())
-        feasible = n_suppressed <= self.limit and n_suppressed < self.table.n_records
+        feasible = n_suppressed <= self.limit and n_suppressed < self.table.n_records and self.admits(table.node)
+        if feasible and self.people is not None:
+            feasible = all(m.possible(self.frequency(table), n_suppressed) for m in self.models)
         if feasible and n_suppressed and self.keep_suppressed:
             feasible = self._holds_together(table, failing)
         return Evaluation(table, failing, lost, n_suppressed, n_lost, feasible)
+
+    def admits(self, node: Node) -> bool:
+        """Whether the columns are generalized in the order that was asked for."""
+        return all(node[b] == 0 or node[a] == self.lattice.heights[a] for a, b in self.after)
+
+    def frequency(self, table: NodeTable) -> FrequencyTable:
+        """The classes of a node with all that models look at."""
+        if self.people is None:
+            return table.frequency
+        outside = self.people.at(table.node)
+        class_of, firsts = group(packed(np.concatenate([table.codes, outside.codes])))
+        ours, theirs = class_of[: len(table.counts)], class_of[len(table.counts) :]
+        people = np.zeros(len(firsts), np.int64)
+        people[theirs] = outside.counts
+        absent = len(firsts) - len(ours)  # classes are distinct, so whatever is not ours is only theirs
+        return replace(table.frequency, population=people[ours], absent=absent)
 
     def rules_out_below(self, seen: Evaluation) -> bool:
         """Whether this look proves that no node below is feasible (nor this one)."""
@@ -131,32 +182,61 @@ class Problem:
         """
         most = table.counts.astype(np.float64)
         for model in self.convex:
-            most = np.minimum(most, model.most_kept(table.frequency))
+            most = np.minimum(most, model.most_kept(self.frequency(table)))
         stay = np.floor(most + 1e-6).astype(np.int64)  # a count: rounding must not lose a record that may stay
         return table.counts - np.where(stay < self.least_class_size, 0, stay)
 
-    def _failing(self, table: NodeTable, models: tuple[PrivacyModel, ...]) -> NDArray[np.bool_]:
-        failing = np.zeros(len(table.counts), np.bool_)
+    def _failing(
+        self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The classes that fail, beyond those that are ``failing`` already."""
+        if self.cascades:
+            return self._unsupported(table, models, failing)
+        failing = failing.copy()
         for model in models:
             if isinstance(model, KAnonymity) and self.table.entities is None:
                 failing |= table.counts < model.k  # no histogram is needed, and none is merged
             else:
-                failing |= ~model.passes(table.frequency)
+                failing |= ~model.passes(self.frequency(table))
         return failing
 
-    def _judged_with_wildcards(self, table: NodeTable) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        failing = _unsupported(self.table, table, self.absorbing, np.zeros(len(table.counts), np.bool_))
-        lost = np.where(failing, table.counts, 0)
-        return _unsupported(self.table, table, self.models, failing) if self.convex else failing, lost
+    def _unsupported(
+        self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The same where a suppressed record no longer backs the others: judging repeats until nobody falls."""
+        failing = failing.copy()
+        nulls = [null_code(h, level) for h, level in zip(self.table.hierarchies, table.node, strict=True)]
+        while True:
+            left = np.flatnonzero(~failing)
+            rest = self.frequency(table).taken(left)
+            if self.wildcard:
+                rest = neighbourhoods(rest, nulls)
+            passing = np.ones(len(left), np.bool_)
+            for model in models:
+                passing &= model.passes(rest)
+            if passing.all():
+                return failing
+            failing[left[~passing]] = True
+
+    def _held_to_limits(self, table: NodeTable, failing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Suppress the smallest classes until the limits on the whole release hold, and all that this brings down."""
+        while True:
+            before = failing
+            for model in self.of_release:
+                failing, _ = model.enforced(self.frequency(table), failing)
+            if self.cascades:
+                failing = self._unsupported(table, (*self.absorbing, *self.convex), failing)
+            if (failing == before).all():
+                return failing
 
     def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
         """Whether the suppressed records, released as one class of stars, pass as a class."""
-        stars = table.frequency.taken(np.flatnonzero(failing))
+        stars = self.frequency(table).taken(np.flatnonzero(failing))
         one = stars.merged(np.zeros(stars.n_classes, np.int64), 1, stars.codes[:1])
         return all(bool(model.passes(one).all()) for model in self.models)
 
-    def recoding(self, seen: Evaluation, algorithm: str, *, proved: bool) -> Recoding:
-        """The search's answer as data."""
+    def recoding(self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None) -> Recoding:
+        """The search's answer as data; ``bound`` is what none costs less than, where it was not proved."""
         return Recoding(
             self.table.hierarchies,
             seen.node,
@@ -164,49 +244,37 @@ class Problem:
             algorithm=algorithm,
             proved=proved,
             n_evaluated=self.n_evaluated,
-            n_nodes=len(self.lattice),
+            n_nodes=self.lattice.n_nodes,
+            bound=None if bound is None else self.objective.shown(bound),
         )
 
     def chosen(self, recoding: Recoding) -> Evaluation:
         """The evaluation that a recoding stands for."""
         table = self.rollup.at(recoding.node)
         failing = among(table.codes, recoding.suppressed)
-        return self.judged(table, failing, np.zeros_like(table.counts))
+        return self.judged(table, failing, np.zeros_like(table.counts), 0)
+
+    def unfinished(self) -> OutOfTimeError:
+        """No answer yet when the time was over."""
+        return OutOfTimeError(
+            f"no answer was found within {self.time_budget:g} seconds, after {self.n_evaluated} nodes",
+            "give it more time, or use algorithm 'datafly'",
+        )
 
     def infeasible(self) -> InfeasibleError:
         """Why there is no answer, with what would help."""
         top = self.evaluate(self.lattice.top)
         n = self.table.n_records
-        asked = ", ".join(m.asked for m in self.models)
+        asked = ", ".join(m.asked for m in self.asked)
         return InfeasibleError(
             f"no generalization of {', '.join(self.table.columns)} satisfies {asked} "
             f"with at most {self.limit} of {n} records suppressed: "
-            f"even with every column fully generalized {top.n_suppressed} of {n} records fail",
+            f"even with every column at its highest level {top.n_suppressed} of {n} records fail",
             "ask for less, or give the table more records",
         )
 
 
-def _unsupported(
-    ground: FrequencyTable, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Classes that fail where a null matches anything.
-
-    A record that is suppressed no longer backs the records it matched, so judging repeats until nobody falls.
-    """
-    nulls = [null_codes(ground, j, level) for j, level in enumerate(table.node)]
-    while True:
-        left = np.flatnonzero(~failing)
-        rest = table.frequency.taken(left)
-        near = neighbourhoods(rest, nulls)
-        passing = np.ones(rest.n_classes, np.bool_)
-        for model in models:
-            passing &= model.passes(near)
-        if passing.all():
-            return failing
-        failing[left[~passing]] = True
-
-
-def null_codes(table: FrequencyTable, j: int, level: int) -> int | None:
-    """The code of the null at a level of column ``j``, where the column has one."""
-    labels = table.hierarchies[j].labels[level]
+def null_code(hierarchy: Hierarchy, level: int) -> int | None:
+    """The code of the null at a level, where the column has one."""
+    labels = hierarchy.labels[level]
     return labels.index(None) if None in labels else None

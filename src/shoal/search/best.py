@@ -13,12 +13,8 @@ class Best:
 
     def __init__(self) -> None:
         self.value = math.inf
+        self.slack = 0.0  # costs this near are equal: they are sums of floats in different orders
         self.seen: Evaluation | None = None
-
-    @property
-    def slack(self) -> float:
-        """Costs this near are equal: they are sums of floats in different orders."""
-        return 1e-11 * max(1.0, abs(self.value)) if math.isfinite(self.value) else 0.0
 
     def offer(self, value: float, seen: Evaluation) -> None:
         """Take a feasible node if it is better."""
@@ -26,11 +22,10 @@ class Best:
             self.value, self.seen = value, seen
         elif value <= self.value + self.slack and rank(seen.node) < rank(self.seen.node):
             self.value, self.seen = min(value, self.value), seen
+        self.slack = 1e-11 * max(1.0, abs(self.value))
 
     def excludes(self, bound: float, node: Node) -> bool:
         """Whether a node that costs at least ``bound`` can no longer win."""
-        if math.isinf(bound):  # settled
-            return True
         if self.seen is None or bound < self.value - self.slack:
             return False
         return bound > self.value + self.slack or rank(node) >= rank(self.seen.node)

@@ -29,7 +29,7 @@ def datafly(problem: Problem) -> Recoding:
     while True:
         seen = problem.evaluate(node)
         if seen.n_suppressed <= k:
-            enforced = problem.judged(seen.table, _enforced(seen, k), seen.lost)
+            enforced = problem.judged(seen.table, _enforced(seen, k), seen.lost, seen.n_lost)
             if enforced.feasible:
                 return problem.recoding(enforced, "datafly", proved=False)
         column = _most_distinct(problem, seen)
@@ -43,8 +43,12 @@ def _k(problem: Problem) -> int:
     sizes = [model.k for model in problem.models if isinstance(model, KAnonymity)]
     if not sizes:
         raise PolicyError("algorithm 'datafly' needs a k-anonymity requirement", "add one, or use algorithm 'optimal'")
-    if problem.wildcard:
-        raise PolicyError("algorithm 'datafly' counts equal tuples and cannot take null for any value", "use 'optimal'")
+    if problem.cascades or problem.of_release:
+        raise PolicyError(
+            "algorithm 'datafly' judges classes one by one: it cannot take null for any value, "
+            "nor several sets of columns, nor limits on the release as a whole",
+            "use algorithm 'optimal'",
+        )
     return max(sizes)
 
 
@@ -52,7 +56,9 @@ def _most_distinct(problem: Problem, seen: Evaluation) -> int | None:
     """The column with the most distinct values that can still be generalized; the first of equals."""
     codes = seen.table.codes
     distinct = [
-        (len(np.unique(codes[:, j])), -j) for j, level in enumerate(seen.node) if level < problem.lattice.heights[j]
+        (len(np.unique(codes[:, j])), -j)
+        for j, level in enumerate(seen.node)
+        if level < problem.lattice.heights[j] and problem.admits(replaced(seen.node, j, level + 1))
     ]
     return -max(distinct)[1] if distinct else None
 

@@ -19,7 +19,7 @@ def exhaustive(problem: Problem) -> Recoding:
         seen = problem.evaluate(node)
         if seen.feasible:
             best.offer(problem.objective.value(seen), seen)
-        problem.progress("looking at every node", (i + 1) / len(problem.lattice))
+        problem.progress("looking at every node", (i + 1) / problem.lattice.n_nodes)
     if best.seen is None:
         raise problem.infeasible()
     return problem.recoding(best.seen, "exhaustive", proved=True)

@@ -39,7 +39,9 @@ class Lattice:
         """The height of the top: the sum of its levels."""
         return sum(self.heights)
 
-    def __len__(self) -> int:
+    @property
+    def n_nodes(self) -> int:
+        """How many; ``len`` could not tell numbers beyond 2^63."""
         return math.prod(self.shape)
 
     def __iter__(self) -> Iterator[Node]:

@@ -79,6 +79,8 @@ class CellLoss:
             self._base[j, : len(column.base)] = column.base
         self._offsets, self._flat = _cheapest_below(table, prices)
         self._columns = np.arange(self.q)
+        self.weights = np.array(problem.weights)[:, None]
+        self.shares = self.weights / self.weights.sum()
         self._floor = self.scaled(self._base)
         self._last: Evaluation | None = None
         self._last_costs = self._floor
@@ -90,7 +92,7 @@ class CellLoss:
 
     def scaled(self, sums: Floats) -> Floats:
         """[column, level]: what sums of cells add to the value; increasing in each."""
-        return sums / (self.n * self.q)
+        return np.asarray(sums / self.n * self.shares)
 
     def shown(self, value: float) -> float:
         """The published figure."""
@@ -126,7 +128,7 @@ class CellLoss:
         return -np.inf
 
     def _extra(self, seen: Evaluation, weights: NDArray[np.int64]) -> Floats:
-        """[column, level]: what suppressing so many records of each class adds at the least, had the column that level."""
+        """[column, level]: what suppressing ``weights`` records of each class adds at the least at that level."""
         node = np.array(seen.node)
         layout = self._layout
         return sum_cells(
@@ -209,9 +211,9 @@ class ArxLoss(CellLoss):
         return _by_price(table, j, lambda level: hierarchy.sizes[level] / hierarchy.domain)
 
     def scaled(self, sums: Floats) -> Floats:
-        """ln(1 + L)/q with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
+        """w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
         least, room = self._range
-        return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) / self.q)
+        return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) * self.shares)
 
     @cached_property
     def _range(self) -> tuple[Floats, Floats]:
@@ -219,7 +221,7 @@ class ArxLoss(CellLoss):
         return least, np.where(least < self.n, self.n - least, np.inf)
 
     def shown(self, value: float) -> float:
-        """Π(1 + L)^(1/q) − 1."""
+        """Π(1 + L)^w − 1 with weights that sum to 1; equal ones make it the geometric mean."""
         return float(np.expm1(value))
 
 
@@ -233,8 +235,8 @@ class PrecisionLoss(CellLoss):
     def prices(table: FrequencyTable, j: int) -> CellPrices:
         """level/height."""
         hierarchy = table.hierarchies[j]
-        climbed = np.linspace(0, 1, hierarchy.n_levels) if hierarchy.height else np.zeros(1)
-        return _by_price(table, j, lambda level: np.full(hierarchy.cardinality(level), climbed[level]))
+        top = max(1, hierarchy.number(hierarchy.height))
+        return _by_price(table, j, lambda level: np.full(hierarchy.cardinality(level), hierarchy.number(level) / top))
 
 
 class HeightLoss(CellLoss):
@@ -245,11 +247,12 @@ class HeightLoss(CellLoss):
         """The level itself."""
         hierarchy = table.hierarchies[j]
         extra = tuple(np.zeros(hierarchy.cardinality(level)) for level in range(hierarchy.n_levels))
-        return CellPrices(np.arange(hierarchy.n_levels, dtype=np.float64), extra)
+        levels = np.array([hierarchy.number(level) for level in range(hierarchy.n_levels)], np.float64)
+        return CellPrices(levels, extra)
 
     def scaled(self, sums: Floats) -> Floats:
-        """As it is."""
-        return sums
+        """Weighted, as it is."""
+        return np.asarray(sums * self.weights)
 
 
 class EntropyLoss(CellLoss):
@@ -274,8 +277,8 @@ class EntropyLoss(CellLoss):
         return CellPrices(np.array(base), tuple(extra))
 
     def scaled(self, sums: Floats) -> Floats:
-        """As it is."""
-        return sums
+        """Weighted, as it is."""
+        return np.asarray(sums * self.weights)
 
 
 # --- losses of classes ----------------------------------------------------------------------------------------

@@ -16,37 +16,36 @@ Costs  one grouping per node looked at; a small share of the lattice as a rule, 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from shoal.recoding import Recoding
 from shoal.search.base import Evaluation, Problem
 from shoal.search.best import Best
-from shoal.search.lattice import Node, replaced
+from shoal.search.lattice import Node, below, replaced
 
 Costs = list[list[float]]  # [column][level], to be summed over columns
 
 
-@dataclass(order=True)
-class Box:
+class Box(NamedTuple):
     """The nodes from ``low`` to ``high``; none of them costs less than ``bound``."""
 
     bound: float
-    serial: int  # of equal bounds the older goes first
-    low: Node = field(compare=False)
-    high: Node = field(compare=False)
-    costs: Costs = field(compare=False)
+    serial: int  # of equal bounds the older goes first; no two boxes have the same
+    low: Node
+    high: Node
+    costs: Costs
 
 
 def optimal(problem: Problem) -> Recoding:
     """Split the box of least bound until no bound is below the best."""
     search = _Search(problem)
     search.descend()
-    search.close()
+    bound = search.close()
     if search.best.seen is None:
-        raise problem.infeasible()
-    return problem.recoding(search.best.seen, "optimal", proved=True)
+        raise problem.infeasible() if bound is None else problem.unfinished()
+    return problem.recoding(search.best.seen, "optimal", proved=bound is None, bound=bound)
 
 
 class _Search:
@@ -83,19 +82,22 @@ class _Search:
             if node != lower or node[j] == 0:
                 steps.remove(j)
 
-    def close(self) -> None:
-        """Split boxes until none can hold a better answer."""
+    def close(self) -> float | None:
+        """Split boxes until none can hold a better answer; out of time, tell what an answer costs at the least."""
         self.add(self.problem.lattice.ground, self.problem.lattice.top)
         while self.boxes:
             box = heapq.heappop(self.boxes)
             if self.best.excludes(box.bound, box.low):
                 continue
+            if self.problem.out_of_time:
+                return min(box.bound, self.best.value)
             columns = [j for j in range(len(box.low)) if box.low[j] < box.high[j]]
             # The top level apart, the rest below: the look at the rest then tells most.
             j = max(columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
             self.add(replaced(box.low, j, box.high[j]), box.high)
             self.add(box.low, replaced(box.high, j, box.high[j] - 1))
             self._report(box.bound)
+        return None
 
     def add(self, low: Node, high: Node) -> None:
         """Keep a box if it can hold an answer, cut down to the levels that can."""
@@ -104,7 +106,9 @@ class _Search:
             shrunk = self._raised(low, high)
             if shrunk is None:
                 return
-            low = shrunk
+            low, high = self._in_order(shrunk, high)
+            if not below(low, high):
+                return
             seen = self.look(high)
             if self.problem.rules_out_below(seen):
                 return
@@ -137,10 +141,22 @@ class _Search:
             raised[j] = max(raised[j], int(self.barren[row, j]) + 1)
         return tuple(raised)
 
+    def _in_order(self, low: Node, high: Node) -> tuple[Node, Node]:
+        """Where one column may be generalized only after another, what that leaves of the box."""
+        for a, b in self.problem.after:
+            if low[b] > 0:
+                low = replaced(low, a, self.problem.lattice.heights[a])
+            if high[a] < self.problem.lattice.heights[a]:
+                high = replaced(high, b, 0)
+        return low, high
+
     def _cut(self, low: Node, high: Node, costs: Costs, bound: float) -> Node:
         """The highest levels that a node no dearer than the best can have."""
         levels = list(high)
+        safe = self.best.value - self.best.slack - bound
         for j, column in enumerate(costs):
+            if column[high[j]] - column[low[j]] < safe:
+                continue
             others = bound - column[low[j]]
             while levels[j] > low[j] and self.best.excludes(others + column[levels[j]], replaced(low, j, levels[j])):
                 levels[j] -= 1

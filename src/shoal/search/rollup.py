@@ -85,7 +85,8 @@ class NodeTable:
         )
 
 
-LARGE = 2048  # rows from which a table on the way is worth keeping: others will start from it
+_NEVER = np.iinfo(np.int64).max
+LARGE = 1024  # rows from which a table on the way is worth keeping: others will start from it
 
 
 class Rollup:
@@ -110,7 +111,7 @@ class Rollup:
         """The table of ``node``."""
         n = len(self._tables)
         fits = (self._nodes[:n] <= np.array(node, np.int16)).all(axis=1)
-        table = self._tables[int(np.where(fits, self._sizes[:n], np.iinfo(np.int64).max).argmin())]
+        table = self._tables[int(np.where(fits, self._sizes[:n], _NEVER).argmin())]
         while table.node != node:
             changed = [j for j in self._order if table.node[j] != node[j]]
             if len(table.counts) > LARGE:

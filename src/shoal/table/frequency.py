@@ -104,6 +104,8 @@ class FrequencyTable:
     sensitive: Mapping[str, Histogram] = field(default_factory=dict)  # per sensitive column, its values in each class
     entities: Histogram | None = None  # the persons in each class, where one person has many records
     hierarchies: tuple[Hierarchy, ...] = ()  # of each column; empty for a table of released values
+    population: Counts | None = None  # per class, people of a population with the same tuple
+    absent: int = 0  # population classes of which nobody is in the table
     nulls: tuple[int | None, ...] = ()  # the code of the null in each column, for a table of released values
 
     @property
@@ -121,6 +123,13 @@ class FrequencyTable:
         """How many respondents stand behind each class: distinct entities, or records where each is a person."""
         return self.counts if self.entities is None else np.diff(self.entities.starts)
 
+    @property
+    def people(self) -> Counts:
+        """How many of the population share the tuple of each class."""
+        if self.population is None:
+            raise TypeError("no population was counted")
+        return self.population
+
     def merged(self, class_of: ClassOf, n_classes: int, codes: Codes) -> FrequencyTable:
         """The table after row ``i`` joins class ``class_of[i]``, which has ``codes``."""
         return replace(
@@ -129,6 +138,7 @@ class FrequencyTable:
             counts=sum_by_class(self.counts, class_of, n_classes),
             sensitive={name: h.merged(class_of, n_classes) for name, h in self.sensitive.items()},
             entities=self.entities and self.entities.merged(class_of, n_classes),
+            population=None if self.population is None else sum_by_class(self.population, class_of, n_classes),
         )
 
     def recoded(self, codes: Codes) -> FrequencyTable:
@@ -144,6 +154,7 @@ class FrequencyTable:
             counts=self.counts[rows],
             sensitive={name: h.taken(rows) for name, h in self.sensitive.items()},
             entities=self.entities and self.entities.taken(rows),
+            population=None if self.population is None else self.population[rows],
         )
 
 

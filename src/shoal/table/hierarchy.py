@@ -38,6 +38,7 @@ class Hierarchy:
     leaf_order: LeafOrder  # as the file or tree lists them, by number, by date, or by text
     uncovered: int | None = None  # the leaf that stands for every value without an entry of its own
     share_of: Literal["leaves", "range"] = "leaves"  # what a share measures: (M-1)/(D-1), or a range
+    numbers: tuple[int, ...] = ()  # of the levels, where some were left out
 
     @classmethod
     def from_paths(
@@ -119,6 +120,20 @@ class Hierarchy:
     def top(self) -> Label:
         """The one label of the top level."""
         return self.labels[-1][0]
+
+    def selected(self, levels: Sequence[int]) -> Hierarchy:
+        """Only these levels, in ascending order; each keeps its number."""
+        return replace(
+            self,
+            table=_frozen(self.table[list(levels)]),
+            labels=tuple(self.labels[level] for level in levels),
+            shares=tuple(self.shares[level] for level in levels),
+            numbers=tuple(self.number(level) for level in levels),
+        )
+
+    def number(self, level: int) -> int:
+        """The number of a level in the whole hierarchy."""
+        return self.numbers[level] if self.numbers else level
 
     def cardinality(self, level: int) -> int:
         """How many labels a level has."""

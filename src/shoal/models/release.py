@@ -1,0 +1,125 @@
+"""What holds for the release as a whole: the average risk, and how many records are unique.
+
+These are no verdicts on classes: some classes may be worse than the limit where others make up for it. Where too many
+are, the smallest classes are suppressed first, since that lowers the figure most for each record that goes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from shoal.models.base import TOLERANCE, Merging, PrivacyModel, Scores, Verdicts
+from shoal.models.size import PopulationModel
+from shoal.table.frequency import FrequencyTable
+
+
+class ReleaseModel(PrivacyModel):
+    """A limit on a figure of the whole release."""
+
+    max: float = Field(ge=0, le=1, strict=False)
+    merging: ClassVar[Merging] = "table"
+    least: ClassVar[bool] = False
+
+    def value(self, table: FrequencyTable) -> float:
+        """The figure."""
+        raise NotImplementedError
+
+    def excess(self, table: FrequencyTable) -> Scores:
+        """Per class, by how much it puts the release over the limit; the release holds where the sum is at most 0."""
+        raise NotImplementedError
+
+    def scores(self, table: FrequencyTable) -> Scores:
+        """The figure, the same for every class."""
+        return np.full(table.n_classes, self.value(table))
+
+    def passes(self, table: FrequencyTable) -> Verdicts:
+        """All or none."""
+        return np.full(table.n_classes, float(self.excess(table).sum()) <= TOLERANCE * max(1, table.n_records))
+
+    def enforced(self, table: FrequencyTable, failing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], int]:
+        """The classes to suppress beyond the failing ones, and how many records at least have to go on any lower node.
+
+        Per record, the class with the greatest excess goes first. Taking a fraction of the last class bounds from
+        below what any choice of classes suppresses; generalizing can only lower it.
+        """
+        excess = np.where(failing, 0.0, self.excess(table))
+        over = float(excess.sum())
+        if over <= TOLERANCE * max(1, table.n_records):
+            return failing, 0
+        per_record = np.where(failing, -np.inf, excess / table.counts)
+        order = np.lexsort((*table.codes.T[::-1], -per_record))
+        freed = np.cumsum(np.maximum(excess[order], 0.0))
+        enough = int(np.searchsorted(freed, over - TOLERANCE * max(1, table.n_records)))
+        if enough == len(order):
+            return np.ones_like(failing), int(table.counts[~failing].sum())
+        out = failing.copy()
+        out[order[: enough + 1]] = True
+        whole = int(table.counts[order[:enough]].sum())
+        rest = over - (float(freed[enough - 1]) if enough else 0.0)
+        last = order[enough]
+        return out, whole + math.floor(rest / excess[last] * table.counts[last] - 1e-9)
+
+
+class AverageRisk(ReleaseModel):
+    """The mean chance of re-identification, Σ_E n_E · (1/n_E) / n = classes / n, is at most ``max``."""
+
+    model: Literal["average-risk"] = "average-risk"
+    figure: ClassVar[str] = "risk_mean"
+
+    def value(self, table: FrequencyTable) -> float:
+        """Mean over records of one in the persons of the class."""
+        return float((table.counts / table.persons).sum() / table.n_records) if table.n_classes else 0.0
+
+    def excess(self, table: FrequencyTable) -> Scores:
+        """What the class has above its allowance."""
+        return np.asarray(table.counts / table.persons - self.max * table.counts)
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"average risk at most {self.max:g}"
+
+
+class SampleUniqueness(ReleaseModel):
+    """At most a share ``max`` of the released records is alone in its class."""
+
+    model: Literal["sample-uniqueness"] = "sample-uniqueness"
+    figure: ClassVar[str] = "sample_uniqueness"
+
+    def value(self, table: FrequencyTable) -> float:
+        """The share of records that are alone."""
+        return float(table.counts[table.persons == 1].sum() / table.n_records) if table.n_classes else 0.0
+
+    def excess(self, table: FrequencyTable) -> Scores:
+        """What the class has above its allowance."""
+        return np.asarray(table.counts * ((table.persons == 1) - self.max))
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"at most {self.max:.4g} of the records unique in the release"
+
+
+class PopulationUniqueness(PopulationModel, ReleaseModel):
+    """At most a share ``max`` of the released records belongs to someone unique in the population."""
+
+    model: Literal["population-uniqueness"] = "population-uniqueness"
+    figure: ClassVar[str] = "population_uniqueness"
+
+    def value(self, table: FrequencyTable) -> float:
+        """The share of records with one person in the population, or, against reason, none."""
+        return float(table.counts[table.people <= 1].sum() / table.n_records) if table.n_classes else 0.0
+
+    def excess(self, table: FrequencyTable) -> Scores:
+        """What the class has above its allowance."""
+        return np.asarray(table.counts * ((table.people <= 1) - self.max))
+
+    @property
+    def asked(self) -> str:
+        """In one line."""
+        return f"at most {self.max:.4g} of the records unique in the population"
