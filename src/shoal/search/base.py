@@ -109,7 +109,9 @@ class Problem:
             return False
         # Convex models: the union of passing classes passes, so where nothing may be suppressed a failing node
         # has no passing node below. With wildcards classes overlap, and a union is no longer a sum.
-        return not self.convex or (self.limit == 0 and not self.wildcard)
+        if self.limit > 0 or self.wildcard:
+            return not self.convex
+        return all(model.unions_pass for model in self.convex)
 
     @cached_property
     def cascades(self) -> bool:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.recoding import Recoding
-from shoal.search.base import Evaluation, Problem
+from shoal.search.base import Problem
 from shoal.search.best import Best
 from shoal.search.lattice import Node, below, replaced
 
@@ -41,11 +41,23 @@ class Box(NamedTuple):
 def optimal(problem: Problem) -> Recoding:
     """Split the box of least bound until no bound is below the best."""
     search = _Search(problem)
-    search.descend()
+    search.descend(problem.lattice.top)
     bound = search.close()
     if search.best.seen is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
     return problem.recoding(search.best.seen, "optimal", proved=bound is None, bound=bound)
+
+
+class Look(NamedTuple):
+    """What is worth remembering of a look: an evaluation holds the whole table of its node."""
+
+    feasible: bool
+    barren: bool  # no answer here or below
+    costs: Costs  # what every node below costs at the least, per column and level
+    above: float  # what every node above costs at the least
+
+
+DIVE = 200  # boxes between two descents that look for a better answer
 
 
 class _Search:
@@ -53,29 +65,33 @@ class _Search:
         self.problem = problem
         self.best = Best()
         self.boxes: list[Box] = []
-        self.seen: dict[Node, Evaluation] = {}
+        self.looks: dict[Node, Look] = {}
         self.barren = np.zeros((0, len(problem.table.columns)), np.int64)  # nodes below which there is no answer
         self.n_boxes = 0
+        self.floor: Costs = problem.objective.floor().tolist()
 
-    def look(self, node: Node) -> Evaluation:
+    def look(self, node: Node) -> Look:
         """Evaluate a node, once."""
-        if node not in self.seen:
-            seen = self.problem.evaluate(node)
-            if seen.feasible:
-                self.best.offer(self.problem.objective.value(seen), seen)
-            if self.problem.rules_out_below(seen):
-                self.barren = np.vstack([self.barren, node])
-            self.seen[node] = seen
-        return self.seen[node]
+        if node in self.looks:
+            return self.looks[node]
+        problem, objective = self.problem, self.problem.objective
+        seen = problem.evaluate(node)
+        barren = problem.rules_out_below(seen)
+        if seen.feasible:
+            self.best.offer(objective.value(seen), seen)
+        if barren:
+            self.barren = np.vstack([self.barren, node])
+        costs = [] if barren else objective.below(seen).tolist()
+        above = objective.above(seen) if objective.sees_classes else -np.inf
+        self.looks[node] = look = Look(seen.feasible, barren, costs, above)
+        return look
 
-    def descend(self) -> None:
-        """A first answer: from the top, undo the costliest step that still leaves a feasible node."""
-        floor = self.problem.objective.floor().tolist()
-        node = self.problem.lattice.top
+    def descend(self, node: Node) -> None:
+        """Look for an answer: from ``node``, undo the costliest step that still leaves a feasible node."""
         self.look(node)
         steps = [j for j, level in enumerate(node) if level > 0]
-        while steps:
-            j = max(steps, key=lambda j: floor[j][node[j]] - floor[j][node[j] - 1])
+        while steps and not self.problem.out_of_time:
+            j = max(steps, key=lambda j: self.floor[j][node[j]] - self.floor[j][node[j] - 1])
             lower = replaced(node, j, node[j] - 1)
             if self.look(lower).feasible:
                 node = lower
@@ -85,12 +101,16 @@ class _Search:
     def close(self) -> float | None:
         """Split boxes until none can hold a better answer; out of time, tell what an answer costs at the least."""
         self.add(self.problem.lattice.ground, self.problem.lattice.top)
+        n_split = 0
         while self.boxes:
             box = heapq.heappop(self.boxes)
             if self.best.excludes(box.bound, box.low):
                 continue
             if self.problem.out_of_time:
                 return min(box.bound, self.best.value)
+            n_split += 1
+            if n_split % DIVE == 0:
+                self.descend(box.high)
             columns = [j for j in range(len(box.low)) if box.low[j] < box.high[j]]
             # The top level apart, the rest below: the look at the rest then tells most.
             j = max(columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
@@ -101,7 +121,6 @@ class _Search:
 
     def add(self, low: Node, high: Node) -> None:
         """Keep a box if it can hold an answer, cut down to the levels that can."""
-        objective = self.problem.objective
         while True:
             shrunk = self._raised(low, high)
             if shrunk is None:
@@ -109,26 +128,25 @@ class _Search:
             low, high = self._in_order(shrunk, high)
             if not below(low, high):
                 return
-            seen = self.look(high)
-            if self.problem.rules_out_below(seen):
+            look = self.look(high)
+            if look.barren:
                 return
-            costs: Costs = objective.below(seen).tolist()
-            bound = sum(column[level] for column, level in zip(costs, low, strict=True))
-            if objective.sees_classes:
-                bound = max(bound, objective.above(self.look(low)))
+            bound = sum(column[level] for column, level in zip(look.costs, low, strict=True))
+            if self.problem.objective.sees_classes:
+                bound = max(bound, self.look(low).above)
             if self.best.excludes(bound, low):
                 return
-            cut = self._cut(low, high, costs, bound)
+            cut = self._cut(low, high, look.costs, bound)
             if cut == high:
                 break
             high = cut
         if low != high:
             self.n_boxes += 1
-            heapq.heappush(self.boxes, Box(bound, self.n_boxes, low, high, costs))
+            heapq.heappush(self.boxes, Box(bound, self.n_boxes, low, high, look.costs))
 
     def _raised(self, low: Node, high: Node) -> Node | None:
         """The lowest node that is not below a barren one, if the box has such a node."""
-        if high in self.seen or not len(self.barren):
+        if high in self.looks or not len(self.barren):
             return low
         over = np.array(high) > self.barren
         n_over = over.sum(axis=1)

@@ -65,6 +65,11 @@ class NodeTable:
     layout: Layout
 
     @property
+    def room(self) -> int:
+        """Numbers that it holds."""
+        return self.keys.size + len(self.counts) + len(self.class_of)
+
+    @property
     def codes(self) -> Codes:
         """(classes, columns): codes at the node's levels."""
         return self.layout.codes(self.keys)
@@ -92,9 +97,9 @@ LARGE = 1024  # rows from which a table on the way is worth keeping: others will
 class Rollup:
     """Derives node tables and remembers them while there is room."""
 
-    def __init__(self, table: FrequencyTable, room: int = 1 << 24) -> None:
+    def __init__(self, table: FrequencyTable, room: int = 1 << 26) -> None:
         self.table = table
-        self._room = room  # numbers that may be remembered
+        self._room = room  # numbers that may be remembered: 512 MB
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
         self.layout = Layout([max(h.cardinality(level) for level in range(h.n_levels)) for h in hierarchies])
@@ -104,6 +109,8 @@ class Rollup:
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
         self._nodes = np.zeros((64, len(hierarchies)), np.int16)
         self._sizes = np.zeros(64, np.int64)
+        self._used = np.zeros(64, np.int64)  # when each table was last asked for
+        self._clock = 0
         self._tables: list[NodeTable] = []
         self._remember(self._ground())
 
@@ -111,7 +118,10 @@ class Rollup:
         """The table of ``node``."""
         n = len(self._tables)
         fits = (self._nodes[:n] <= np.array(node, np.int16)).all(axis=1)
-        table = self._tables[int(np.where(fits, self._sizes[:n], _NEVER).argmin())]
+        nearest = int(np.where(fits, self._sizes[:n], _NEVER).argmin())
+        table = self._tables[nearest]
+        self._clock += 1
+        self._used[nearest] = self._clock
         while table.node != node:
             changed = [j for j in self._order if table.node[j] != node[j]]
             if len(table.counts) > LARGE:
@@ -136,7 +146,8 @@ class Rollup:
             self._most(levels),
             self._with_classes,
         )
-        return NodeTable(tuple(levels), keys, counts, class_of, source, layout)
+        # Without histograms to merge, a table need not hold on to the one it came from.
+        return NodeTable(tuple(levels), keys, counts, class_of, source if self._with_classes else self.table, layout)
 
     def _most(self, levels: list[int]) -> int:
         """No table at these levels has more classes."""
@@ -155,16 +166,28 @@ class Rollup:
         return NodeTable((0,) * len(table.columns), keys, counts, class_of, table, self.layout)
 
     def _remember(self, table: NodeTable) -> None:
+        self._room -= table.room
+        while self._room < 0 and len(self._tables) > 1:
+            self._forget()
         n = len(self._tables)
-        self._room -= table.keys.size + len(table.counts) + len(table.class_of)
-        if n and self._room < 0:
-            return
         if n == len(self._sizes):
             self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
             self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
+            self._used = np.concatenate([self._used, np.zeros_like(self._used)])
         self._nodes[n] = table.node
         self._sizes[n] = len(table.counts)
+        self._used[n] = self._clock
         self._tables.append(table)
+
+    def _forget(self) -> None:
+        """Let the table go that was not asked for longest; the ground, which every node can start from, stays."""
+        last = len(self._tables) - 1
+        oldest = 1 + int(self._used[1 : last + 1].argmin())
+        self._room += self._tables[oldest].room
+        for kept in (self._nodes, self._sizes, self._used):
+            kept[oldest] = kept[last]
+        self._tables[oldest] = self._tables[last]
+        self._tables.pop()
 
 
 def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.uint64]]:
