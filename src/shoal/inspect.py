@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from shoal import toml
 from shoal.errors import DataError
 from shoal.table import codec
-from shoal.table.builders import Dates, Flat, Intervals, Mask
+from shoal.table.builders import Flat, Mask
+from shoal.table.dates import Dates
+from shoal.table.intervals import Intervals
 from shoal.table.propose import FEW, NUMBER, Proposal, date_formats, is_code, propose, sample, words
 
 Kind = Literal["number", "date", "code", "text", "category"]

@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from shoal.table.builders import UNITS, Spec, build
+from shoal.table.builders import Spec, build
+from shoal.table.dates import UNITS
 from shoal.table.hierarchy import Hierarchy
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)

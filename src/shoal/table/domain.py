@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.builders import number
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Domain
 from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import number
 
 
 def domain_of(column: str, coded: Coded, hierarchy: Hierarchy | None) -> tuple[Domain, Codes]:

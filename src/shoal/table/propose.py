@@ -16,7 +16,9 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.builders import ISO, ISO_DATE, UNITS, Dates, Flat, Intervals, Mask, Unit
+from shoal.table.builders import Flat, Mask
+from shoal.table.dates import ISO, ISO_DATE, UNITS, Dates, Unit
+from shoal.table.intervals import Intervals
 
 Proposal = Intervals | Mask | Dates | Flat
 Counts = NDArray[np.int64]

@@ -6,7 +6,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from shoal.errors import HierarchyError, UncoveredValueError
-from shoal.table.builders import Dates, File, Flat, Intervals, Mask, Spec, Tree, build, number
+from shoal.table.builders import Dates, File, Flat, Intervals, Mask, Spec, Tree, build
+from shoal.table.intervals import number
 from shoal.table.hierarchy import Hierarchy
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)

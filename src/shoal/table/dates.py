@@ -1,0 +1,129 @@
+"""Dates in units from the day to the decade, each unit within one of the next."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from shoal.table.description import Description, listed
+from shoal.table.hierarchy import TOP, Hierarchy
+
+Unit = Literal["day", "week", "month", "quarter", "year", "decade"]
+
+ISO = "ISO"
+ISO_DATE = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"([T ]([01][0-9]|2[0-4]):[0-5][0-9](:[0-6][0-9]([.,][0-9]+)?)?( ?(Z|[+-][0-9]{2}(:?[0-9]{2})?))?)?"
+)
+DIRECTIVES = "YymbBdjaAHIMSfpzZ%"
+
+
+def _week(day: date) -> str:
+    # Weeks are counted within the month (1-7, 8-14, …, 29-end): a calendar week may lie in two months,
+    # and would then have two parents (C1).
+    first = (day.day - 1) // 7 * 7 + 1
+    last = min(first + 6, monthrange(day.year, day.month)[1])
+    return f"{day.replace(day=first).isoformat()}/{day.replace(day=last).isoformat()}"
+
+
+# From fine to coarse; each lies within one of the next.
+UNITS: dict[Unit, Callable[[date], str]] = {
+    "day": date.isoformat,
+    "week": _week,
+    "month": lambda day: f"{day.year:04}-{day.month:02}",
+    "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
+    "year": lambda day: f"{day.year:04}",
+    "decade": lambda day: f"{day.year // 10 * 10:04}s",
+}
+
+
+class Dates(Description):
+    """Dates to the units named, then ``*``; the text as it was written is level 0.
+
+    Without a ``format``, ISO dates and date-times are read, the date as written whatever the zone. With one,
+    a two-digit year from ``pivot`` on is 19yy, below it 20yy. A week is a week of its month, 1-7 to 29-end.
+    """
+
+    dates: tuple[Unit, ...]
+    format: str = ISO
+    pivot: int = Field(69, ge=0, le=100, strict=True)
+
+    @field_validator("dates")
+    @classmethod
+    def _ascending(cls, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
+        if not units or list(units) != [unit for unit in UNITS if unit in units]:
+            raise ValueError(f"must be one or more of {listed(UNITS)}, in this order")
+        return units
+
+    @field_validator("format")
+    @classmethod
+    def _readable(cls, form: str) -> str:
+        if form == ISO:
+            return form
+        directives = re.findall(r"%(.?)", form, re.DOTALL)
+        if unknown := [d for d in directives if not d or d not in DIRECTIVES]:
+            allowed = listed(f"%{d}" for d in DIRECTIVES)
+            raise ValueError(f"does not know {listed(f'%{d}' for d in unknown)}; allowed are {allowed}")
+        if len([d for d in directives if d in "Yy"]) != 1:
+            raise ValueError("must hold the year once, as %Y or %y")
+        try:
+            datetime.strptime(datetime(2001, 2, 3, tzinfo=UTC).strftime(form), form)
+        except (ValueError, re.error):
+            raise ValueError("is not a format that dates can be read with") from None
+        return form
+
+    @model_validator(mode="after")
+    def _no_finer_than_written(self) -> Self:
+        units = list(UNITS)
+        if units.index(self.dates[0]) < units.index(self._written):
+            raise ValueError(f"dates: the format gives no more than the {self._written}")
+        return self
+
+    @property
+    def _written(self) -> Unit:
+        """The finest unit that the format tells."""
+        directives = set(re.findall(r"%(.)", self.format))
+        months = directives & set("mbB")
+        if self.format == ISO or "j" in directives or (months and "d" in directives):
+            return "day"
+        return "month" if months else "year"
+
+    def build(self, column: str, values: Sequence[str]) -> Hierarchy:
+        """Leaves in the order of time, those of one day by their text."""
+        read = _iso_date if self.format == ISO else self._formatted_date
+        days = {text: day for text in set(values) if (day := read(text)) is not None}
+        if not days:
+            return Hierarchy.empty(column, len(self.dates) + 2, "time")
+        leaves = sorted(sorted(days), key=days.__getitem__)
+        levels = [leaves]
+        for unit in self.dates:
+            label_of = {day: UNITS[unit](day) for day in set(days.values())}
+            levels.append([label_of[days[text]] for text in leaves])
+        levels.append([TOP] * len(leaves))
+        return Hierarchy.from_levels(column, leaves, levels, leaf_order="time")
+
+    def _formatted_date(self, text: str) -> date | None:
+        try:
+            day = datetime.strptime(text, self.format).date()
+            if "%y" in self.format.replace("%%", ""):
+                # strptime's own rule is fixed; only 1900 can lack a day (February 29) that its 2000 has.
+                year = day.year % 100
+                day = day.replace(year=year + (1900 if year >= self.pivot else 2000))
+        except ValueError:
+            return None
+        return day
+
+
+def _iso_date(text: str) -> date | None:
+    match = ISO_DATE.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        return None

@@ -1,0 +1,27 @@
+"""What all descriptions of hierarchies have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a row, for messages."""
+    return ", ".join(names)
+
+
+class Description(BaseModel):
+    """How a policy writes a hierarchy; ``build`` makes one of the values of a column."""
+
+    # hide_input: an error must not quote what may be a value of the data.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys_only(cls, given: Any) -> Any:
+        if isinstance(given, Mapping) and (unknown := [key for key in given if key not in cls.model_fields]):
+            raise ValueError(f"no such key: {listed(unknown)}; allowed are {listed(cls.model_fields)}")
+        return given
