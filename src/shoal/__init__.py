@@ -8,24 +8,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.consistency import beside as beside
     from shoal.errors import ShoalError as ShoalError
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
     from shoal.policy import Policy as Policy
     from shoal.release import Release as Release
+    from shoal.sweep import frontier as frontier
 
-# Loaded when first used: `shoal --help` needs none of them, and none of what they import.
+# Loaded when first used: `shoal --help` needs none of them, and none of what they import. No module has the name of
+# a function here: importing it would put the module in the function's place.
 _HOME = {
     "Policy": "policy",
     "Release": "release",
     "ShoalError": "errors",
     "anonymize": "pipeline",
+    "beside": "consistency",
     "check": "pipeline",
+    "frontier": "sweep",
     "measure": "pipeline",
 }
 
-__all__ = ["Policy", "Release", "ShoalError", "anonymize", "check", "measure"]
+__all__ = ["Policy", "Release", "ShoalError", "anonymize", "beside", "check", "frontier", "measure"]
 __version__ = "0.1.0"
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json as jsonlib
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,13 +30,18 @@ class _Commands(TyperGroup):
 
         try:
             return super().invoke(ctx)
-        except ShoalError as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr)
-            raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            print("interrupted; nothing was left behind", file=sys.stderr)
-            raise typer.Exit(130) from None
+        except (KeyboardInterrupt, Exception) as error:
+            # A query or a compiler that is interrupted may say so by an error of its own.
+            if _signals or isinstance(error, KeyboardInterrupt):
+                print("interrupted; no unfinished file was left behind", file=sys.stderr)
+                raise typer.Exit(130) from None
+            if isinstance(error, ShoalError):
+                print(f"{type(error).__name__}: {error}", file=sys.stderr)
+                raise typer.Exit(error.exit_code) from None
+            raise
 
+
+_signals: list[int] = []  # that told us to stop
 
 app = typer.Typer(
     cls=_Commands,
@@ -49,7 +55,7 @@ app = typer.Typer(
 Data = Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)]
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
 Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file; detected when left out.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; detected when left out.")]
@@ -67,7 +73,10 @@ def demo(
 
     with _progress(quiet) as progress:
         result = run(folder, progress=progress)
-    _print_json(result.as_dict()) if json else show_demo(result, folder)
+    if json:
+        _print_json(result.as_dict())
+    elif not quiet:
+        show_demo(result, folder)
 
 
 @app.command()
@@ -75,20 +84,26 @@ def inspect(
     data: Data,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the policy to this file.")] = None,
     json: Json = False,
+    quiet: Quiet = False,
     force: Force = False,
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
     """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
+    from shoal.engines.files import write_text
     from shoal.engines.local import LocalEngine
     from shoal.inspect import inspect as look
     from shoal.report.terminal import show_inspection
 
+    _check_text_target(output, force, [data])
     engine = LocalEngine.of(data, separator=separator, encoding=encoding)
     found = look(engine.table)
     if output is not None:
-        _write_text(output, found.policy(), force)
-    _print_json(found.as_dict()) if json else show_inspection(found, engine.notes, output)
+        write_text(output, found.policy(), force=force)
+    if json:
+        _print_json(found.as_dict())
+    elif not quiet:
+        show_inspection(found, engine.notes, output)
 
 
 @app.command()
@@ -104,28 +119,33 @@ def anonymize(
     encoding: Encoding = None,
 ) -> None:
     """Find the release with the least loss that keeps the policy, verify it, and write it."""
-    from shoal.engines.files import check_target
+    from shoal.engines.files import check_target, write_text
     from shoal.engines.local import LocalEngine
+    from shoal.errors import OutputError
     from shoal.pipeline import anonymize as run
     from shoal.policy import Policy
     from shoal.release import refuse_to_overwrite
     from shoal.report.terminal import show_release
 
     asked = Policy.load(policy)
-    for target in (output, certificate):
-        if target is not None:
-            for source in (data, policy):
-                refuse_to_overwrite(source, target)
+    sources = [data, policy, *asked.files]
+    for source in sources:
+        refuse_to_overwrite(source, output)
     check_target(output, force)
-    _check_free(certificate, force)
+    if certificate is not None and certificate.resolve() == output.resolve():
+        raise OutputError(f"{output}: is both the release and its certificate", "name two files")
+    _check_text_target(certificate, force, sources)
     with _progress(quiet) as progress:
         engine = LocalEngine.of(data, separator=separator, encoding=encoding)
         release = run(engine, asked, progress=progress)
         progress("writing", 0)
         proof = release.save(output, force=force)
     if certificate is not None:
-        _write_text(certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force)
-    _print_json(proof) if json else show_release(release, output)
+        write_text(certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
+    if json:
+        _print_json(proof)
+    elif not quiet:
+        show_release(release, output)
 
 
 @app.command()
@@ -136,6 +156,7 @@ def check(
         Path | None, typer.Option(help="Compare distributions with this table instead of DATA itself.")
     ] = None,
     json: Json = False,
+    quiet: Quiet = False,
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
@@ -148,50 +169,44 @@ def check(
     asked = Policy.load(policy)
     engine = LocalEngine.of(data, separator=separator, encoding=encoding)
     verdicts = run(engine, asked, original=original)
-    _print_json(verdicts.as_dict()) if json else show_verdicts(verdicts)
+    if json:
+        _print_json(verdicts.as_dict())
+    elif not quiet:
+        show_verdicts(verdicts)
     if not verdicts.hold:
         raise typer.Exit(1)
 
 
 def _print_json(value: Any) -> None:
-    # An infinite figure (no c, no β suffices) has no number in JSON.
-    print(jsonlib.dumps(_finite(value), indent=2, ensure_ascii=False))
+    from shoal.plain import finite
+
+    # What a terminal or a pipe cannot encode is escaped, so that it is JSON everywhere.
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(jsonlib.dumps(finite(value), indent=2, ensure_ascii=ascii_only))
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "inf" if value > 0 else "-inf"
-    return value
-
-
-def _check_free(path: Path | None, force: bool) -> None:
+def _check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
+    """Raise what ``write_text`` would, before the long work."""
     from shoal.errors import OutputError
+    from shoal.release import refuse_to_overwrite
 
-    if path is not None and path.exists() and not force:
+    if path is None:
+        return
+    for source in sources:
+        refuse_to_overwrite(source, path)
+    if path.is_dir():
+        raise OutputError(f"{path}: is a directory", "name a file")
+    if path.exists() and not force:
         raise OutputError(f"{path}: exists already", "choose another name, or overwrite it with --force")
-    if path is not None and not path.parent.is_dir():
+    if not path.parent.is_dir():
         raise OutputError(f"{path}: the folder does not exist", "create it first")
-
-
-def _write_text(path: Path, text: str, force: bool) -> None:
-    from shoal.errors import OutputError
-
-    _check_free(path, force)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from None
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Progress]:
     """A line on stderr that says what is being done; nothing where stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda what, share: None
+        yield _heeding(lambda what, share: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -199,15 +214,30 @@ def _progress(quiet: bool) -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=1.0)
-        yield lambda what, share: bar.update(task, description=what, completed=share)
+        yield _heeding(lambda what, share: bar.update(task, description=what, completed=share))
+
+
+def _heeding(progress: Progress) -> Progress:
+    """The same, but work goes no further once a signal has come: where it came its exception may have been lost."""
+
+    def heed(what: str, share: float) -> None:
+        if _signals:
+            raise KeyboardInterrupt
+        progress(what, share)
+
+    return heed
 
 
 def _stop(signum: int, _frame: FrameType | None) -> None:
     # Being told to stop must clean up like Ctrl-C does: the half-written file goes.
+    _signals.append(signum)
     raise KeyboardInterrupt
 
 
 def main() -> None:
     """Run as a program."""
+    signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name in no terminal's letters is no reason to fail
     app()

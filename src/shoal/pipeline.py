@@ -7,10 +7,10 @@ from typing import Any
 
 import duckdb
 
-from shoal.engines.base import Rows
+from shoal.engines.base import Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
-from shoal.measure import Figures, figures
+from shoal.figures import Figures, figures
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.policy import Policy
@@ -20,7 +20,7 @@ from shoal.search.base import Progress, silent
 from shoal.search.loss import losses
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
-from shoal.verify import Verdicts, judged, recount, recounted, require, warnings_of
+from shoal.verify import Reference, Verdicts, as_seen, judged, recount, recounted, require, warnings_of
 
 
 def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Release:
@@ -29,15 +29,17 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     ``data`` is a path or a pandas, polars or pyarrow frame. Raises InfeasibleError where no release satisfies.
     """
     engine = _engine(data)
+    outside = population_of(policy)
     progress("counting", 0)
-    table = engine.count(policy)  # rows → frequency table
-    problem = _problem(table, policy, progress)
+    table = engine.count(policy, outside)  # rows → frequency table
+    population = None if outside is None else outside.people(policy, table.hierarchies)
+    problem = Problem.of(table, policy, population=population, progress=progress)
     recoding = SEARCHES[policy.release.algorithm](problem)  # frequency table → recoding
     progress("recoding", 0)
     rows = engine.apply(recoding, policy)  # rows → released rows
     progress("counting again", 0)
-    whole = engine.domains(policy)
-    released = recounted(rows, policy, whole)
+    reference = Reference(engine.domains(policy), population)
+    released = recounted(rows, policy, reference)
     verdicts = judged(released, policy)
     require(verdicts)  # raises before anything is written
     chosen = problem.chosen(recoding)
@@ -46,7 +48,7 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
         engine,
         recoding,
         policy,
-        whole,
+        reference,
         verdicts,
         _figures(released, policy),
         losses(problem, chosen),
@@ -62,15 +64,18 @@ def check(data: Any, policy: Policy, *, original: Any = None) -> Verdicts:
     """
     engine = _engine(data)
     names = engine.table.column_names
-    if absent := [name for name in (*policy.quasi, *policy.sensitive) if name not in names]:
-        raise PolicyError(f"not in the table: column {', '.join(map(repr, absent))} of the policy")
+    require_columns(names, policy, gone=("identifier", "plain"))
     if policy.release.entity is not None and policy.release.entity not in names:
         raise PolicyError(
             f"column {policy.release.entity!r} tells persons apart and is not in the table: nobody can count them",
             "the certificate holds what was counted when the release was made",
         )
-    whole = (engine if original is None else _engine(original)).domains(policy)
-    table = recounted(Rows(engine.table, engine.persons(policy)), policy, whole)
+    if policy.release.nulls == "forbid":
+        engine.forbid_nulls(policy)
+    whole = engine.domains(policy) if original is None else _original(original, policy).domains(policy)
+    outside = population_of(policy)
+    reference = Reference(whole, None if outside is None else outside.people(policy))
+    table = recounted(Rows(engine.table, engine.persons(policy)), policy, reference)
     return judged(table, policy, identifiers=[name for name in policy.identifiers if name in names])
 
 
@@ -82,35 +87,37 @@ def measure(data: Any, *, quasi: Sequence[str], sensitive: Sequence[str] = (), l
             raise PolicyError(f"column {name!r} is not in the table")
     if not quasi:
         raise PolicyError("quasi: name at least one column that an intruder could link on")
+    if l < 1:
+        raise PolicyError("l: must be at least 1")
     whole = {name: domain_of(name, engine.coded(name), None)[0] for name in sensitive}
     with duckdb.connect() as connection:
         connection.register("rows", engine.table)
-        return figures(recount(connection, "rows", quasi, whole), l=l)
+        return figures(recount(connection, "rows", quasi, Reference(whole), engine.table.schema), l=l)
 
 
 def _engine(data: Any) -> LocalEngine:
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 
-def _problem(table: FrequencyTable, policy: Policy, progress: Progress) -> Problem:
-    return Problem(
-        table,
-        policy.require,
-        limit=policy.allowance(table.n_records),
-        objective=policy.release.objective,
-        wildcard=policy.release.nulls == "wildcard",
-        keep_suppressed=policy.release.suppressed == "keep",
-        progress=progress,
-    )
+def _original(data: Any, policy: Policy) -> LocalEngine:
+    engine = _engine(data)
+    if absent := [name for name in policy.sensitive if name not in engine.table.column_names]:
+        raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
+    return engine
+
+
+def population_of(policy: Policy) -> LocalEngine | None:
+    """The table of the population that the policy names."""
+    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population)
 
 
 def _figures(table: FrequencyTable, policy: Policy) -> Figures:
     """The figures, with the distances and the ℓ that the policy names."""
     distances: dict[str, str] = {}
     l = 2
-    for model in policy.require:
+    for model in policy.models:
         if isinstance(model, TCloseness):
             distances |= dict.fromkeys([model.column] if model.column else policy.sensitive, model.distance)
         if isinstance(model, RecursiveDiversity):
             l = model.l
-    return figures(table, l=l, distances=distances)
+    return figures(table, l=l, distances=distances, seen=as_seen(table, policy))

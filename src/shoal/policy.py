@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,16 +13,37 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from shoal import toml
 from shoal.errors import PolicyError
-from shoal.models import PrivacyModel, Requirement, SensitiveModel
-from shoal.table.builders import Spec
+from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
+from shoal.models.size import KAnonymity
+from shoal.presets import PRESETS
+from shoal.table.builders import File, Mask, Spec
+from shoal.table.dates import Dates
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Algorithm = Literal["optimal", "exhaustive", "datafly"]
 Objective = Literal["loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy"]
 
 
+PresetName = Literal[
+    "hipaa-safe-harbor",
+    "cms-cell",
+    "ema-0070",
+    "ema-0070-convention",
+    "health-canada",
+    "health-canada-convention",
+    "cihi-public",
+    "lecture-low",
+    "lecture-medium",
+    "lecture-high",
+]
+
+
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # hide_input: what a policy lists, the values of a tree, say, may be values of the data.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+_QUASI_ONLY = {"min_level", "max_level", "only", "weight", "after"}
 
 
 class Column(_Frozen):
@@ -31,11 +52,24 @@ class Column(_Frozen):
     role: Role
     hierarchy: Spec | None = None
     uncovered: Literal["error", "suppress"] = "error"
+    min_level: int = Field(default=0, ge=0)  # never less general than this level of the hierarchy
+    max_level: int | None = Field(default=None, ge=0)  # never more
+    only: Literal["suppress"] | None = None  # as it is, or hidden altogether: no level between
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=False)  # in losses of cells
+    after: str | None = None  # generalized only where that column is at its highest level
 
     @model_validator(mode="after")
     def _hierarchy_has_a_use(self) -> Self:
         if self.hierarchy is not None and self.role in ("identifier", "plain"):
             raise ValueError(f"a column with role {self.role!r} is not generalized: it takes no hierarchy")
+        # By value, not by what was written: a certificate writes the defaults out, and is read back.
+        given = {name for name in _QUASI_ONLY if getattr(self, name) != type(self).model_fields[name].default}
+        if self.role != "quasi" and given:
+            raise ValueError(f"only a quasi column takes {', '.join(sorted(given))}")
+        if self.only and given & {"min_level", "max_level"}:
+            raise ValueError("only = 'suppress' leaves no levels to choose: it takes neither min_level nor max_level")
+        if self.max_level is not None and self.max_level < self.min_level:
+            raise ValueError("max_level must be at least min_level")
         return self
 
 
@@ -50,34 +84,55 @@ class Options(_Frozen):
     entity: str | None = None  # the column that tells persons apart, where one person has many records
     seed: int = Field(default=0, ge=0)
     shuffle: bool = True  # row order is a side channel; False keeps it
+    time_budget: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=False)  # seconds of search
 
 
 class Policy(_Frozen):
     """Roles and hierarchies of the columns, what must hold, and how to reach it."""
 
     columns: dict[str, Column]
-    require: tuple[Requirement, ...]
+    require: tuple[Requirement, ...] = ()
+    preset: PresetName | None = None
     release: Options = Options()
-    folder: Path = Field(Path(), exclude=True, repr=False)  # hierarchy files are found from here
+    folder: Path = Field(Path(), exclude=True, repr=False, strict=False)  # hierarchy files are found from here
+
+    def __init__(self, /, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise PolicyError("policy: " + "\npolicy: ".join(_explained(error)), _hint(error)) from None
 
     @field_validator("require", mode="before")
     @classmethod
     def _a_list_will_do(cls, require: Any) -> Any:
+        if isinstance(require, Mapping):
+            raise ValueError("should be a list: write [[require]], with two brackets, above each entry")
         return tuple(require) if isinstance(require, list) else require
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.quasi:
             raise ValueError("columns: at least one column needs role 'quasi'")
-        if not self.require:
+        if not self.require and self.preset is None:
             raise ValueError('require: ask for at least one model, such as { model = "k-anonymity", k = 5 }')
         for i, model in enumerate(self.require):
             if isinstance(model, SensitiveModel):
                 self._check_sensitive(i, model)
+            if isinstance(model, KAnonymity) and model.columns is not None:
+                self._check_set(i, model.columns)
+        if self.preset == "hipaa-safe-harbor":
+            self._check_safe_harbor()
+        for name, column in self.columns.items():
+            if column.after is not None and (column.after == name or column.after not in self.quasi):
+                raise ValueError(f"columns.{name}.after: {column.after!r} is not another column with role 'quasi'")
         if self.release.entity is not None:
             self._check_entity(self.release.entity)
+        if len({model.population for model in self.models if isinstance(model, PopulationModel)}) > 1:
+            raise ValueError("require: name one population for all models that need it")
+        if self.population is not None and self.release.nulls == "wildcard":
+            raise ValueError("release.nulls: 'wildcard' does not go with a population; use 'category'")
         if self.release.suppressed == "keep" and self.release.nulls == "wildcard":
-            raise ValueError("release.suppressed: 'keep' does not go with nulls = 'wildcard', as a null would match the stars")
+            raise ValueError("release.suppressed: 'keep' does not go with nulls = 'wildcard': a null would match stars")
         return self
 
     def _check_sensitive(self, i: int, model: SensitiveModel) -> None:
@@ -87,6 +142,24 @@ class Policy(_Frozen):
             raise ValueError(
                 f"require.{i}.column: {model.column!r} does not have role 'sensitive'; "
                 f"sensitive columns: {', '.join(self.sensitive)}"
+            )
+
+    def _check_safe_harbor(self) -> None:
+        for name in self.quasi:
+            spec = self.columns[name].hierarchy
+            if isinstance(spec, Dates | Mask):
+                kind = "date" if isinstance(spec, Dates) else "zip"
+                raise ValueError(
+                    f'columns.{name}.hierarchy: the preset asks for {{ safe_harbor = "{kind}" }}, '
+                    "which never shows more than the rule allows"
+                )
+
+    def _check_set(self, i: int, columns: tuple[str, ...]) -> None:
+        strange = [name for name in columns if name not in self.quasi]
+        if strange or len(set(columns)) < len(columns):
+            raise ValueError(
+                f"require.{i}.columns: must be different columns with role 'quasi', and "
+                + (f"{', '.join(map(repr, strange))} is not" if strange else "one is named twice")
             )
 
     def _check_entity(self, entity: str) -> None:
@@ -99,10 +172,16 @@ class Policy(_Frozen):
 
     def __eq__(self, other: object) -> bool:
         # Where the policy was read from is not part of what it asks.
-        return isinstance(other, Policy) and self.model_dump() == other.model_dump()
+        return isinstance(other, Policy) and self.model_dump(mode="json") == other.model_dump(mode="json")
 
     def __hash__(self) -> int:
         return hash(self.to_toml())
+
+    @property
+    def models(self) -> tuple[PrivacyModel, ...]:
+        """All that must hold: the preset's requirements, then the policy's own."""
+        preset = () if self.preset is None else PRESETS[self.preset].models
+        return (*preset, *self.require)
 
     def having(self, role: Role) -> tuple[str, ...]:
         """The columns with this role, in the order of the policy."""
@@ -122,6 +201,19 @@ class Policy(_Frozen):
     def identifiers(self) -> tuple[str, ...]:
         """The columns that never leave."""
         return self.having("identifier")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The hierarchies and the population that it names."""
+        specs = [column.hierarchy for column in self.columns.values()]
+        names = [spec.path for spec in specs if isinstance(spec, File)]
+        return tuple(self.folder / name for name in [*names, *([self.population] if self.population else [])])
+
+    @property
+    def population(self) -> str | None:
+        """The table of the population, where a requirement names one."""
+        named = {model.population for model in self.models if isinstance(model, PopulationModel)}
+        return next(iter(named), None)
 
     def allowance(self, n_records: int) -> int:
         """How many of ``n_records`` may be suppressed; exact, as 0.29 · 100 in floats is below 29."""
@@ -151,14 +243,13 @@ class Policy(_Frozen):
     @classmethod
     def of(cls, fields: dict[str, Any], folder: str | Path = ".") -> Policy:
         """Build a policy from plain values, with errors that name the field."""
-        try:
-            return cls.model_validate({**fields, "folder": Path(folder)})
-        except ValidationError as error:
-            raise PolicyError("policy: " + "\npolicy: ".join(_explained(error)), _hint(error)) from None
+        if "folder" in fields:  # ours: a file cannot say where it lies
+            raise PolicyError("policy: folder: no such field", f"fields: {', '.join(_allowed(('folder',)))}")
+        return cls(**fields, folder=folder)
 
     def to_toml(self) -> str:
         """The policy as TOML text that reads back equal."""
-        lines = ["[columns]"]
+        lines = ["[columns]"] if self.preset is None else [f"preset = {toml.string(self.preset)}", "", "[columns]"]
         lines += [f"{toml.key(name)} = {toml.value(_given(column))}" for name, column in self.columns.items()]
         for model in self.require:
             lines += ["", "[[require]]", *_fields({"model": model.model, **_given(model)})]
@@ -179,20 +270,21 @@ def _fields(fields: dict[str, Any]) -> list[str]:
 
 
 def _explained(error: ValidationError) -> Iterable[str]:
-    for problem in error.errors(include_url=False):
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            message = "no such field"
-        # A discriminated union puts the model's name into the path; the index already says which one it is.
-        place = ".".join(str(part) for part in problem["loc"] if part not in _MODEL_NAMES)
-        yield f"{place}: {message}" if place else message
+    for problem in error.errors(include_url=False, include_input=False):
+        place = problem["loc"]
+        if place[:1] == ("require",):  # after the index comes the model's name, of which the index already tells
+            place = place[:2] + place[3:]
+        message = _MESSAGES.get(problem["type"], problem["msg"]).removeprefix("Value error, ")
+        yield f"{'.'.join(map(str, place))}: {message}" if place else message
 
 
 def _hint(error: ValidationError) -> str | None:
-    """What is allowed, where the mistake is an unknown field."""
-    for problem in error.errors(include_url=False):
+    """What is allowed, where a name is unknown or missing."""
+    for problem in error.errors(include_url=False, include_input=False):
         if problem["type"] == "extra_forbidden":
             return "fields: " + ", ".join(_allowed(problem["loc"]))
+        if problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
+            return "models: " + ", ".join(m.model_fields["model"].default for m in _MODELS)
     return None
 
 
@@ -208,4 +300,16 @@ def _allowed(place: tuple[int | str, ...]) -> list[str]:
 
 
 _MODELS: tuple[type[PrivacyModel], ...] = Requirement.__origin__.__args__  # type: ignore[attr-defined]
-_MODEL_NAMES = {m.model_fields["model"].default for m in _MODELS}
+
+_A_TABLE = 'should be a table, such as { role = "quasi" } or { model = "k-anonymity", k = 5 }'
+# Where pydantic would speak of Python, or of the machinery of unions.
+_MESSAGES = {
+    "extra_forbidden": "no such field",
+    "missing": "is missing",
+    "tuple_type": "should be a list",
+    "dict_type": _A_TABLE,
+    "model_type": _A_TABLE,
+    "model_attributes_type": _A_TABLE,
+    "union_tag_not_found": "name its model",
+    "union_tag_invalid": "no such model",
+}

@@ -17,11 +17,12 @@ from shoal.engines import files, frames
 from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, VerificationError
-from shoal.measure import Figures
+from shoal.figures import Figures
+from shoal.plain import finite
 from shoal.policy import Policy
+from shoal.presets import PRESETS
 from shoal.recoding import Recoding
-from shoal.table.frequency import Domain
-from shoal.verify import Verdicts, judged, recounted_file, require
+from shoal.verify import Reference, Verdicts, judged, recounted_file, require
 
 SCHEMA = "shoal-certificate/1"
 
@@ -34,7 +35,7 @@ class Release:
     engine: LocalEngine
     recoding: Recoding
     policy: Policy
-    whole: Mapping[str, Domain]  # sensitive distributions before suppression
+    reference: Reference  # what the classes were compared with
     verdicts: Verdicts
     measured: Figures
     loss: Mapping[str, float]
@@ -59,11 +60,11 @@ class Release:
     @property
     def certificate(self) -> dict[str, Any]:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
-        return self._certificate(frames.fingerprint(self.rows.table))
+        return self._certificate(frames.fingerprint(self.rows.table), _now())
 
-    def _certificate(self, output: str) -> dict[str, Any]:
+    def _certificate(self, output: str, created: str) -> dict[str, Any]:
         recoding = self.recoding
-        return {
+        certificate = {
             "schema": SCHEMA,
             "policy": self.policy.model_dump(mode="json", exclude_none=True),
             "input": {"sha256": self.engine.fingerprint, "records": self.engine.table.num_rows},
@@ -77,14 +78,25 @@ class Release:
                 "proved": recoding.proved,
                 "nodes": recoding.n_nodes,
                 "evaluated": recoding.n_evaluated,
+                "bound": recoding.bound,
             },
+            "preset": self._preset,
             "seed": self.policy.release.seed,
             "warnings": list(self.warnings),
             "versions": {"python": platform.python_version()}
             | {"shoal": __version__}
             | {name: version(name) for name in _PARTS},
-            "created": _now(),
+            "created": created,
         }
+        return {name: finite(value) for name, value in certificate.items()}
+
+    @property
+    def _preset(self) -> dict[str, str] | None:
+        """Which rule was asked for by name, and where it is written."""
+        if self.policy.preset is None:
+            return None
+        preset = PRESETS[self.policy.preset]
+        return {"name": self.policy.preset, "citation": preset.citation, "note": preset.note}
 
     def save(self, path: str | Path, *, force: bool = False) -> dict[str, Any]:
         """Write the release; the written file is counted again by SQL first, and only a file that holds appears.
@@ -92,16 +104,18 @@ class Release:
         Returns the certificate of the file.
         """
         target = Path(path)
+        refuse_to_overwrite(self.engine.source, target)
+        created = _now()
         sha256 = files.write(self.rows.table, target, dialect=self.engine.dialect, force=force, verify=self._verify)
-        return self._certificate(sha256)
+        return self._certificate(sha256, created)
 
     def _verify(self, written: Path) -> None:
         """Count the written file, and compare with what was promised and measured."""
-        table = recounted_file(written, self.engine.dialect, self.rows, self.policy, self.whole)
+        table = recounted_file(written, self.engine.dialect, self.rows, self.policy, self.reference)
         left = [name for name in self.rows.table.column_names if name in self.policy.identifiers]
         verdicts = judged(table, self.policy, identifiers=left)
         require(verdicts)
-        if verdicts != self.verdicts:
+        if not verdicts.same(self.verdicts):
             raise VerificationError("the written file does not count as the release in memory did; nothing was written")
 
 
@@ -109,13 +123,24 @@ _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
 
 
 def refuse_to_overwrite(source: Any, target: str | Path) -> None:
-    """The input is never overwritten, not even with force."""
-    if isinstance(source, str | Path) and Path(target).exists() and Path(source).samefile(target):
-        raise OutputError(f"{target} is the input itself", "write the release to another file")
+    """What is read is never overwritten, not even with force."""
+    if not isinstance(source, str | Path):
+        return
+    try:
+        same = Path(source).samefile(target)
+    except OSError:  # one of them is not there
+        return
+    if same:
+        raise OutputError(f"{target} is the input itself", "write to another file")
 
 
 def _now() -> str:
     """The time, or the one that a reproducible build asks for."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    moment = datetime.datetime.fromtimestamp(int(epoch), datetime.UTC) if epoch else datetime.datetime.now(datetime.UTC)
+    try:
+        moment = (
+            datetime.datetime.fromtimestamp(int(epoch), datetime.UTC) if epoch else datetime.datetime.now(datetime.UTC)
+        )
+    except (ValueError, OverflowError, OSError):
+        raise OutputError("SOURCE_DATE_EPOCH is not a number of seconds", "unset it, or set it to one") from None
     return moment.isoformat(timespec="seconds")

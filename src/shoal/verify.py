@@ -6,6 +6,7 @@ Nothing here shares code with the path that made the release: rows are grouped b
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,15 +15,18 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from shoal.consistency import people_like
 from shoal.engines.base import Rows
-from shoal.engines.files import Dialect, sql_source
+from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source
 from shoal.errors import VerificationError
 from shoal.models import PrivacyModel
 from shoal.policy import Policy
-from shoal.sql import quoted
+from shoal.sql import quoted, unused
 from shoal.table import codec
-from shoal.table.frequency import ClassOf, Codes, Domain, FrequencyTable, Histogram, packed
+from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.wildcard import neighbourhoods
 
@@ -53,6 +57,15 @@ class Verdicts:
         """Whether every requirement holds and no identifier is left."""
         return not self.identifiers and all(verdict.holds for verdict in self.verdicts)
 
+    def same(self, other: Verdicts) -> bool:
+        """Whether another count says the same; figures are sums of floats, and may differ in their last digits."""
+        worst, theirs = ([verdict.worst for verdict in found.verdicts] for found in (self, other))
+        return self._counts == other._counts and np.allclose(worst, theirs, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+    @property
+    def _counts(self) -> Verdicts:
+        return replace(self, verdicts=tuple(replace(verdict, worst=0.0) for verdict in self.verdicts))
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {"hold": self.hold, **asdict(self)}
@@ -72,13 +85,18 @@ def require(verdicts: Verdicts) -> None:
 
 def judged(table: FrequencyTable, policy: Policy, *, identifiers: Sequence[str] = ()) -> Verdicts:
     """Every requirement of the policy on the classes of a table of released values."""
-    seen = neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
+    seen = as_seen(table, policy)
     return Verdicts(
-        tuple(_verdict(model, seen, table) for model in policy.require),
+        tuple(_verdict(model, seen, table) for model in policy.models),
         tuple(identifiers),
         table.n_records,
         table.n_classes,
     )
+
+
+def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
+    """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
+    return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
 
 
 def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable) -> Verdict:
@@ -96,20 +114,31 @@ def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable) -
     )
 
 
-def recounted(rows: Rows, policy: Policy, whole: Mapping[str, Domain]) -> FrequencyTable:
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What the classes of a release are compared with."""
+
+    whole: Mapping[str, Domain]  # the sensitive columns of the table before suppression
+    population: FrequencyTable | None = None  # the people that the records are some of
+
+
+def recounted(rows: Rows, policy: Policy, reference: Reference) -> FrequencyTable:
     """Released rows in memory, counted by SQL."""
     with duckdb.connect() as connection:
         connection.register("released", rows.table)
-        return _with_persons(connection, "released", rows, policy, whole, None)
+        return _with_persons(connection, "released", rows, policy, reference)
 
 
 def recounted_file(
-    written: Path, dialect: Dialect | None, rows: Rows, policy: Policy, whole: Mapping[str, Domain]
+    written: Path, dialect: Dialect | None, rows: Rows, policy: Policy, reference: Reference
 ) -> FrequencyTable:
     """A written release, counted by SQL from the file alone."""
-    source = sql_source(written, dialect, rows.table.column_names)
+    names = rows.table.column_names
+    source = sql_source(written, dialect, names)
     with duckdb.connect() as connection:
-        return _with_persons(connection, source, rows, policy, whole, rows.table.schema)
+        if _header(connection, written, dialect, source) != names:
+            raise VerificationError("the written file has other columns than the release; nothing was written")
+        return _with_persons(connection, source, rows, policy, reference)
 
 
 def _with_persons(
@@ -117,18 +146,16 @@ def _with_persons(
     source: str,
     rows: Rows,
     policy: Policy,
-    whole: Mapping[str, Domain],
-    schema: pa.Schema | None,
+    reference: Reference,
 ) -> FrequencyTable:
+    schema = rows.table.schema
     if rows.persons is None:
-        return recount(connection, source, policy.quasi, whole, schema=schema)
+        return recount(connection, source, policy.quasi, reference, schema)
     # Persons are never released: they are laid beside the rows, one by one, for the counting alone.
-    person = "person"
-    while person in rows.table.column_names:
-        person += "_"
+    person = unused("person", schema.names)
     connection.register("persons", pa.table({person: rows.persons}))
     beside = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
-    return recount(connection, beside, policy.quasi, whole, person=person, schema=schema)
+    return recount(connection, beside, policy.quasi, reference, schema, person=person)
 
 
 def warnings_of(rows: Rows, table: FrequencyTable, policy: Policy) -> list[str]:
@@ -170,23 +197,22 @@ def recount(
     connection: duckdb.DuckDBPyConnection,
     source: str,
     quasi: Sequence[str],
-    sensitive: Mapping[str, Domain],
+    reference: Reference,
+    schema: pa.Schema,
     *,
     person: str | None = None,
-    schema: pa.Schema | None = None,
 ) -> FrequencyTable:
     """Group the rows of ``source``, a table expression, into a frequency table of the values as they stand.
 
-    ``sensitive`` gives the whole that each column is compared with.
-    ``schema`` names the types that the texts of a CSV file were written from.
+    ``schema`` names the types of the columns: a CSV file holds their texts, and SQL has types of its own.
     """
-    names = ", ".join(quoted(name) for name in [*quasi, *sensitive])
-    groups = _grouped(connection, f"SELECT {names}, count(*) FROM {source} GROUP BY ALL", schema)
+    groups = _grouped(connection, source, [*quasi, *reference.whole], schema)
     n = groups.column(groups.num_columns - 1).to_numpy().astype(np.int64)
     codes, nulls = _codes(groups, quasi)
-    class_of, firsts = group(packed(codes))
+    class_of, firsts = _classes(codes)
+    people, absent = _people(groups, codes[firsts], reference.population)
     histograms = {}
-    for i, (name, whole) in enumerate(sensitive.items()):
+    for i, (name, whole) in enumerate(reference.whole.items()):
         values = _values(groups.column(len(quasi) + i), whole)
         rows = Histogram(np.arange(len(n) + 1), values, n, len(whole.texts), whole)
         histograms[name] = rows.merged(class_of, len(firsts))
@@ -196,19 +222,56 @@ def recount(
         sum_by_class(n, class_of, len(firsts)),
         histograms,
         None if person is None else _persons(connection, source, quasi, person, groups, class_of, schema),
+        population=people,
+        absent=absent,
         nulls=nulls,
     )
 
 
-def _grouped(connection: duckdb.DuckDBPyConnection, query: str, schema: pa.Schema | None) -> pa.Table:
+def _people(groups: pa.Table, tuples: Codes, population: FrequencyTable | None) -> tuple[Counts | None, int]:
+    """How many of the population could be behind each class, and how many kinds of people behind none."""
+    if population is None:
+        return None, 0
+    released = [codec.texts(name, groups.column(i)) for i, name in enumerate(population.columns)]
+    return people_like(population, tuples, released)
+
+
+def _header(connection: duckdb.DuckDBPyConnection, written: Path, dialect: Dialect | None, source: str) -> list[str]:
+    """The columns that the file has; SQL takes those of a CSV file as they are told."""
+    try:
+        if written.suffix.lower() in PARQUET:
+            return list(connection.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+        with written.open(encoding="utf-8", newline="") as file:
+            return next(csv.reader(file, delimiter=separator_of(written, dialect)), [])
+    except (duckdb.Error, csv.Error, UnicodeDecodeError):
+        return []
+
+
+def _grouped(connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """The distinct rows of some columns and, last, how often each occurs; values in the types of ``schema``."""
+    query = f"SELECT {', '.join(map(quoted, names))}, count(*) FROM {source} GROUP BY ALL"
     try:
         table = connection.sql(query).to_arrow_table()
-    except duckdb.Error:  # its message may quote a line of the data
+        columns = [_typed(table.column(i), name, schema) for i, name in enumerate(names)]
+    except (duckdb.Error, pa.ArrowException):  # their messages may quote a line of the data
         raise VerificationError("the release could not be read back and counted; nothing was written") from None
-    for i, name in enumerate(table.column_names):
-        if schema is not None and name in schema.names and schema.field(name).type != table.column(i).type:
-            table = table.set_column(i, name, table.column(i).cast(schema.field(name).type))
-    return table
+    return pa.Table.from_arrays([*columns, table.column(len(names))], [str(i) for i in range(len(names) + 1)])
+
+
+def _typed(column: pa.ChunkedArray, name: str, schema: pa.Schema) -> pa.ChunkedArray:
+    if name not in schema.names or schema.field(name).type == column.type:
+        return column
+    kind = schema.field(name).type
+    if pa.types.is_time(kind) and pa.types.is_string(column.type):  # Arrow reads times only as parts of a date
+        column = pc.binary_join_element_wise("1970-01-01T", column, "").cast(pa.timestamp(kind.unit))
+    return column.cast(kind)
+
+
+def _classes(codes: Codes) -> tuple[ClassOf, NDArray[np.int64]]:
+    """The class of each row and the first row of each class; sorted, as SQL returns groups in any order."""
+    found, firsts = group(packed(codes))
+    order = np.lexsort(codes[firsts].T[::-1])
+    return order.argsort()[found], firsts[order]
 
 
 def _codes(groups: pa.Table, quasi: Sequence[str]) -> tuple[Codes, tuple[int | None, ...]]:
@@ -240,20 +303,15 @@ def _persons(
     person: str,
     groups: pa.Table,
     class_of: ClassOf,
-    schema: pa.Schema | None,
+    schema: pa.Schema,
 ) -> Histogram:
     """Who stands behind each class: the distinct persons, by a second grouping."""
-    names = ", ".join(quoted(name) for name in [*quasi, person])
-    pairs = _grouped(connection, f"SELECT {names} FROM {source} GROUP BY ALL", schema)
+    pairs = _grouped(connection, source, [*quasi, person], schema)
     keys = list(range(len(quasi)))
-    both = pa.concat_tables([_unnamed(groups.select(keys)), _unnamed(pairs.select(keys))])
+    both = pa.concat_tables([groups.select(keys), pairs.select(keys)])
     codes, _ = _codes(both, quasi)
     found, firsts = group(packed(codes))
     ours = np.empty(len(firsts), np.int64)
     ours[found[: len(groups)]] = class_of
     who = codec.texts(person, pairs.column(len(quasi)))
     return Histogram.of(ours[found[len(groups) :]], who.codes, int(class_of.max()) + 1, len(who.texts), None)
-
-
-def _unnamed(table: pa.Table) -> pa.Table:
-    return table.rename_columns([str(i) for i in range(table.num_columns)])

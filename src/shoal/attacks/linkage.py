@@ -5,7 +5,7 @@ L. Sweeney linked a voter list to hospital discharges by birth date, sex and ZIP
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from shoal.policy import Policy
 from shoal.table import builders, codec
+from shoal.table.builders import Mask
 from shoal.table.frequency import packed
+from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.kernels import group
+
+NOBODY = "\0"  # a label that no release has
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,15 @@ def link(table: pa.Table, register: pa.Table, on: Sequence[str], owners: Mapping
 
 
 def _classes(table: pa.Table, register: pa.Table, on: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The class of every row and of every person: equal where all of ``on`` are, compared as text."""
     columns = []
     for name in on:
-        both = pa.chunked_array([*table[name].chunks, *register[name].chunks])
-        coded = codec.texts(name, both)
-        columns.append(coded.codes + 1)  # a null is a value of its own
-    class_of, _ = group(packed(np.column_stack(columns)))
+        both = [codec.texts(name, part[name]) for part in (table, register)]
+        code_of = {text: i for i, text in enumerate(sorted({*both[0].texts, *both[1].texts}), start=1)}
+        # A null is a value of its own: -1 takes the last place, 0.
+        codes = [np.array([*(code_of[text] for text in part.texts), 0])[part.codes] for part in both]
+        columns.append(np.concatenate(codes))
+    class_of, _ = group(packed(np.column_stack(columns).astype(np.int32)))
     return class_of[: table.num_rows], class_of[table.num_rows :]
 
 
@@ -73,11 +80,35 @@ def generalized(
     columns = {}
     for name, values in released.items():
         coded = codec.texts(name, register[name])
-        spec = policy.columns[name].hierarchy
-        hierarchy = builders.build(
-            name, spec, sorted({*values, *coded.texts}), nulls=True, uncovered="suppress", folder=policy.folder
-        )
-        labels = np.array(hierarchy.labels[levels[name]], dtype=object)
-        leaf = hierarchy.encode([*coded.texts, None])
-        columns[name] = pa.array(labels[hierarchy.table[levels[name]][leaf[coded.codes]]], pa.string())
+        label_of = _labels(name, values, coded.texts, policy, levels[name])
+        labels = pa.array([label_of.get(text, NOBODY) for text in (*coded.texts, None)], pa.string())
+        columns[name] = labels.take(pa.array(np.where(coded.codes < 0, len(coded.texts), coded.codes)))
     return pa.table(columns)
+
+
+def _labels(name: str, released: Sequence[str], known: Sequence[str], policy: Policy, level: int) -> dict[Label, Label]:
+    """What a release at ``level`` calls each value that the intruder knows."""
+    spec = policy.columns[name].hierarchy
+
+    def build(texts: Iterable[str]) -> Hierarchy:
+        return builders.build(name, spec, sorted(set(texts)), nulls=True, uncovered="suppress", folder=policy.folder)
+
+    own = build(released)
+    if level == own.height:
+        return dict.fromkeys([*known, None], own.top)
+    if isinstance(spec, Mask):  # a longer code would shift the levels of all others
+        longest = max(map(len, released), default=0)
+        known = [text for text in known if len(text) <= longest]
+    both = build([*released, *known])
+    values = [*known, None]
+    # One decimal among the values known changes how intervals are written, so the words are those of the release:
+    # what it calls the values that fall together with the one known.
+    words = dict(
+        zip(
+            both.table[level][both.encode(released)],
+            (own.labels[level][code] for code in own.table[level][own.encode(released)]),
+            strict=True,
+        )
+    )
+    codes = both.table[level][both.encode(values)]
+    return {text: words.get(code, both.labels[level][code]) for text, code in zip(values, codes, strict=True)}

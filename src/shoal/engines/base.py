@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
-from shoal.policy import Policy
+from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
 from shoal.table.frequency import FrequencyTable
 
@@ -34,15 +34,15 @@ class Engine(Protocol):
         """Rows to released rows."""
 
 
-def require_columns(present: Sequence[str], policy: Policy) -> None:
-    """Every column of the table has a role, and every column with a role is in the table."""
+def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Role] = ()) -> None:
+    """Every column of the table has a role, and every column with a role is in the table, or may be ``gone``."""
     unnamed = [name for name in present if name not in policy.columns]
     if unnamed:
         raise PolicyError(
             f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy",
             "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)",
         )
-    absent = [name for name in policy.columns if name not in present]
+    absent = [name for name, column in policy.columns.items() if name not in present and column.role not in gone]
     if absent:
         raise PolicyError(
             f"{_listed(absent)} of the policy {_is(absent)} not in the table",

@@ -333,6 +333,20 @@ def check_target(path: Path, force: bool = False) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
+def write_text(path: Path, text: str, *, force: bool = False) -> None:
+    """Write what goes with a release, its policy or its certificate; whole, or not at all."""
+    hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
+    try:
+        with _output_errors(path):
+            with hidden.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            _publish(hidden, path, force)
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
 def write(
     table: pa.Table,
     path: Path,
@@ -352,7 +366,7 @@ def write(
             if path.suffix.lower() in PARQUET:
                 _write_parquet(table, file)
             else:
-                _write_csv(table, file, _separator(path, dialect))
+                _write_csv(table, file, separator_of(path, dialect))
             file.flush()
             os.fsync(file.fileno())
         verify(hidden)
@@ -409,7 +423,8 @@ def _exists(path: Path) -> OutputError:
     return OutputError(f"{path} exists and was not overwritten", "choose another name, or force it")
 
 
-def _separator(path: Path, dialect: Dialect | None) -> str:
+def separator_of(path: Path, dialect: Dialect | None) -> str:
+    """What separates the fields of a file that ``write`` makes."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     return dialect.separator if dialect else ","
@@ -497,7 +512,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> s
         "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
         "header": "true",
         "skip": "0",
-        "delim": _literal(_separator(path, dialect)),
+        "delim": _literal(separator_of(path, dialect)),
         "quote": _literal('"'),
         "escape": _literal('"'),
         "comment": "''",

@@ -65,6 +65,8 @@ def require_names(names: Sequence[str]) -> None:
             f"column {nameless[0]} of {len(names)} has no name" + _and_more(len(nameless) - 1),
             "name it, or remove it if it is an exported row index",
         )
+    if nul := sum("\0" in name for name in names):
+        raise DataError(f"{nul} column names contain a NUL character", "rename these columns")
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         named = ", ".join(map(repr, twice[:10])) + _and_more(len(twice) - 10)
@@ -156,6 +158,9 @@ def _plain_array(array: pa.Array) -> pa.Array | None:
         return pc.add(numbers, pa.scalar(0, numbers.type))  # -0.0 + 0.0 is 0.0
     if pa.types.is_date64(kind):
         return array.cast(pa.date32())
+    if pa.types.is_decimal(kind) and not (pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision):
+        # As SQL has them: 38 digits, of which some are decimals.
+        return array.cast(pa.decimal128(38, max(0, kind.scale))) if kind.scale <= 38 else None
     if _is_text(kind):
         text = array.cast(pa.string())
         text.validate(full=True)  # Parquet and buffers may hold bytes that are no UTF-8

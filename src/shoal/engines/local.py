@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from shoal.engines import files, frames
 from shoal.engines.base import Rows, require_columns
-from shoal.errors import DataError, MissingValueError
+from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.sql import quoted
+from shoal.sql import quoted, unused
 from shoal.table import builders, codec
 from shoal.table.domain import domain_of
 from shoal.table.frequency import Codes, Domain, FrequencyTable, among, counted
@@ -35,6 +35,7 @@ class LocalEngine:
         back: Callable[[pa.Table], Any] = lambda table: table,
         dialect: files.Dialect | None = None,
         notes: tuple[str, ...] = (),
+        source: Path | None = None,
     ) -> None:
         _require_names_apart(table.column_names)
         self.table = table
@@ -42,26 +43,28 @@ class LocalEngine:
         self.back = back  # turns Arrow into the kind of frame that came in
         self.dialect = dialect
         self.notes = notes
+        self.source = source  # the file that was read, which no release may overwrite
         self.coded = cache(self._coded)
 
     @classmethod
     def of(cls, data: Any, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
         """From a path or a frame."""
         if isinstance(data, str | Path):
-            source = files.read(Path(data), separator=separator, encoding=encoding)
-            return cls(source.table, fingerprint=source.sha256, dialect=source.dialect, notes=source.notes)
+            path = Path(data)
+            read = files.read(path, separator=separator, encoding=encoding)
+            return cls(read.table, fingerprint=read.sha256, dialect=read.dialect, notes=read.notes, source=path)
         table, back = frames.to_arrow(data)
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
 
     def _coded(self, column: str) -> codec.Coded:
         return codec.texts(column, self.table[column])
 
-    def count(self, policy: Policy) -> FrequencyTable:
-        """Rows to frequency table, with the hierarchies of the quasi columns."""
+    def count(self, policy: Policy, outside: LocalEngine | None = None) -> FrequencyTable:
+        """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too."""
         require_columns(self.table.column_names, policy)
         if policy.release.nulls == "forbid":
-            self._forbid_nulls([*policy.quasi, *policy.sensitive])
-        hierarchies = tuple(self._hierarchy(name, policy) for name in policy.quasi)
+            self.forbid_nulls(policy)
+        hierarchies = tuple(self._allowed(self._hierarchy(name, policy, outside), policy) for name in policy.quasi)
         table, _ = counted(
             policy.quasi,
             self._leaves(hierarchies),
@@ -95,17 +98,40 @@ class LocalEngine:
         """The sensitive columns' values, and how often each occurs in the whole table."""
         return {name: self._domain(name, policy)[0] for name in policy.sensitive}
 
-    def _hierarchy(self, name: str, policy: Policy) -> Hierarchy:
-        coded = self.coded(name)
+    def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
+        """The rows as a population: the quasi columns alone, along hierarchies made for both tables, or its own."""
+        if absent := [name for name in policy.quasi if name not in self.table.column_names]:
+            raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
+        hierarchies = hierarchies or tuple(self._hierarchy(name, policy) for name in policy.quasi)
+        return counted(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
+
+    def _hierarchy(self, name: str, policy: Policy, outside: LocalEngine | None = None) -> Hierarchy:
+        tables = [self] if outside is None else [self, outside]
+        coded = [table.coded(name) for table in tables if name in table.table.column_names]
         column = policy.columns[name]
         return builders.build(
             name,
             column.hierarchy,
-            coded.texts,
-            nulls=bool((coded.codes < 0).any()),
+            coded[0].texts if len(coded) == 1 else sorted({text for part in coded for text in part.texts}),
+            nulls=any(bool((part.codes < 0).any()) for part in coded),
             uncovered=column.uncovered,
             folder=policy.folder,
         )
+
+    def _allowed(self, hierarchy: Hierarchy, policy: Policy) -> Hierarchy:
+        """Only the levels that the policy lets the search choose from."""
+        column = policy.columns[hierarchy.column]
+        top = hierarchy.height
+        if column.only == "suppress":
+            return hierarchy.selected(sorted({0, top}))
+        for field in ("min_level", "max_level"):
+            if (getattr(column, field) or 0) > top:
+                raise PolicyError(
+                    f"columns.{hierarchy.column}.{field}: the hierarchy has levels 0 to {top}, "
+                    f"{getattr(column, field)} is none of them"
+                )
+        levels = range(column.min_level, (top if column.max_level is None else column.max_level) + 1)
+        return hierarchy if len(levels) == hierarchy.n_levels else hierarchy.selected(levels)
 
     def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
         """Leaf codes of every row."""
@@ -132,8 +158,9 @@ class LocalEngine:
             )
         return codes
 
-    def _forbid_nulls(self, columns: list[str]) -> None:
-        for name in columns:
+    def forbid_nulls(self, policy: Policy) -> None:
+        """Raise where a value that matters is missing."""
+        for name in (*policy.quasi, *policy.sensitive):
             codes = self.coded(name).codes
             if missing := int((codes < 0).sum()):
                 raise MissingValueError(
@@ -143,9 +170,11 @@ class LocalEngine:
 
     def _released(self, hierarchy: Hierarchy, level: int, stars: NDArray[np.bool_] | None) -> pa.Array:
         coded = self.coded(hierarchy.column)
-        if level == 0 and stars is None and hierarchy.labels[0] == hierarchy.leaves:
+        as_it_is = level == 0 and hierarchy.labels[0] == hierarchy.leaves and hierarchy.uncovered is None
+        if as_it_is and stars is None:
             # Nothing is generalized: the values keep their type. One value stands for all that share a text.
-            return coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
+            values = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
+            return values.cast(self.table.schema.field(hierarchy.column).type)
         labels = np.array([*hierarchy.labels[level], TOP], dtype=object)
         codes = hierarchy.table[level][self._leaves((hierarchy,))[:, 0]]
         if stars is not None:
@@ -163,9 +192,7 @@ def _require_names_apart(names: list[str]) -> None:
 
 def _hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     """An order that depends on what the rows say and on the seed, not on where they stood."""
-    place = "place"
-    while place in table.column_names:
-        place += "_"
+    place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
     texts = ", ".join(f"coalesce(CAST({name} AS VARCHAR), chr(30))" for name in names)

@@ -49,6 +49,11 @@ class PrivacyModel(BaseModel):
         """Whether suppressing classes is enough to satisfy the model."""
         return True
 
+    @property
+    def unions_pass(self) -> bool:
+        """Whether the union of passing classes passes, as ``merging`` says; a reading of a model may give that up."""
+        return True
+
     def most_kept(self, table: FrequencyTable) -> Scores:
         """Per class, how many of its records a part of it that passes can have at the most."""
         return table.counts.astype(np.float64)

@@ -292,6 +292,11 @@ class DeltaDisclosure(SensitiveModel):
         """|ln(p/q)| < δ: strictly, so a rounding never turns an equality into a pass."""
         return np.asarray(self.score(histogram) < self.delta - TOLERANCE)
 
+    @property
+    def unions_pass(self) -> bool:
+        """Not where absence is ignored: a value absent from one class and rare in another is too rare in both."""
+        return self.absent == "fail"
+
     def most(self, histogram: Histogram) -> Scores:
         """The largest part with every share below its cap and, where absence fails, above its floor."""
         q = _domain(histogram).shares

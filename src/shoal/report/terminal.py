@@ -21,8 +21,10 @@ console = Console(highlight=False)
 
 def number(value: float) -> str:
     """As many digits as a reader needs."""
+    if math.isnan(value):
+        return "–"
     if math.isinf(value):
-        return "∞"
+        return "∞" if value > 0 else "-∞"
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
@@ -95,7 +97,8 @@ def _example(release: Release, column: str) -> str:
     """A released value that most records share; a label, not a record."""
     counts = release.rows.table[column].value_counts()
     values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
-    common = max(zip(n, map(str, values), strict=True))
+    texts = ("(missing)" if value is None else str(value) for value in values)
+    common = max(zip(n, texts, strict=True))
     return common[1] if len(common[1]) <= 40 else common[1][:39] + "…"
 
 

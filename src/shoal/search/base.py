@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from shoal.table.frequency import Counts, FrequencyTable, among, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group
 from shoal.table.wildcard import neighbourhoods
+
+if TYPE_CHECKING:
+    from shoal.policy import Policy
 
 Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 … 1)
 
@@ -63,6 +67,7 @@ class Problem:
         time_budget: float | None = None,
         population: FrequencyTable | None = None,
         rollup: Rollup | None = None,
+        hints: Sequence[Node] = (),
         progress: Progress = silent,
     ) -> None:
         self.table = table
@@ -74,6 +79,7 @@ class Problem:
         self.weights = tuple(weights or (1.0,) * len(table.columns))  # of the columns, in losses of cells
         self.after = tuple(after)  # (a, b): column b is generalized only where a is at its highest level
         self.time_budget = time_budget  # seconds
+        self.hints = tuple(hints)  # nodes worth a look: answers to problems like this one
         self.progress = progress
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
         self.rollup = rollup or Rollup(table)
@@ -81,6 +87,36 @@ class Problem:
         self.objective: Loss = LOSSES[objective](self)
         self.n_evaluated = 0
         self._deadline = None if time_budget is None else time.monotonic() + time_budget
+
+    @classmethod
+    def of(
+        cls,
+        table: FrequencyTable,
+        policy: Policy,
+        *,
+        population: FrequencyTable | None = None,
+        rollup: Rollup | None = None,
+        hints: Sequence[Node] = (),
+        progress: Progress = silent,
+    ) -> Problem:
+        """The problem that a policy poses."""
+        place = {name: j for j, name in enumerate(policy.quasi)}
+        columns = [policy.columns[name] for name in policy.quasi]
+        return cls(
+            table,
+            policy.models,
+            limit=policy.allowance(table.n_records),
+            objective=policy.release.objective,
+            wildcard=policy.release.nulls == "wildcard",
+            keep_suppressed=policy.release.suppressed == "keep",
+            weights=[column.weight for column in columns],
+            after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
+            time_budget=policy.release.time_budget,
+            population=population,
+            rollup=rollup,
+            hints=hints,
+            progress=progress,
+        )
 
     @property
     def out_of_time(self) -> bool:

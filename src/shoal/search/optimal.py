@@ -19,6 +19,7 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.recoding import Recoding
 from shoal.search.base import Problem
@@ -42,6 +43,8 @@ def optimal(problem: Problem) -> Recoding:
     """Split the box of least bound until no bound is below the best."""
     search = _Search(problem)
     search.descend(problem.lattice.top)
+    for node in problem.hints:
+        search.look(node)
     bound = search.close()
     if search.best.seen is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
@@ -66,7 +69,7 @@ class _Search:
         self.best = Best()
         self.boxes: list[Box] = []
         self.looks: dict[Node, Look] = {}
-        self.barren = np.zeros((0, len(problem.table.columns)), np.int64)  # nodes below which there is no answer
+        self.barren = _Nodes(len(problem.table.columns))  # nodes below which there is no answer
         self.n_boxes = 0
         self.floor: Costs = problem.objective.floor().tolist()
 
@@ -80,7 +83,7 @@ class _Search:
         if seen.feasible:
             self.best.offer(objective.value(seen), seen)
         if barren:
-            self.barren = np.vstack([self.barren, node])
+            self.barren.append(node)
         costs = [] if barren else objective.below(seen).tolist()
         above = objective.above(seen) if objective.sees_classes else -np.inf
         self.looks[node] = look = Look(seen.feasible, barren, costs, above)
@@ -146,17 +149,17 @@ class _Search:
 
     def _raised(self, low: Node, high: Node) -> Node | None:
         """The lowest node that is not below a barren one, if the box has such a node."""
-        if high in self.looks or not len(self.barren):
+        if high in self.looks:
             return low
-        over = np.array(high) > self.barren
-        n_over = over.sum(axis=1)
-        if (n_over == 0).any():
+        over = np.array(high)[:, None] > self.barren.levels
+        n_over = over.sum(axis=0, dtype=np.uint8)
+        if not n_over.all():
             return None
         # Where the box sticks out of what is barren in one column only, its levels there must too.
         raised = list(low)
-        for row in np.flatnonzero(n_over == 1):
-            j = int(over[row].argmax())
-            raised[j] = max(raised[j], int(self.barren[row, j]) + 1)
+        for i in np.flatnonzero(n_over == 1):
+            j = int(over[:, i].argmax())
+            raised[j] = max(raised[j], int(self.barren.levels[j, i]) + 1)
         return tuple(raised)
 
     def _in_order(self, low: Node, high: Node) -> tuple[Node, Node]:
@@ -187,3 +190,23 @@ class _Search:
         else:
             least, best = shown(bound), shown(self.best.value)
             self.problem.progress(f"best {best:.4f}, none below {least:.4f}", least / best if best else 1.0)
+
+
+class _Nodes:
+    """A growing list of nodes as an array, one column each: comparing a node with all of them is one operation."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._levels = np.zeros((n_columns, 64), np.int64)
+        self._n = 0
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """[column, node]."""
+        return self._levels[:, : self._n]
+
+    def append(self, node: Node) -> None:
+        """Add one."""
+        if self._n == self._levels.shape[1]:
+            self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)], axis=1)
+        self._levels[:, self._n] = node
+        self._n += 1

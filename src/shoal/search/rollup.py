@@ -90,12 +90,15 @@ class NodeTable:
         )
 
 
-_NEVER = np.iinfo(np.int64).max
 LARGE = 1024  # rows from which a table on the way is worth keeping: others will start from it
 
 
 class Rollup:
-    """Derives node tables and remembers them while there is room."""
+    """Derives node tables and remembers them while there is room.
+
+    A node is reached from the ground column by column, in one order for all, so that nodes which begin alike share the
+    tables on the way; from a small table the rest of the way is one step.
+    """
 
     def __init__(self, table: FrequencyTable, room: int = 1 << 26) -> None:
         self.table = table
@@ -107,33 +110,38 @@ class Rollup:
         self._cardinality = [[h.cardinality(level) for level in range(h.n_levels)] for h in hierarchies]
         # Columns with many values first: generalizing them shrinks a table most.
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
-        self._nodes = np.zeros((64, len(hierarchies)), np.int16)
-        self._sizes = np.zeros(64, np.int64)
-        self._used = np.zeros(64, np.int64)  # when each table was last asked for
-        self._clock = 0
-        self._tables: list[NodeTable] = []
-        self._remember(self._ground())
+        self._ground = self._grouped_ground()
+        self._tables: dict[Node, NodeTable] = {}  # those asked for last come last
 
     def at(self, node: Node) -> NodeTable:
         """The table of ``node``."""
-        n = len(self._tables)
-        fits = (self._nodes[:n] <= np.array(node, np.int16)).all(axis=1)
-        nearest = int(np.where(fits, self._sizes[:n], _NEVER).argmin())
-        table = self._tables[nearest]
-        self._clock += 1
-        self._used[nearest] = self._clock
-        while table.node != node:
-            changed = [j for j in self._order if table.node[j] != node[j]]
-            if len(table.counts) > LARGE:
-                changed = changed[:1]  # the tables on the way serve all nodes that begin alike
-            table = self._derived(table, node, changed)
+        way = self._way(node)
+        table = self._ground
+        for i in range(len(way) - 1, -1, -1):
+            if way[i] in self._tables:
+                table = self._tables[way[i]] = self._tables.pop(way[i])
+                way = way[i + 1 :]
+                break
+        for i, stop in enumerate(way):
+            last = len(table.counts) <= LARGE
+            table = self._derived(table, node if last else stop)
             self._remember(table)
+            if last and i < len(way) - 1:
+                break
         return table
 
-    def _derived(self, source: NodeTable, node: Node, changed: list[int]) -> NodeTable:
-        levels = list(source.node)
-        for j in changed:
-            levels[j] = node[j]
+    def _way(self, node: Node) -> list[Node]:
+        """The nodes on the way from the ground, the ground left out."""
+        levels = [0] * len(node)
+        way = []
+        for j in self._order:
+            if node[j]:
+                levels[j] = node[j]
+                way.append(tuple(levels))
+        return way
+
+    def _derived(self, source: NodeTable, node: Node) -> NodeTable:
+        changed = [j for j, level in enumerate(node) if source.node[j] != level]
         layout = self.layout
         keys, counts, class_of = derive(
             source.keys,
@@ -143,17 +151,17 @@ class Rollup:
             layout.masks[changed],
             np.array([self._offsets[j, source.node[j], node[j]] for j in changed]),
             self._steps,
-            self._most(levels),
+            self._most(node),
             self._with_classes,
         )
         # Without histograms to merge, a table need not hold on to the one it came from.
-        return NodeTable(tuple(levels), keys, counts, class_of, source if self._with_classes else self.table, layout)
+        return NodeTable(node, keys, counts, class_of, source if self._with_classes else self.table, layout)
 
-    def _most(self, levels: list[int]) -> int:
+    def _most(self, node: Node) -> int:
         """No table at these levels has more classes."""
-        return min(1 << 40, math.prod(of[level] for of, level in zip(self._cardinality, levels, strict=True)))
+        return min(1 << 40, math.prod(of[level] for of, level in zip(self._cardinality, node, strict=True)))
 
-    def _ground(self) -> NodeTable:
+    def _grouped_ground(self) -> NodeTable:
         # Level 0 may already join leaves (top-coding), so the ground node is a grouping like any other.
         table = self.table
         codes = node_codes(table, (0,) * len(table.columns))
@@ -167,27 +175,10 @@ class Rollup:
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room
-        while self._room < 0 and len(self._tables) > 1:
-            self._forget()
-        n = len(self._tables)
-        if n == len(self._sizes):
-            self._nodes = np.concatenate([self._nodes, np.zeros_like(self._nodes)])
-            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
-            self._used = np.concatenate([self._used, np.zeros_like(self._used)])
-        self._nodes[n] = table.node
-        self._sizes[n] = len(table.counts)
-        self._used[n] = self._clock
-        self._tables.append(table)
-
-    def _forget(self) -> None:
-        """Let the table go that was not asked for longest; the ground, which every node can start from, stays."""
-        last = len(self._tables) - 1
-        oldest = 1 + int(self._used[1 : last + 1].argmin())
-        self._room += self._tables[oldest].room
-        for kept in (self._nodes, self._sizes, self._used):
-            kept[oldest] = kept[last]
-        self._tables[oldest] = self._tables[last]
-        self._tables.pop()
+        while self._room < 0 and self._tables:
+            oldest = next(iter(self._tables))
+            self._room += self._tables.pop(oldest).room
+        self._tables[table.node] = table
 
 
 def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.uint64]]:

@@ -38,9 +38,19 @@ class Figures(Mapping[str, float]):
 _LEAST = {"l", "entropy_l"}
 
 
-def figures(table: FrequencyTable, *, l: int = 2, distances: Mapping[str, str] | None = None) -> Figures:
-    """All figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` the distance of ``t`` per column."""
-    persons = table.persons
+def figures(
+    table: FrequencyTable,
+    *,
+    l: int = 2,
+    distances: Mapping[str, str] | None = None,
+    seen: FrequencyTable | None = None,
+) -> Figures:
+    """All figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` the distance of ``t`` per column.
+
+    ``seen`` has what plays the part of each class, where that is not the class itself (nulls that match anything).
+    """
+    seen = seen or table
+    persons = seen.persons
     overall: dict[str, float] = {
         "records": table.n_records,
         "classes": table.n_classes,
@@ -51,7 +61,7 @@ def figures(table: FrequencyTable, *, l: int = 2, distances: Mapping[str, str] |
         "risk_mean": float((table.counts / persons).sum() / table.n_records) if len(persons) else 0.0,
     }
     columns = {
-        name: _column(histogram, l, (distances or {}).get(name, "equal")) for name, histogram in table.sensitive.items()
+        name: _column(histogram, l, (distances or {}).get(name, "equal")) for name, histogram in seen.sensitive.items()
     }
     for name in next(iter(columns.values()), {}):
         worst = min if name in _LEAST else max

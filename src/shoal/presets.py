@@ -1,0 +1,52 @@
+"""Rules of regulators and teachers by name: what they require, and where it is written.
+
+A preset adds its requirements to those of the policy. It is a way to write a rule down, not legal advice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shoal.models import PrivacyModel
+from shoal.models.size import KAnonymity, MaximumRisk
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A rule."""
+
+    citation: str
+    models: tuple[PrivacyModel, ...]
+    note: str = ""  # which reading of the rule is applied
+
+
+_EMA = "EMA Policy 0070 (EMA/144064/2019): external guidance on the anonymisation of clinical reports, threshold 0.09"
+_CANADA = "Health Canada, Public Release of Clinical Information: guidance document (2019), threshold 0.09"
+_STRICT = "strict: 1/11 = 0.0909 exceeds 0.09, so every class has at least 12 records"
+_CONVENTION = "convention: 0.09 is taken for 1/11, so every class has at least 11 records"
+_LECTURE = "G. Faggioli, k-anonymity, ℓ-diversity, t-closeness (lecture, University of Padua, 2025/26): "
+
+PRESETS: dict[str, Preset] = {
+    "hipaa-safe-harbor": Preset(
+        "45 CFR 164.514(b)(2), the Safe Harbor method of the HIPAA Privacy Rule",
+        (),
+        "identifiers are removed; ZIP codes, dates and ages need hierarchy = { safe_harbor = … }; "
+        "whether no actual knowledge remains that could identify is for people to judge",
+    ),
+    "cms-cell": Preset(
+        "CMS cell size suppression policy: no cell of 1 to 10 is displayed",
+        (KAnonymity(k=11),),
+    ),
+    "ema-0070": Preset(_EMA, (MaximumRisk(max=0.09),), _STRICT),
+    "ema-0070-convention": Preset(_EMA, (KAnonymity(k=11),), _CONVENTION),
+    "health-canada": Preset(_CANADA, (MaximumRisk(max=0.09),), _STRICT),
+    "health-canada-convention": Preset(_CANADA, (KAnonymity(k=11),), _CONVENTION),
+    "cihi-public": Preset(
+        "Canadian Institute for Health Information, 'Best Practice' Guidelines for Managing the Disclosure of "
+        "De-Identified Health Information (2010): maximum risk 0.05 for public release",
+        (MaximumRisk(max=0.05),),
+    ),
+    "lecture-low": Preset(_LECTURE + "k from 3 to 5 for data of low sensitivity", (KAnonymity(k=3),), "the least: 3"),
+    "lecture-medium": Preset(_LECTURE + "k from 5 to 10 for medium sensitivity", (KAnonymity(k=5),), "the least: 5"),
+    "lecture-high": Preset(_LECTURE + "k from 10 to 20 for high sensitivity", (KAnonymity(k=10),), "the least: 10"),
+}

@@ -1,0 +1,129 @@
+"""Many related releases at once: how the loss grows with what is asked.
+
+The table is counted once, and the searches share the tables of the lattice's nodes: what a node's classes are does not
+depend on k. Each search starts from the answers of the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from shoal.engines.local import LocalEngine
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.pipeline import population_of
+from shoal.policy import Policy
+from shoal.search import SEARCHES, Problem
+from shoal.search.base import Progress, silent
+from shoal.search.lattice import Node
+from shoal.search.rollup import Rollup
+
+
+@dataclass(frozen=True)
+class Point:
+    """One release of the frontier: what was asked, and what it costs."""
+
+    asked: dict[str, float]  # the swept parameters: k, l, t, max_suppression
+    feasible: bool
+    loss: float | None = None  # the policy's objective
+    levels: dict[str, int] | None = None
+    suppressed: int | None = None
+    classes: int | None = None
+    risk: float | None = None  # one in the smallest class
+    proved: bool | None = None
+    evaluated: int | None = None  # nodes looked at
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The points, in the order in which the parameters were given."""
+
+    objective: str
+    points: tuple[Point, ...]
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"objective": self.objective, "points": [point.as_dict() for point in self.points]}
+
+
+SWEPT = ("k", "l", "t", "max_suppression")
+
+
+def frontier(
+    data: Any,
+    policy: Policy,
+    *,
+    k: Sequence[int] = (),
+    l: Sequence[float] = (),
+    t: Sequence[float] = (),
+    max_suppression: Sequence[float] = (),
+    progress: Progress = silent,
+) -> Frontier:
+    """Solve the policy for every combination of the given values; what is not given stays as the policy has it.
+
+    A parameter replaces that of every requirement that has one.
+    """
+    swept: dict[str, Sequence[float]] = {"k": k, "l": l, "t": t, "max_suppression": max_suppression}
+    swept = {name: values for name, values in swept.items() if values}
+    if not swept:
+        raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
+    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    outside = population_of(policy)
+    table = engine.count(policy, outside)
+    population = None if outside is None else outside.people(policy, table.hierarchies)
+    rollup = Rollup(table)
+    answers: list[Node] = []
+    points = []
+    combinations = [dict(zip(swept, values, strict=True)) for values in itertools.product(*swept.values())]
+    for i, asked in enumerate(combinations):
+        progress("solving " + ", ".join(f"{name} = {value:g}" for name, value in asked.items()), i / len(combinations))
+        problem = Problem.of(table, replaced(policy, asked), population=population, rollup=rollup, hints=answers)
+        try:
+            recoding = SEARCHES[policy.release.algorithm](problem)
+        except InfeasibleError:
+            points.append(Point(asked, feasible=False))
+            continue
+        answers.append(recoding.node)
+        chosen = problem.chosen(recoding)
+        kept = problem.frequency(chosen.table).persons[~chosen.failing]
+        points.append(
+            Point(
+                asked,
+                feasible=True,
+                loss=problem.objective.shown(problem.objective.value(chosen)),
+                levels=recoding.levels,
+                suppressed=chosen.n_suppressed,
+                classes=len(kept),
+                risk=1 / int(kept.min()),
+                proved=recoding.proved,
+                evaluated=recoding.n_evaluated,
+            )
+        )
+    return Frontier(policy.release.objective, tuple(points))
+
+
+def replaced(policy: Policy, asked: dict[str, float]) -> Policy:
+    """The policy with other parameters."""
+    fields = policy.model_dump(mode="json", exclude_none=True)
+    for name, value in asked.items():
+        if name == "max_suppression":
+            fields["release"]["max_suppression"] = value
+            continue
+        holders = [model for model in fields["require"] if name in model]
+        if not holders:
+            raise PolicyError(f"frontier: no requirement of the policy has a parameter {name!r}")
+        for model in holders:
+            model[name] = value
+    return Policy.of(fields, policy.folder)
