@@ -1,0 +1,240 @@
+"""Each Numba loop against a twin in plain Python, and packed keys that outgrow a word."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from definitions import Case, Column, best, suppressed
+from shoal.search import SEARCHES
+from shoal.search.loss import losses
+from shoal.search.rollup import Layout, Rollup, node_codes
+from shoal.table.frequency import FrequencyTable, among, packed
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import derive, group, merge_histograms, sum_by_class, sum_cells
+from strategies import answer_of, problem_of, suppressed_at
+
+UNHURRIED = settings(deadline=None)
+WORD = 2**64 - 1
+
+
+def grouped(keys):
+    """The class of each key and the first place of each class, by first appearance."""
+    numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return [numbers[key] for key in keys], [keys.index(key) for key in numbers]
+
+
+@UNHURRIED
+@given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, WORD), st.sampled_from([0, WORD, 1 << 63]))))
+def test_group_numbers_keys_by_first_appearance(keys):
+    class_of, firsts = group(np.array(keys, np.uint64))
+    assert (class_of.tolist(), firsts.tolist()) == grouped(keys)
+
+
+def test_group_tells_keys_apart_that_share_a_slot():
+    # Multiples of 2^60 hash onto few slots of a small table: every probe has to compare the key itself.
+    keys = [i << 60 for i in range(16)] * 3
+    class_of, _ = group(np.array(keys, np.uint64))
+    assert class_of.tolist() == [*range(16)] * 3
+
+
+@UNHURRIED
+@given(st.lists(st.tuples(st.integers(-(2**50), 2**50), st.integers(0, 6))))
+def test_sum_by_class_adds_up(rows):
+    totals = Counter()
+    for value, c in rows:
+        totals[c] += value
+    values = np.array([value for value, _ in rows], np.int64)
+    found = sum_by_class(values, np.array([c for _, c in rows], np.int64), 7)
+    assert found.tolist() == [totals[c] for c in range(7)]
+
+
+ROWS = st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 10**12)), max_size=12)
+
+
+@UNHURRIED
+@given(ROWS, st.data())
+def test_merge_histograms_adds_value_by_value(rows, data):
+    class_of = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    starts = np.cumsum([0, *map(len, rows)])
+    values = np.array([v for row in rows for v in row], np.int32)
+    counts = np.array([n for row in rows for n in row.values()], np.int64)
+    found = merge_histograms(starts, values, counts, np.array(class_of, np.int64), 4, 6)
+    merged = [Counter() for _ in range(4)]
+    for row, c in zip(rows, class_of, strict=True):
+        merged[c].update(row)
+    assert found[0].tolist() == np.cumsum([0, *map(len, merged)]).tolist()
+    assert found[1].tolist() == [v for histogram in merged for v in sorted(histogram)]
+    assert found[2].tolist() == [histogram[v] for histogram in merged for v in sorted(histogram)]
+
+
+def packed_by_hand(codes, bits):
+    """Fields from the lowest bit up, a new word where the next one does not fit."""
+    keys = []
+    for row in codes:
+        words, used = [0], 0
+        for code, width in zip(row, bits, strict=True):
+            if used + width > 64:
+                words.append(0)
+                used = 0
+            words[-1] |= code << used
+            used += width
+        keys.append(words)
+    return keys
+
+
+@st.composite
+def layouts(draw):
+    """Cardinalities of columns, and rows of codes; often wider than a word."""
+    bits = draw(st.lists(st.integers(1, 31), min_size=1, max_size=7))
+    cardinalities = [draw(st.integers(2 ** (b - 1) + 1, 2**b)) for b in bits]
+    n = draw(st.sampled_from([0, 1, 5, 511, 512, 513, 1100]))
+    few = [draw(st.lists(st.integers(0, c - 1), min_size=1, max_size=3)) for c in cardinalities]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    codes = np.column_stack([rng.choice([*values, c - 1], n) for values, c in zip(few, cardinalities, strict=True)])
+    return bits, cardinalities, codes.reshape(n, len(bits)).astype(np.int32)
+
+
+@UNHURRIED
+@given(layouts())
+def test_a_layout_packs_codes_into_as_many_words_as_they_need_and_back(layout):
+    bits, cardinalities, codes = layout
+    made = Layout(cardinalities)
+    keys = made.packed(codes)
+    assert keys.tolist() == packed_by_hand(codes.tolist(), bits)
+    assert (made.codes(keys) == codes).all()
+
+
+@UNHURRIED
+@given(layouts())
+def test_packed_rows_are_equal_exactly_where_the_rows_are(layout):
+    _, _, codes = layout
+    keys = packed(codes).tolist()
+    rows = [tuple(row) for row in codes.tolist()]
+    assert len(set(zip(keys, rows, strict=True))) == len(set(keys)) == len(set(rows))
+    some = codes[::3]
+    assert among(codes, some).tolist() == [row in {tuple(r) for r in some.tolist()} for row in rows]
+
+
+def test_packed_rows_of_more_than_64_bits_that_differ_in_the_first_column_only_stay_apart():
+    largest = 2**31 - 1
+    codes = np.array([[i, largest, largest, largest, 0] for i in (0, 1, 2, 1)], np.int32)
+    keys = packed(codes)
+    assert [int(key == keys[1]) for key in keys] == [0, 1, 0, 1]
+
+
+@settings(deadline=None, max_examples=60)
+@given(layouts(), st.data())
+def test_derive_recodes_some_columns_and_groups_again(layout, data):
+    bits, cardinalities, codes = layout
+    # Codes in the millions would need step tables as long; the columns that change are narrow ones.
+    narrow = [j for j, c in enumerate(cardinalities) if c <= 64]
+    changed = data.draw(st.lists(st.sampled_from(narrow), unique=True)) if narrow else []
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    tables = [rng.integers(0, cardinalities[j], cardinalities[j]).astype(np.uint64) for j in changed]
+    offsets = np.cumsum([0, *map(len, tables)])[:-1].astype(np.int64)
+    counts = rng.integers(1, 10**9, len(codes))
+
+    recoded = codes.copy()
+    for j, table in zip(changed, tables, strict=True):
+        recoded[:, j] = table[codes[:, j]]
+    rows = [tuple(words) for words in packed_by_hand(recoded.tolist(), bits)]
+    totals = Counter()
+    for row, n in zip(rows, counts.tolist(), strict=True):
+        totals[row] += n
+
+    made = Layout(cardinalities)
+    most = data.draw(st.sampled_from([len(totals), len(codes), 1 << 40]))
+    for with_classes in (True, False):
+        keys, sums, class_of = derive(
+            made.packed(codes),
+            counts,
+            made.words[changed],
+            made.shifts[changed],
+            made.masks[changed],
+            offsets,
+            np.concatenate([np.zeros(0, np.uint64), *tables]),
+            max(1, most),
+            with_classes,
+        )
+        assert [tuple(key) for key in keys.tolist()] == list(totals)
+        assert sums.tolist() == list(totals.values())
+        assert class_of.tolist() == (grouped(rows)[0] if with_classes else [])
+
+
+@UNHURRIED
+@given(layouts(), st.data())
+def test_sum_cells_prices_every_cell(layout, data):
+    _, cardinalities, codes = layout
+    narrow = [j for j, c in enumerate(cardinalities) if c <= 64]
+    if not narrow:
+        return
+    codes, cardinalities = codes[:40, narrow], [cardinalities[j] for j in narrow]
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n_levels = rng.integers(1, 4, len(narrow))
+    weights = rng.integers(0, 3, len(codes))
+    offsets = np.zeros((len(narrow), 3), np.int64)
+    prices = []
+    for j, cardinality in enumerate(cardinalities):
+        for level in range(n_levels[j]):
+            offsets[j, level] = len(prices)
+            prices += rng.random(cardinality).tolist()
+    made = Layout(cardinalities)
+    found = sum_cells(
+        made.packed(codes), weights, made.words, made.shifts, made.masks, n_levels, offsets, np.array(prices)
+    )
+    for j in range(len(narrow)):
+        for level in range(3):
+            cells = [w * prices[offsets[j, level] + c] for w, c in zip(weights, codes[:, j], strict=True)]
+            assert found[j, level] == pytest.approx(sum(cells) if level < n_levels[j] else 0.0)
+
+
+def wide_hierarchy(name, n_leaves):
+    levels = [[f"{i}" for i in range(n_leaves)], [f"{i // 50}" for i in range(n_leaves)], ["*"] * n_leaves]
+    return Hierarchy.from_levels(name, levels[0], levels)
+
+
+@pytest.mark.parametrize("room", [0, 1 << 24])
+def test_node_tables_wider_than_a_word_are_those_of_grouping_the_records_whatever_is_remembered(room):
+    rng = np.random.default_rng(7)
+    hierarchies = tuple(wide_hierarchy(f"c{j}", 1000) for j in range(8))
+    codes = rng.integers(0, 1000, (5000, 8)).astype(np.int32)
+    codes[1000:, 1:] = codes[rng.integers(0, 1000, 4000), 1:]
+    table = FrequencyTable(tuple(f"c{j}" for j in range(8)), codes, rng.integers(1, 10**9, 5000), {}, None, hierarchies)
+    rollup = Rollup(table, room)
+    assert rollup.layout.n_words == 2
+    nodes = [tuple(node) for node in rng.integers(0, 3, (40, 8)).tolist()]
+    for node in [*nodes, *sorted(nodes)]:
+        distinct, class_of = np.unique(node_codes(table, node), axis=0, return_inverse=True)
+        counts = np.zeros(len(distinct), np.int64)
+        np.add.at(counts, class_of.ravel(), table.counts)
+        found = rollup.at(node)
+        order = np.lexsort(found.codes.T[::-1])
+        assert (found.codes[order] == distinct).all()
+        assert (found.counts[order] == counts).all()
+
+
+def test_a_problem_whose_keys_take_two_words_is_solved_like_any_other():
+    rng = np.random.default_rng(1)
+    # Nine columns of 200 values, eight bits each.
+    columns = [Column(name, {f"{name}{i}": (f"{name}{i}", "*") for i in range(200)}) for name in "abcdefghi"]
+    # The last column, alone in the second word, is what tells most records apart.
+    rows = [
+        tuple(f"{c.name}{i}" for c, i in zip(columns, [*rng.integers(0, 2, 8) * 199, rng.integers(0, 3)], strict=True))
+        for _ in range(14)
+    ]
+    case = Case(tuple(columns), tuple(rows), ({"model": "k-anonymity", "k": 2},), limit=3)
+    problem = problem_of(case)
+    assert problem.rollup.layout.n_words == 2
+    for node in list(problem.lattice)[::7]:
+        expected = {case.released(i, node) for i in suppressed(case, node)}
+        assert suppressed_at(problem, problem.evaluate(node)) == expected
+    expected = best(case, "loss")
+    for name in ("exhaustive", "optimal"):
+        problem = problem_of(case)
+        recoding = SEARCHES[name](problem)
+        found = answer_of(problem, recoding)
+        assert (found.node, found.suppressed) == (expected.node, expected.suppressed)
+        assert losses(problem, problem.chosen(recoding))["loss"] == pytest.approx(expected.value)

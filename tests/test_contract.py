@@ -1,0 +1,51 @@
+"""Every entry of SEARCHES keeps the promises of contract.py."""
+
+import pytest
+
+import shoal
+from contract import PROMISES, TASKS, released
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.search import SEARCHES
+
+FEASIBLE = [name for name, task in TASKS.items() if task.feasible]
+INFEASIBLE = [name for name, task in TASKS.items() if not task.feasible]
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("name", FEASIBLE)
+@pytest.mark.parametrize("algorithm", SEARCHES)
+def test_every_search_keeps_every_promise(algorithm, name, promise):
+    task = TASKS[name]
+    try:
+        promise(task, algorithm)
+    except PolicyError:
+        if not task.special:
+            raise
+
+
+@pytest.mark.parametrize("name", INFEASIBLE)
+@pytest.mark.parametrize("algorithm", SEARCHES)
+def test_every_search_says_so_where_nothing_satisfies(algorithm, name):
+    with pytest.raises(InfeasibleError):
+        released(TASKS[name], algorithm)
+
+
+@pytest.mark.parametrize("name", [name for name in FEASIBLE if not TASKS[name].special])
+@pytest.mark.parametrize("algorithm", SEARCHES)
+def test_no_full_domain_search_beats_exhaustive_and_who_proved_an_answer_equals_it(algorithm, name):
+    release, best = released(TASKS[name], algorithm), released(TASKS[name], "exhaustive")
+    if None in release.levels.values():
+        return  # not a full-domain answer: it may well lose less
+    assert release.loss["loss"] >= best.loss["loss"] - 1e-12
+    if release.recoding.proved:
+        assert release.loss["loss"] == pytest.approx(best.loss["loss"], abs=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", SEARCHES)
+def test_a_policy_can_name_every_search(algorithm):
+    fields = {
+        "columns": {"q": {"role": "quasi"}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+        "release": {"algorithm": algorithm},
+    }
+    assert shoal.Policy.of(fields).release.algorithm == algorithm

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+import shoal
+from shoal.engines.local import LocalEngine
+from shoal.inspect import inspect
+from shoal.policy import Policy
+from shoal.report import terminal
+from shoal.report.terminal import number, share
+from shoal.verify import Verdict, Verdicts
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "console", Console(highlight=False, width=200))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (5, "5"),
+        (5.0, "5"),
+        (1234567, "1,234,567"),
+        (-3, "-3"),
+        (0.25, "0.2500"),
+        (12.3456789, "12.3457"),
+        (1234.56, "1,234.6"),
+        (float("inf"), "∞"),
+        (float("-inf"), "-∞"),
+        (float("nan"), "–"),
+    ],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 10, "0.0 %"),
+        (10, 10, "100.0 %"),
+        (1, 3, "33.3 %"),
+        (1, 1_000_000, "<0.1 %"),
+        (999_999, 1_000_000, ">99.9 %"),
+        (0, 0, "0.0 %"),
+    ],
+)
+def test_shares_never_say_none_for_some_nor_all_for_less(part: float, whole: float, text: str) -> None:
+    assert share(part, whole) == text
+
+
+def test_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = Verdicts(
+        (
+            Verdict("5-anonymity", False, "k", 1.0, 12, 1234),
+            Verdict("recursive (3, 2)-diversity", True, "recursive_c", float("inf"), 0, 0),
+        ),
+        ("na[m]e",),
+        10_000,
+        321,
+    )
+    terminal.show_verdicts(verdicts)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["5-anonymity", "k", "=", "1", "12", "1,234", "FAILS"]
+    assert lines[2].split()[-4:] == ["∞", "0", "0", "holds"]
+    assert lines[3] == "column 'na[m]e' is an identifier and is still there"
+    assert lines[4] == "The policy does not hold: 10,000 records in 321 classes."
+
+
+def test_a_policy_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", True, "k", 1.0, 0, 0),), (), 2, 2))
+    assert capsys.readouterr().out.splitlines()[-1] == "The policy holds: 2 records in 2 classes."
+
+
+def released(**options: Any) -> shoal.Release:
+    data = pa.table({
+        "a[bold]ge": ["21", "22", "31", "32", "91"],
+        "town": pa.array([None, None, None, None, "x"], pa.string()),
+        "note": [f"n{i}" for i in range(5)],
+    })  # fmt: skip
+    policy = Policy.of({
+        "columns": {
+            "a[bold]ge": {"role": "quasi", "hierarchy": {"intervals": [10]}},
+            "town": {"role": "quasi"},
+            "note": {"role": "plain"},
+        },
+        "require": [{"model": "k-anonymity", "k": 2}],
+        "release": {"max_suppression": 0.2, **options},
+    })  # fmt: skip
+    return shoal.anonymize(data, policy)
+
+
+def test_a_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    output = tmp_path / "release.csv"
+    terminal.show_release(released(), output)
+    text = capsys.readouterr().out
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
+    assert lines["a[bold]ge"] == ["a[bold]ge", "1", "2", "30-39"]  # a bracket is not markup
+    assert lines["town"] == ["town", "0", "1", "(missing)"]
+    for name in ("loss", "discernibility", "precision"):
+        assert name in lines
+    assert "optimal: loss proved to be the least" in text
+    assert "1 of 5 records suppressed (dropped)." in text
+    assert "Note: column 'note' is plain but different in every record" in text
+    assert str(output) in text.replace("\n", "")
+    terminal.show_release(released(algorithm="datafly", max_suppression=0.4), output)
+    assert "datafly: loss not proved to be the least" in capsys.readouterr().out
+
+
+def test_an_inspection_shows_no_value(capsys: pytest.CaptureFixture[str]) -> None:
+    data = pa.table({"name": ["Wilhelmina Secret", "Bo Secret"] * 15, "age": [str(20 + i) for i in range(30)]})
+    found = inspect(LocalEngine.of(data).table)
+    terminal.show_inspection(found, ["the separator could also be ';'"], None)
+    text = capsys.readouterr().out
+    assert "30 records" in text
+    assert "identifier" in text
+    assert "quasi" in text
+    assert "Note: the separator could also be ';'" in text
+    assert "-o policy.toml" in text
+    assert "Secret" not in text
+    terminal.show_inspection(found, [], Path("mine.toml"))
+    assert "shoal anonymize DATA -p mine.toml" in capsys.readouterr().out
+
+
+def test_no_colour_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", True, "k", 1.0, 0, 0),), (), 2, 2))
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.engines import files
+from shoal.engines.base import Rows
+from shoal.engines.local import LocalEngine
+from shoal.errors import DataError, MissingValueError, PolicyError, VerificationError
+from shoal.policy import Policy
+from shoal.table.frequency import FrequencyTable
+from shoal.verify import Reference, Verdict, Verdicts, judged, recount, recounted, recounted_file, require
+
+approx = pytest.approx
+
+SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
+
+# Classes of 3, 2 and 1 records; the second has one disease only.
+RAW = pa.table({
+    "name": ["Ada", "Bo", "Cy", "Di", "Ed", "Flo"],
+    "age": ["20", "20", "20", "30", "30", "40"],
+    "disease": ["flu", "hiv", "flu", "flu", "flu", "hiv"],
+    "ward": ["1", "2", "1", "2", "1", "2"],
+})  # fmt: skip
+RELEASE = RAW.drop_columns(["name"])
+
+
+def policy(*require: dict[str, Any], **release: Any) -> Policy:
+    return Policy.of({
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi"},
+            "disease": {"role": "sensitive"},
+            "ward": {"role": "plain"},
+        },
+        "require": list(require) or [{"model": "k-anonymity", "k": 2}],
+        "release": release,
+    })  # fmt: skip
+
+
+def k(least: int) -> dict[str, Any]:
+    return {"model": "k-anonymity", "k": least}
+
+
+def values(least: int, **more: Any) -> dict[str, Any]:
+    return {"model": "distinct-l-diversity", "l": least, **more}
+
+
+def t(most: float) -> dict[str, Any]:
+    return {"model": "t-closeness", "t": most}
+
+
+# ── check ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_classes_and_records_at_fault() -> None:
+    verdicts = shoal.check(RELEASE, policy(k(1), k(2), k(3), k(7), values(2), t(0.5)))
+    assert (verdicts.records, verdicts.classes) == (6, 3)
+    assert [(v.asked, v.holds, v.figure, v.classes, v.records) for v in verdicts.verdicts] == [
+        ("1-anonymity", True, "k", 0, 0),
+        ("2-anonymity", False, "k", 1, 1),
+        ("3-anonymity", False, "k", 2, 3),
+        ("7-anonymity", False, "k", 3, 6),
+        ("distinct 2-diversity", False, "l", 2, 3),
+        ("0.5-closeness (equal)", False, "t", 1, 1),  # hiv 1/3 in the whole, 1 in the class of one
+    ]
+    assert [v.worst for v in verdicts.verdicts] == approx([1, 1, 1, 1, 1, 2 / 3])
+    assert not verdicts.hold
+
+
+def test_a_table_that_holds() -> None:
+    verdicts = shoal.check(RELEASE.slice(0, 3), policy(k(3), values(2, column="disease"), t(0)))
+    assert verdicts.hold
+    assert verdicts.identifiers == ()
+    assert all(v.holds and v.classes == v.records == 0 for v in verdicts.verdicts)
+    require(verdicts)
+
+
+def test_an_identifier_that_is_still_there() -> None:
+    verdicts = shoal.check(RAW, policy(k(1)))
+    assert verdicts.identifiers == ("name",)
+    assert verdicts.verdicts[0].holds
+    assert not verdicts.hold
+    with pytest.raises(VerificationError, match=r"identifier columns are still there: 'name'"):
+        require(verdicts)
+
+
+def test_a_requirement_that_fails_says_how_many() -> None:
+    with pytest.raises(VerificationError, match=r"3-anonymity does not hold: 2 of 3 classes with 3 records fail"):
+        require(shoal.check(RELEASE, policy(k(3))))
+
+
+def test_a_column_without_a_role_may_be_anything_and_is_not_passed_over() -> None:
+    with pytest.raises(PolicyError, match="column 'ssn' of the table is not in the policy"):
+        shoal.check(RELEASE.append_column("ssn", RAW["name"]), policy(k(1)))
+
+
+def test_columns_that_are_judged_must_be_there() -> None:
+    for gone in ("age", "disease"):
+        with pytest.raises(PolicyError, match=f"column '{gone}' of the policy is not in the table"):
+            shoal.check(RELEASE.drop_columns([gone]), policy(k(1)))
+    assert shoal.check(RELEASE.drop_columns(["ward"]), policy(k(1))).hold  # plain: may stay, may go
+
+
+def test_distributions_are_compared_with_the_original() -> None:
+    part = RELEASE.slice(0, 3)  # flu 2/3 as in the whole of RAW
+    assert shoal.check(part, policy(t(0)), original=RAW).hold
+    other = RAW.set_column(2, "disease", pa.array(["flu", "hiv", "hiv", "hiv", "hiv", "hiv"]))
+    against = shoal.check(part, policy(t(0.4)), original=other).verdicts[0]
+    assert (against.holds, against.worst) == (False, approx(1 / 2))  # flu 2/3 against 1/6
+    assert shoal.check(part, policy(t(0.4))).hold  # against itself
+
+
+def test_an_original_that_does_not_fit() -> None:
+    with pytest.raises(PolicyError, match="the original table has no column 'disease'"):
+        shoal.check(RELEASE, policy(k(1)), original=RAW.drop_columns(["disease"]))
+    strange = RELEASE.set_column(1, "disease", pa.array(["flu", SECRET, "flu", "flu", "flu", None]))
+    with pytest.raises(VerificationError, match="column 'disease': 1 of its values do not occur") as caught:
+        shoal.check(strange, policy(k(1)), original=RAW)
+    assert SECRET not in str(caught.value)
+    null = RELEASE.set_column(1, "disease", pa.array(["flu", "hiv", "flu", "flu", "flu", None]))
+    with pytest.raises(VerificationError, match="column 'disease': 1 of its values do not occur"):
+        shoal.check(null, policy(k(1)), original=RAW)
+
+
+def test_a_null_is_a_class_of_its_own_or_matches_anything() -> None:
+    table = RELEASE.set_column(0, "age", pa.array(["20", "20", None, "30", None, None]))
+    as_category = shoal.check(table, policy(k(2)))
+    assert as_category.verdicts[0] == Verdict("2-anonymity", False, "k", 1.0, 1, 1)  # the one of 30
+    as_wildcard = shoal.check(table, policy(k(4), k(5), nulls="wildcard"))
+    # 20 matches 2 + 3 nulls, 30 matches 1 + 3, a null all six; classes and records stay what they are.
+    assert as_wildcard.verdicts == (
+        Verdict("4-anonymity", True, "k", 4.0, 0, 0),
+        Verdict("5-anonymity", False, "k", 4.0, 1, 1),
+    )
+    assert (as_wildcard.records, as_wildcard.classes) == (6, 3)
+
+
+def test_nulls_that_are_forbidden() -> None:
+    table = RELEASE.set_column(0, "age", pa.array(["20", "20", None, "30", None, None]))
+    with pytest.raises(MissingValueError, match="column 'age': 3 of 6 values are missing"):
+        shoal.check(table, policy(k(1), nulls="forbid"))
+
+
+def test_persons_are_counted_where_they_can_be() -> None:
+    twice = RAW.set_column(0, "name", pa.array(["Ada", "Ada", "Ada", "Di", "Ed", "Flo"]))
+    verdicts = shoal.check(twice, policy(k(2), entity="name"))
+    assert verdicts.verdicts == (Verdict("2-anonymity", False, "k", 1.0, 2, 4),)
+    with pytest.raises(PolicyError, match="column 'name' tells persons apart and is not in the table"):
+        shoal.check(RELEASE, policy(k(2), entity="name"))
+
+
+def test_a_release_is_checked_as_it_was_made(tmp_path: Path) -> None:
+    asked = policy(k(2), values(2), max_suppression=0.5)
+    release = shoal.anonymize(RAW, asked)
+    for name in ("release.csv", "release.parquet"):
+        release.save(tmp_path / name)
+        verdicts = shoal.check(tmp_path / name, asked, original=RAW)
+        assert verdicts.hold
+        assert verdicts == release.verdicts
+
+
+def test_verdicts_are_plain_values() -> None:
+    plain = shoal.check(RAW, policy(k(2))).as_dict()
+    assert json.loads(json.dumps(plain)) == {
+        "hold": False,
+        "verdicts": [
+            {"asked": "2-anonymity", "holds": False, "figure": "k", "worst": 1.0, "classes": 1, "records": 1},
+        ],
+        "identifiers": ["name"],
+        "records": 6,
+        "classes": 3,
+    }
+
+
+def test_figures_may_differ_in_their_last_digits_and_counts_may_not() -> None:
+    def verdicts(worst: float = 0.1, classes: int = 0, records: int = 6) -> Verdicts:
+        return Verdicts((Verdict("0.2-closeness", True, "t", worst, classes, 0),), (), records, 3)
+
+    assert verdicts().same(verdicts())
+    assert verdicts().same(verdicts(0.1 + 1e-16))
+    assert verdicts(float("inf")).same(verdicts(float("inf")))
+    assert not verdicts().same(verdicts(0.1 + 1e-6))
+    assert not verdicts().same(verdicts(float("inf")))
+    assert not verdicts().same(verdicts(classes=1))
+    assert not verdicts().same(verdicts(records=5))
+
+
+# ── counting by SQL ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def reference(table: pa.Table, asked: Policy) -> Reference:
+    return Reference(LocalEngine.of(table).domains(asked))
+
+
+def by_sql(table: pa.Table, asked: Policy) -> FrequencyTable:
+    return recounted(Rows(table), asked, reference(table, asked))
+
+
+def content(table: FrequencyTable) -> list[Any]:
+    histograms = [[h.starts.tolist(), h.values.tolist(), h.counts.tolist()] for h in table.sensitive.values()]
+    persons = None if table.entities is None else np.diff(table.entities.starts).tolist()
+    return [table.codes.tolist(), table.counts.tolist(), histograms, persons, table.nulls]
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", "", None]), st.sampled_from(["x", "y", None])), min_size=1))
+def test_sql_counts_as_python_does(records: list[tuple[str | None, str | None]]) -> None:
+    table = pa.table({
+        "age": pa.array([age for age, _ in records], pa.string()),
+        "disease": pa.array([disease for _, disease in records], pa.string()),
+    })  # fmt: skip
+    found = by_sql(table, policy())
+    sizes = sorted(sum(1 for age, _ in records if age == value) for value in {age for age, _ in records})
+    assert sorted(found.counts.tolist()) == sizes
+    distinct = [len({disease for age, disease in records if age == value}) for value in {age for age, _ in records}]
+    assert sorted(np.diff(found.sensitive["disease"].starts).tolist()) == sorted(distinct)
+    assert content(by_sql(table.slice(0).take(list(range(len(records)))[::-1]), policy())) == content(found)
+
+
+KINDS: dict[str, tuple[list[Any], pa.DataType]] = {
+    "int": ([1, -2, 2**60], pa.int64()),
+    "unsigned": ([1, 2, 2**64 - 1], pa.uint64()),
+    "float": ([0.1, -1e300, 1.0], pa.float64()),
+    "infinite": ([float("inf"), float("-inf"), 0.0], pa.float64()),
+    "short float": ([0.1, 2.5, 1e30], pa.float32()),
+    "bool": ([True, False, True], pa.bool_()),
+    "date": ([dt.date(2020, 2, 29), dt.date(1900, 1, 1), dt.date(2020, 1, 1)], pa.date32()),
+    "seconds": ([0, 1, -1], pa.timestamp("s")),
+    "nanoseconds": ([0, 1, 1001], pa.timestamp("ns")),
+    "seconds of a zone": ([0, 1, -1], pa.timestamp("s", "Asia/Kolkata")),
+    "microseconds of a zone": ([0, 1, 10**15], pa.timestamp("us", "America/New_York")),
+    "an offset": ([0, 500_000, 1], pa.timestamp("us", "+05:30")),
+    "UTC": ([0, 500, 1], pa.timestamp("ms", "UTC")),
+    "time": ([0, 1, 86399], pa.time32("s")),
+    "time of day": ([0, 500_000, 1], pa.time64("us")),
+    "fine time": ([0, 1, 1001], pa.time64("ns")),
+    "decimal": ([Decimal("1.50"), Decimal("0.01"), Decimal("-2.00")], pa.decimal128(9, 2)),
+    "long decimal": ([Decimal("1E-8"), Decimal("1"), Decimal("0")], pa.decimal256(40, 8)),
+    "text": (["02138", "NO", ' "1e5'], pa.string()),
+}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_type_is_counted_alike_in_memory_and_in_a_file(kind: str, suffix: str, tmp_path: Path) -> None:
+    cells, type_ = KINDS[kind]
+    column = pa.array([*cells, None] * 2, type_)
+    table = pa.table({"age": column, "disease": column, "ward": column})
+    asked = policy(k(2))
+    engine = LocalEngine.of(table)
+    whole = reference(table, asked)
+    rows = Rows(engine.table)
+    found = recounted(rows, asked, whole)
+    assert sorted(found.counts.tolist()) == ([2, 2, 4] if kind == "bool" else [2] * 4)
+    written = tmp_path / f"written{suffix}"
+
+    def count(hidden: Path) -> None:
+        assert content(recounted_file(hidden, None, rows, asked, whole)) == content(found)
+
+    files.write(engine.table, written, verify=count)
+    release = shoal.anonymize(table.append_column("name", column), policy(k(2), shuffle=False))
+    release.save(tmp_path / f"release{suffix}")
+    assert release.table.equals(engine.table)
+
+
+def test_persons_lie_beside_their_rows(tmp_path: Path) -> None:
+    table = pa.table({"age": ["20", "20", "30", "30"], "disease": list("xyxy"), "person": ["1", "2", "3", "4"]})
+    asked = Policy.of({
+        "columns": {
+            "age": {"role": "quasi"},
+            "disease": {"role": "sensitive"},
+            "person": {"role": "plain"},
+            "who": {"role": "identifier"},
+        },
+        "require": [k(2)],
+        "release": {"entity": "who"},
+    })  # fmt: skip
+    whole = reference(table, asked)
+    for persons, counts, holds in (([0, 1, 2, 3], [2, 2], True), ([0, 1, 1, 1], [2, 1], False)):
+        rows = Rows(table, np.array(persons, np.int32))
+        in_memory = recounted(rows, asked, whole)
+        assert in_memory.persons.tolist() == counts
+        assert judged(in_memory, asked).hold is holds
+        for suffix in (".csv", ".parquet"):
+
+            def count(hidden: Path, rows: Rows = rows, expected: FrequencyTable = in_memory) -> None:
+                assert content(recounted_file(hidden, None, rows, asked, whole)) == content(expected)
+
+            files.write(table, tmp_path / f"written{suffix}", force=True, verify=count)
+
+
+def test_persons_of_many_rows_do_not_slip() -> None:
+    # More rows than one vector or one row group of SQL: everybody has two records, in one class.
+    n = 300_000
+    age = np.arange(n) // 4
+    table = pa.table({"age": age, "disease": np.zeros(n, np.int8)})
+    rows = Rows(table, (np.arange(n) // 2).astype(np.int32))
+    asked = policy(k(2), entity="name")
+    found = recounted(rows, asked, reference(table, asked))
+    assert set(found.persons.tolist()) == {2}
+    assert set(found.counts.tolist()) == {4}
+
+
+def test_a_file_that_is_not_the_release_is_refused(tmp_path: Path) -> None:
+    asked = policy(k(1))
+    rows = Rows(RELEASE)
+    whole = reference(RELEASE, asked)
+    good = tmp_path / "good.csv"
+    files.write(RELEASE, good, verify=lambda _: None)
+    assert content(recounted_file(good, None, rows, asked, whole)) == content(recounted(rows, asked, whole))
+    text = good.read_text(encoding="utf-8")
+    tampered = {
+        "another header": text.replace("age,disease", "disease,age", 1),
+        "one more column": "\n".join(line + f",{SECRET}" for line in text.splitlines()) + "\n",
+        "a ragged line": text + f"20,{SECRET}\n",
+        "a strange value": text + f"20,{SECRET},1\n",
+        "nothing": "",
+        "not UTF-8": "age,disease,ward\n20,\xff,1\n",
+    }
+    for what, wrong in tampered.items():
+        path = tmp_path / "wrong.csv"
+        path.write_bytes(wrong.encode("latin-1"))
+        with pytest.raises(VerificationError) as caught:
+            recounted_file(path, None, rows, asked, whole)
+        assert SECRET not in str(caught.value), what
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    parquet = tmp_path / "wrong.parquet"
+    files.write(RAW, parquet, verify=lambda _: None)
+    with pytest.raises(VerificationError, match="other columns"):
+        recounted_file(parquet, None, rows, asked, whole)
+    parquet.write_bytes(b"PAR1" + SECRET.encode())
+    with pytest.raises(VerificationError) as caught:
+        recounted_file(parquet, None, rows, asked, whole)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_number_that_is_none_in_the_file_is_not_quoted(tmp_path: Path) -> None:
+    table = pa.table({"age": [20, 20], "disease": [1, 2]})
+    path = tmp_path / "wrong.csv"
+    path.write_text(f"age,disease\n20,1\n20,{SECRET}\n", encoding="utf-8")
+    asked = policy(k(1))
+    with pytest.raises(VerificationError, match="could not be read back") as caught:
+        recounted_file(path, None, Rows(table), asked, reference(table, asked))
+    assert SECRET not in str(caught.value)
+
+
+def test_any_table_expression_can_be_counted() -> None:
+    asked = policy(k(1))
+    whole = reference(RELEASE, asked)
+    with duckdb.connect() as connection:
+        connection.register("released", RELEASE)
+        found = recount(connection, "(SELECT * FROM released WHERE age < '35')", asked.quasi, whole, RELEASE.schema)
+    assert sorted(found.counts.tolist()) == [2, 3]
+    domain = found.sensitive["disease"].domain
+    assert domain is not None
+    assert domain.whole.tolist() == [4, 2]  # the whole is the one that was given
+
+
+def test_names_that_sql_takes_for_one() -> None:
+    with pytest.raises(DataError, match="differ only in case"):
+        shoal.check(pa.table({"age": ["1"], "AGE": ["1"], "disease": ["x"]}), policy(k(1)))
