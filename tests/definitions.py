@@ -306,12 +306,12 @@ def compatible(a: Sequence[Label], b: Sequence[Label]) -> bool:
 def suppressed(case: Case, node: Node) -> set[int]:
     """The records that cannot be released at a node."""
     everyone = set(range(case.n))
-    if not case.wildcard:
+    if not case.wildcard and not any("columns" in model for model in case.asked):
         found = classes(case, everyone, node).values()
         return {i for E in found if not all(passes(case, model, E) for model in case.asked) for i in E}
     # Who is suppressed backs nobody, so judging repeats: first for what only more records can mend, then for all.
     left = everyone
-    crowds = [{"model": "k-anonymity", "k": m["k"]} for m in case.asked if "k" in m]
+    crowds = [{"model": "k-anonymity", "k": m["k"]} for m in case.asked if m["model"] == "alpha-k-anonymity"]
     for models in ([*crowds, *(m for m in case.asked if m["model"] in ABSORBING)], case.asked):
         while failing := {i for i in left if not _backed(case, models, i, left, node)}:
             left = left - failing
@@ -319,9 +319,14 @@ def suppressed(case: Case, node: Node) -> set[int]:
 
 
 def _backed(case: Case, models: Iterable[Asked], i: int, left: Iterable[int], node: Node) -> bool:
-    mine = case.released(i, node)
-    near = [j for j in left if compatible(mine, case.released(j, node))]
-    return all(passes(case, model, near) for model in models)
+    return all(passes(case, model, _alike(case, model, i, left, node)) for model in models)
+
+
+def _alike(case: Case, model: Asked, i: int, left: Iterable[int], node: Node) -> list[int]:
+    """Who cannot be told from record ``i`` by the columns that a requirement names, or by all."""
+    chosen = [j for j, c in enumerate(case.columns) if c.name in model.get("columns", [c.name])]
+    told = {r: [case.released(r, node)[j] for j in chosen] for r in {i, *left}}
+    return [r for r in left if (compatible(told[i], told[r]) if case.wildcard else told[i] == told[r])]
 
 
 def feasible(case: Case, gone: set[int]) -> bool:

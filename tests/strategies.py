@@ -68,6 +68,7 @@ def columns(draw: st.DrawFn, name: str) -> Column:
 # Every requirement of a policy by a short name, with parameters that small tables sometimes meet.
 _PARAMETERS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
     "k": ("k-anonymity", {"k": (1, 2, 3, 4)}),
+    "k over columns": ("k-anonymity", {"k": (1, 2, 3, 4)}),
     "p": ("p-sensitive", {"p": (1, 2, 3), "k": (3, 4)}),
     "distinct": ("distinct-l-diversity", {"l": (1, 2, 3)}),
     "entropy": ("entropy-l-diversity", {"l": (1, 1.2, 1.5, 2, 2.5, 3)}),
@@ -86,10 +87,12 @@ KINDS = tuple(_PARAMETERS)
 
 
 @st.composite
-def requirements(draw: st.DrawFn, kind: str, sensitive: Sequence[str]) -> Asked:
+def requirements(draw: st.DrawFn, kind: str, sensitive: Sequence[str], quasi: Sequence[str] = ("c",)) -> Asked:
     """One requirement, on one sensitive column or on all."""
     model, parameters = _PARAMETERS[kind]
     asked = {"model": model, **{name: draw(st.sampled_from(values)) for name, values in parameters.items()}}
+    if kind == "k over columns":
+        asked["columns"] = draw(st.lists(st.sampled_from(quasi), min_size=1, unique=True))
     if model != "k-anonymity" and draw(st.booleans()):
         asked["column"] = draw(st.sampled_from(sensitive))
     return asked
@@ -123,10 +126,11 @@ def cases(
     """Anything that a policy could ask: the requirements of the given kinds, or a combination of any."""
     if kinds is None:
         kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
-    sensitive = ("s", "u")[: draw(st.integers(min(1, len({*kinds} - {"k"})), 2))]
-    asked = tuple(draw(requirements(kind, sensitive)) for kind in kinds)
+    sensitive = ("s", "u")[: draw(st.integers(min(1, len({*kinds} - {"k", "k over columns"})), 2))]
+    names = "abc"[: draw(st.integers(1, 3))]
+    asked = tuple(draw(requirements(kind, sensitive, names)) for kind in kinds)
     wildcard = not persons and draw(st.integers(0, 3)) == 0
-    quasi = tuple(draw(columns(name)) for name in "abc"[: draw(st.integers(1, 3))])
+    quasi = tuple(draw(columns(name)) for name in names)
     n = draw(st.integers(1, max_rows))
     leaves = [[*c.paths, *([NOT_IN_THE_HIERARCHY] if c.uncovered else [])] for c in quasi]
     rows = draw(st.lists(st.tuples(*map(st.sampled_from, leaves)), min_size=n, max_size=n))

@@ -19,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
+    from shoal.policy import Policy
     from shoal.search.base import Progress
 
 
@@ -42,6 +43,7 @@ class _Commands(TyperGroup):
 
 
 _signals: list[int] = []  # that told us to stop
+_loads: list[None] = []  # imports under way
 
 app = typer.Typer(
     cls=_Commands,
@@ -68,8 +70,9 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Make a hospital table safe, and show the attack that worked before and fails after."""
-    from shoal.demo.run import demo as run
-    from shoal.report.terminal import show_demo
+    with _loading():
+        from shoal.demo.run import demo as run
+        from shoal.report.terminal import show_demo
 
     with _progress(quiet) as progress:
         result = run(folder, progress=progress)
@@ -90,10 +93,11 @@ def inspect(
     encoding: Encoding = None,
 ) -> None:
     """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
-    from shoal.engines.files import write_text
-    from shoal.engines.local import LocalEngine
-    from shoal.inspect import inspect as look
-    from shoal.report.terminal import show_inspection
+    with _loading():
+        from shoal.engines.files import write_text
+        from shoal.engines.local import LocalEngine
+        from shoal.inspect import inspect as look
+        from shoal.report.terminal import show_inspection
 
     _check_text_target(output, force, [data])
     engine = LocalEngine.of(data, separator=separator, encoding=encoding)
@@ -110,8 +114,12 @@ def inspect(
 def anonymize(
     data: Data,
     policy: PolicyFile,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The release: .csv or .parquet.", show_default=False)],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="The release: .csv or .parquet.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate, JSON, to this file.")] = None,
+    frontier: Annotated[
+        list[str] | None,
+        typer.Option(help="Solve for several values instead, such as k=2,3,5,10; may be repeated. Writes nothing."),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -119,15 +127,21 @@ def anonymize(
     encoding: Encoding = None,
 ) -> None:
     """Find the release with the least loss that keeps the policy, verify it, and write it."""
-    from shoal.engines.files import check_target, write_text
-    from shoal.engines.local import LocalEngine
-    from shoal.errors import OutputError
-    from shoal.pipeline import anonymize as run
-    from shoal.policy import Policy
-    from shoal.release import refuse_to_overwrite
-    from shoal.report.terminal import show_release
+    with _loading():
+        from shoal.engines.files import check_target, write_text
+        from shoal.engines.local import LocalEngine
+        from shoal.errors import OutputError
+        from shoal.pipeline import anonymize as run
+        from shoal.policy import Policy
+        from shoal.release import refuse_to_overwrite
+        from shoal.report.terminal import show_release
 
     asked = Policy.load(policy)
+    if frontier:
+        _frontier(data, asked, frontier, output, json, quiet, separator, encoding)
+        return
+    if output is None:
+        raise OutputError("-o: name the file to write the release to", "or sweep parameters with --frontier k=2,5,10")
     sources = [data, policy, *asked.files]
     for source in sources:
         refuse_to_overwrite(source, output)
@@ -148,6 +162,33 @@ def anonymize(
         show_release(release, output)
 
 
+def _frontier(
+    data: Path,
+    policy: Policy,
+    swept: list[str],
+    output: Path | None,
+    json: bool,
+    quiet: bool,
+    separator: str | None,
+    encoding: str | None,
+) -> None:
+    with _loading():
+        from shoal.engines.local import LocalEngine
+        from shoal.errors import PolicyError
+        from shoal.report.terminal import show_frontier
+        from shoal.sweep import frontier, parameters
+
+    if output is not None:
+        raise PolicyError("--frontier compares releases and writes none", "leave -o out")
+    with _progress(quiet) as progress:
+        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
+        found = frontier(engine, policy, **parameters(swept), progress=progress)
+    if json:
+        _print_json(found.as_dict())
+    elif not quiet:
+        show_frontier(found)
+
+
 @app.command()
 def check(
     data: Data,
@@ -161,10 +202,11 @@ def check(
     encoding: Encoding = None,
 ) -> None:
     """Tell whether a table keeps a policy: exit 0 if it holds, 1 if not."""
-    from shoal.engines.local import LocalEngine
-    from shoal.pipeline import check as run
-    from shoal.policy import Policy
-    from shoal.report.terminal import show_verdicts
+    with _loading():
+        from shoal.engines.local import LocalEngine
+        from shoal.pipeline import check as run
+        from shoal.policy import Policy
+        from shoal.report.terminal import show_verdicts
 
     asked = Policy.load(policy)
     engine = LocalEngine.of(data, separator=separator, encoding=encoding)
@@ -228,10 +270,23 @@ def _heeding(progress: Progress) -> Progress:
     return heed
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Imports go uninterrupted: an extension module that is stopped halfway takes the process down."""
+    _loads.append(None)
+    try:
+        yield
+    finally:
+        _loads.pop()
+    if _signals:
+        raise KeyboardInterrupt
+
+
 def _stop(signum: int, _frame: FrameType | None) -> None:
     # Being told to stop must clean up like Ctrl-C does: the half-written file goes.
     _signals.append(signum)
-    raise KeyboardInterrupt
+    if not _loads:
+        raise KeyboardInterrupt
 
 
 def main() -> None:

@@ -97,7 +97,7 @@ def frontier(
             continue
         answers.append(recoding.node)
         chosen = problem.chosen(recoding)
-        kept = problem.frequency(chosen.table).persons[~chosen.failing]
+        persons = problem.released(chosen.table, chosen.failing).persons
         points.append(
             Point(
                 asked,
@@ -105,13 +105,29 @@ def frontier(
                 loss=problem.objective.shown(problem.objective.value(chosen)),
                 levels=recoding.levels,
                 suppressed=chosen.n_suppressed,
-                classes=len(kept),
-                risk=1 / int(kept.min()),
+                classes=len(persons),
+                risk=1 / int(persons.min()),
                 proved=recoding.proved,
                 evaluated=recoding.n_evaluated,
             )
         )
     return Frontier(policy.release.objective, tuple(points))
+
+
+def parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """``k=2,3,5`` as a command line has it, to values."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        if name not in SWEPT or name in found:
+            raise PolicyError(
+                f"frontier: write each parameter once, as in k=2,3,5; not {name!r}", f"parameters: {', '.join(SWEPT)}"
+            )
+        try:
+            found[name] = [int(value) if name == "k" else float(value) for value in values.split(",")]
+        except ValueError:
+            raise PolicyError(f"frontier: {name} takes numbers with commas between, as in {name}=2,3,5") from None
+    return found
 
 
 def replaced(policy: Policy, asked: dict[str, float]) -> Policy:
@@ -125,5 +141,6 @@ def replaced(policy: Policy, asked: dict[str, float]) -> Policy:
         if not holders:
             raise PolicyError(f"frontier: no requirement of the policy has a parameter {name!r}")
         for model in holders:
-            model[name] = value
+            # The ℓ of distinct and recursive diversity is a count.
+            model[name] = int(value) if name == "l" and float(value).is_integer() else value
     return Policy.of(fields, policy.folder)

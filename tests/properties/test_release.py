@@ -372,3 +372,18 @@ def test_more_records_than_persons_do_not_make_a_crowd():
     fields = {"columns": columns, "require": [{"model": "k-anonymity", "k": 2}], "release": {"entity": "who"}}
     with pytest.raises(InfeasibleError):
         shoal.anonymize(frame, shoal.Policy.of(fields))
+
+
+def test_where_a_null_matches_anything_k_over_some_columns_counts_each_record_once():
+    # In q both are a, and in r the null could be x: each has both for company, which is two records and not four.
+    frame = texts(q=["a", "a"], r=["x", None])
+
+    def asked_for(k):
+        columns = {"q": {"role": "quasi"}, "r": {"role": "quasi"}}
+        require = [{"model": "k-anonymity", "k": k, "columns": ["q"]}]
+        return shoal.Policy.of({"columns": columns, "require": require, "release": {"nulls": "wildcard"}})
+
+    assert shoal.check(frame, asked_for(2)).verdicts[0].worst == 2
+    assert not shoal.check(frame, asked_for(3)).hold
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(frame, asked_for(3))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import errno
 import hashlib
 import json
 import os
@@ -21,6 +22,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal import cli
 from shoal.cli import app
 from shoal.demo.hospital import hospital
 from shoal.engines import files
@@ -297,6 +299,17 @@ def test_targets_that_are_refused_before_the_work(place: Place, name: str, words
     place.output = place.folder / name
     place.data.unlink()  # it is not even looked at
     assert words in failure(place.anonymize("--force"))
+
+
+def test_a_full_disk_leaves_no_half_of_a_policy(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shoal.engines.files.os.fsync", full)
+    target = place.folder / "proposed.toml"
+    assert "No space left on device" in failure(["inspect", str(place.data), "-o", str(target)])
+    assert "No space left on device" in failure(place.anonymize())
+    assert place.names() == place.inputs
 
 
 def test_certificates_that_are_refused_before_the_work(place: Place) -> None:
@@ -702,6 +715,23 @@ def test_told_to_stop_it_leaves_everything_as_it_was(place: Place, i: int) -> No
     assert (code, out) == (130, "")
     assert err.strip() == "interrupted; no unfinished file was left behind"
     assert {name: (place.folder / name).read_bytes() for name in place.names()} == before
+
+
+def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Some extension modules abort the process when an exception comes while they are loaded.
+    monkeypatch.setattr(cli, "_signals", [])
+    loaded = []
+
+    def load() -> None:
+        with cli._loading():
+            cli._stop(signal.SIGTERM, None)
+            loaded.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
+    assert loaded == ["all of it"]
+    with pytest.raises(KeyboardInterrupt):
+        cli._stop(signal.SIGTERM, None)
 
 
 @pytest.mark.parametrize(("number", "wait"), [(signal.SIGINT, 1.2), (signal.SIGTERM, 2.4)])

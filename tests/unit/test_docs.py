@@ -1,5 +1,7 @@
 """What the documentation shows is run, and what a policy can say is documented."""
 
+import dataclasses
+import math
 import os
 import re
 import shlex
@@ -12,13 +14,17 @@ from typing import Any, get_args
 import pytest
 from typer.main import get_command
 
+import shoal
 from shoal import policy
 from shoal.cli import app
 from shoal.models.closeness import DISTANCES
+from shoal.models.size import KAnonymity
 from shoal.policy import Policy
+from shoal.presets import PRESETS
 from shoal.search import SEARCHES
 from shoal.search.loss import LOSSES
-from shoal.table.builders import BY_KEY
+from shoal.sweep import SWEPT, Point
+from shoal.table.builders import BY_KEY, SafeHarbor
 from shoal.table.dates import UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +49,10 @@ def examples(*languages: str) -> list[Any]:
         for page in PAGES
         for i, text in enumerate(blocks(page, *languages), start=1)
     ]
+
+
+def read(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
 def run(*arguments: str, folder: Path) -> str:
@@ -76,6 +86,15 @@ def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, run("-c", SHOAL, "demo", folder=folder)
 
 
+def test_the_table_of_the_command_line_is_what_it_prints(demonstrated: tuple[Path, str]) -> None:
+    page = ROOT / "docs" / "cli.md"
+    (command,) = (shlex.split(text) for text in blocks(page, "sh"))
+    shown = [line.split() for line in blocks(page, "text")[1].splitlines()]
+    printed = run("-c", SHOAL, *command[1:], folder=demonstrated[0]).splitlines()
+    assert [line.split() for line in printed][: len(shown)] == shown
+    assert len(shown) == len(printed) - 1 > 1
+
+
 def test_the_commands_of_the_readme_run(demonstrated: tuple[Path, str]) -> None:
     lines = [line for text in blocks(PAGES[0], "sh", "console") for line in text.splitlines()]
     commands = [shlex.split(line.removeprefix("$ ")) for line in lines if line.removeprefix("$ ").startswith("shoal")]
@@ -102,18 +121,60 @@ def test_the_readme_has_one_line_for_each_of_the_two_jobs(job: str) -> None:
 def test_the_reference_names_all_that_a_policy_can_say() -> None:
     models = [model.model_fields["model"].default for model in policy._MODELS]
     parts: list[Any] = [policy.Column, policy.Options, *policy._MODELS, *BY_KEY.values()]
-    fields = {name for part in parts for name in part.model_fields}
-    values = {value for part in (policy.Column, policy.Options) for value in _choices(part)}
-    names = {*models, *fields, *values, *SEARCHES, *LOSSES, *DISTANCES, *UNITS}
-    page = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
-    spoken = set(re.findall(r'`"?([\w-]+)"?`', page)) | set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
+    fields = {name for part in parts for name in part.model_fields} | set(Policy.model_fields) - {"folder"}
+    values = {value for part in (policy.Column, policy.Options, SafeHarbor) for value in _choices(part)}
+    points = {field.name for field in dataclasses.fields(Point)}
+    names = {*models, *fields, *values, *SEARCHES, *LOSSES, *DISTANCES, *UNITS, *PRESETS, *SWEPT, *points}
+    page = read("policy.md")
+    spoken = set(re.findall(r'`[\["]*([\w-]+)[\]"]*`', page)) | set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
     assert sorted(names - spoken) == []
 
 
 def _choices(part: Any) -> list[str]:
-    return [
-        value for field in part.model_fields.values() for value in get_args(field.annotation) if isinstance(value, str)
-    ]
+    given = [value for field in part.model_fields.values() for value in get_args(field.annotation)]
+    return [value for one in given for value in (get_args(one) or [one]) if isinstance(value, str)]
+
+
+@pytest.mark.parametrize("model", policy._MODELS, ids=lambda model: model.model_fields["model"].default)
+def test_every_model_has_a_section_with_what_it_takes_reports_and_allows_to_prune(model: Any) -> None:
+    name = model.model_fields["model"].default
+    (chapter,) = (part for part in read("models.md").split("\n## ") if f"\n### {name}\n" in part)
+    section = chapter.split(f"\n### {name}\n", 1)[1].split("\n### ", 1)[0]
+    spoken = set(re.findall(r"`(\w+)[^`]*`", section))
+    assert sorted({*model.model_fields, model.figure} - {"model", "column"} - spoken) == []
+    assert ("`column`" in chapter.split("\n### ", 1)[0]) == ("column" in model.model_fields)
+    assert model.merging in section
+    assert "*Use it*" in section
+    row = next(line for line in read("models.md").splitlines() if line.startswith(f"| [{name}](#{name}) "))
+    assert row.endswith(f" | {model.merging} | `{model.figure}` |")
+
+
+def test_the_table_of_merging_is_that_of_the_models() -> None:
+    rows = re.findall(r"^\| (absorbing|convex|table) \| (.*?) \|", read("how_it_works.md"), re.MULTILINE)
+    assert {merging for merging, _ in rows} == {model.merging for model in policy._MODELS}
+    told = {merging: len(re.split(", | and ", models)) for merging, models in rows}
+    # β-likeness stands for both of its models; "entropy and recursive", "sample and population" name two each.
+    of = [model.merging for model in policy._MODELS if model.figure != "enhanced_beta"]
+    assert told == {merging: of.count(merging) for merging in told}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_told_with_what_it_requires_and_where_it_is_written(name: str) -> None:
+    page = read("choosing.md")
+    row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` "))
+    preset = PRESETS[name]
+    source, _, rule = preset.citation.rpartition(": ")
+    assert source in page
+    assert rule in (row if "the same" not in row or ": " in row else page)
+    for model in preset.models:
+        # maximum risk: the least k whose 1/k does not exceed it
+        k = model.k if isinstance(model, KAnonymity) else math.ceil(1 / model.max)  # type: ignore[attr-defined]
+        assert f"k = {k} |" in row
+
+
+def test_the_names_that_can_be_imported_are_told() -> None:
+    told = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert [name for name in shoal.__all__ if f"shoal.{name}" not in told] == []
 
 
 def test_searches_and_losses_can_all_be_asked_for() -> None:
@@ -122,7 +183,7 @@ def test_searches_and_losses_can_all_be_asked_for() -> None:
 
 
 def test_every_command_and_option_is_on_the_page_of_the_command_line() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = read("cli.md")
     commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
     assert sorted(re.findall(r"^## shoal (\w+)", page, re.MULTILINE)) == sorted(commands)
     for name, command in commands.items():
@@ -131,7 +192,22 @@ def test_every_command_and_option_is_on_the_page_of_the_command_line() -> None:
         assert [option for option in options if f"`{option}" not in section] == [], name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (page.parent / target).exists(), target
+    for target, part in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+        if target.startswith("https://"):
+            continue
+        goal = page.parent / target if target else page
+        assert goal.exists(), target
+        assert not part or part in anchors(goal), f"{target}#{part}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Headings as GitHub names them in a link."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    text = PAGES[0].read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []

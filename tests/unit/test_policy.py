@@ -132,6 +132,19 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
         "columns.k-anonymity.role",
         ("'quasi'",),
     ),
+    "a weight on a plain column": (column("ward", role="plain", weight=2), "columns.ward", ("quasi", "weight")),
+    "a weight of nothing": (column("age", role="quasi", weight=0), "columns.age.weight", ("greater than 0",)),
+    "levels the wrong way round": (
+        column("age", role="quasi", min_level=2, max_level=1),
+        "columns.age",
+        ("max_level must be at least min_level",),
+    ),
+    "levels where there is no choice": (
+        column("age", role="quasi", only="suppress", min_level=1),
+        "columns.age",
+        ("only = 'suppress'", "min_level"),
+    ),
+    "after itself": (column("age", role="quasi", after="age"), "columns.age.after", ("'age'", "role 'quasi'")),
     "no quasi column": (changed(columns={"disease": {"role": "sensitive"}}), "columns", ("role 'quasi'",)),
     "no requirement": (require(), "require", ("at least one model", "k-anonymity")),
     "a requirement that is no list": (changed(require={"model": "k-anonymity", "k": 5}), "require", ("[[require]]",)),
@@ -184,6 +197,21 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
         "require.0",
         ("distinct-l-diversity", "role 'sensitive'"),
     ),
+    "an unknown preset": (changed(preset="best"), "preset", ("'hipaa-safe-harbor'", "'cms-cell'")),
+    "two populations": (
+        require(
+            {"model": "k-map", "k": 2, "population": "town.csv"},
+            {"model": "k-map", "k": 3, "population": "land.csv"},
+        ),
+        "require",
+        ("one population",),
+    ),
+    "a set of columns that are not quasi": (
+        require({"model": "k-anonymity", "k": 2, "columns": ["age", "disease"]}),
+        "require.0.columns",
+        ("'disease'", "role 'quasi'"),
+    ),
+    "no time": (release(time_budget=0), "release.time_budget", ("greater than 0",)),
     "an unknown option": (release(max_supression=0.1), "release.max_supression", ("no such field", "max_suppression")),
     "max_suppression = 2": (release(max_suppression=2), "release.max_suppression", ("less than or equal to 1",)),
     "max_suppression below 0": (release(max_suppression=-0.1), "release.max_suppression", ("equal to 0",)),
@@ -307,6 +335,8 @@ def test_hierarchy_files_are_found_beside_the_policy(tmp_path: Path) -> None:
     policy.save(path)
     assert Policy.load(path).files == policy.files
     assert Policy.of(fields).files == (Path("trees/age.csv"),)
+    among = require({"model": "k-map", "k": 2, "population": "town.csv"})
+    assert Policy.of(among, folder=tmp_path).files == (tmp_path / "town.csv",)
     assert Policy.of(column("age", role="quasi", hierarchy=str(tmp_path / "age.csv"))).files == (tmp_path / "age.csv",)
 
 
@@ -441,7 +471,32 @@ MODELS = st.one_of(
         st.floats(0, 1) | st.integers(0, 1),
         st.sampled_from([{}, *({"distance": d} for d in ("equal", "ordered", "numeric", "hierarchical"))]),
     ),
+    st.builds(
+        lambda alpha, k: {"model": "alpha-k-anonymity", "alpha": alpha, "k": k},
+        st.floats(0, 1, exclude_min=True),
+        st.integers(1, 9),
+    ),
+    st.builds(
+        lambda name, beta: {"model": name, "beta": beta},
+        st.sampled_from(["basic-beta-likeness", "enhanced-beta-likeness"]),
+        st.floats(0, 9, exclude_min=True),
+    ),
+    st.builds(
+        lambda delta, absent: {"model": "delta-disclosure", "delta": delta, **absent},
+        st.floats(0, 9, exclude_min=True),
+        st.sampled_from([{}, {"absent": "ignore"}]),
+    ),
+    st.builds(lambda k: {"model": "k-map", "k": k, "population": "town.csv"}, st.integers(1, 9)),
 )
+OF_PERSONS = ("k-anonymity", "k-map")  # models that look at no sensitive column
+QUASI = st.fixed_dictionaries(
+    {},
+    optional={
+        "weight": st.floats(0, 1e9, exclude_min=True) | st.integers(1, 9),
+        "min_level": st.integers(0, 2),
+        "max_level": st.integers(2, 4),
+    },
+) | st.just({"only": "suppress"})
 SWITCHES = st.fixed_dictionaries(
     {},
     optional={
@@ -452,6 +507,7 @@ SWITCHES = st.fixed_dictionaries(
         "nulls": st.sampled_from(["category", "forbid"]),
         "seed": st.integers(0, 2**70),
         "shuffle": st.booleans(),
+        "time_budget": st.floats(0, 1e6, exclude_min=True) | st.integers(1, 60),
     },
 )
 
@@ -465,18 +521,23 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
         columns[name] = {"role": role}
         if role in ("quasi", "sensitive") and (spec := draw(HIERARCHIES)) is not None:
             columns[name]["hierarchy"] = spec
+        if role == "quasi":
+            columns[name] |= draw(QUASI)
+            if i > 0 and draw(st.booleans()):
+                columns[name]["after"] = names[0]
         if draw(st.booleans()):
             columns[name]["uncovered"] = draw(st.sampled_from(["error", "suppress"]))
     sensitive = [name for name, column in columns.items() if column["role"] == "sensitive"]
     require = draw(st.lists(MODELS, min_size=1, max_size=3))
     for model in require:
-        if model["model"] != "k-anonymity" and draw(st.booleans()):
+        if model["model"] not in OF_PERSONS and draw(st.booleans()):
             model["column"] = draw(st.sampled_from(sensitive))
     options = draw(SWITCHES)
     identifiers = [name for name, column in columns.items() if column["role"] == "identifier"]
     if identifiers and draw(st.booleans()):
         options["entity"] = draw(st.sampled_from(identifiers))
-    return {"columns": columns, "require": require, "release": options}
+    preset = draw(st.sampled_from([{}, {"preset": "cms-cell"}]))
+    return {"columns": columns, "require": require, "release": options, **preset}
 
 
 ROLES = ["identifier", "quasi", "sensitive", "plain"]

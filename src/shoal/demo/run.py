@@ -57,14 +57,15 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     register = voters(patients, seed=seed + 1)
     _write(folder / PATIENTS, patients)
     _write(folder / VOTERS, register)
-    (folder / POLICY_FILE).write_text(POLICY, encoding="utf-8")
+    files.write_text(folder / POLICY_FILE, POLICY, force=True)
 
     policy = Policy.load(folder / POLICY_FILE)
     engine = LocalEngine.of(folder / PATIENTS)
     before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
     certificate = release.save(folder / RELEASE, force=True)
-    (folder / CERTIFICATE).write_text(json.dumps(certificate, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    proof = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
+    files.write_text(folder / CERTIFICATE, proof, force=True)
 
     ground = {name: engine.coded(name).texts for name in KNOWN}
     after = link(release.rows.table, generalized(register, ground, policy, release.levels), KNOWN)

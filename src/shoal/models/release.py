@@ -15,7 +15,12 @@ from pydantic import Field
 
 from shoal.models.base import TOLERANCE, Merging, PrivacyModel, Scores, Verdicts
 from shoal.models.size import PopulationModel
-from shoal.table.frequency import FrequencyTable
+from shoal.table.frequency import Counts, FrequencyTable
+
+
+def records(table: FrequencyTable) -> Counts:
+    """The records of each class; of a neighbourhood, those of the class itself: neighbourhoods share records."""
+    return table.counts if table.own is None else table.own
 
 
 class ReleaseModel(PrivacyModel):
@@ -39,7 +44,8 @@ class ReleaseModel(PrivacyModel):
 
     def passes(self, table: FrequencyTable) -> Verdicts:
         """All or none."""
-        return np.full(table.n_classes, float(self.excess(table).sum()) <= TOLERANCE * max(1, table.n_records))
+        excess = float(self.excess(table).sum())
+        return np.full(table.n_classes, excess <= TOLERANCE * max(1, int(records(table).sum())))
 
     def enforced(self, table: FrequencyTable, failing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], int]:
         """The classes to suppress beyond the failing ones, and how many records at least have to go on any lower node.
@@ -73,11 +79,13 @@ class AverageRisk(ReleaseModel):
 
     def value(self, table: FrequencyTable) -> float:
         """Mean over records of one in the persons of the class."""
-        return float((table.counts / table.persons).sum() / table.n_records) if table.n_classes else 0.0
+        n = records(table)
+        return float((n / table.persons).sum() / n.sum()) if table.n_classes else 0.0
 
     def excess(self, table: FrequencyTable) -> Scores:
         """What the class has above its allowance."""
-        return np.asarray(table.counts / table.persons - self.max * table.counts)
+        n = records(table)
+        return np.asarray(n / table.persons - self.max * n)
 
     @property
     def asked(self) -> str:
@@ -93,11 +101,12 @@ class SampleUniqueness(ReleaseModel):
 
     def value(self, table: FrequencyTable) -> float:
         """The share of records that are alone."""
-        return float(table.counts[table.persons == 1].sum() / table.n_records) if table.n_classes else 0.0
+        n = records(table)
+        return float(n[table.persons == 1].sum() / n.sum()) if table.n_classes else 0.0
 
     def excess(self, table: FrequencyTable) -> Scores:
         """What the class has above its allowance."""
-        return np.asarray(table.counts * ((table.persons == 1) - self.max))
+        return np.asarray(records(table) * ((table.persons == 1) - self.max))
 
     @property
     def asked(self) -> str:

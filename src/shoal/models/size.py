@@ -19,6 +19,7 @@ from shoal.models.diversity import distinct, most_frequent
 from shoal.models.parts import by_blocks, under_caps
 from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.wildcard import neighbourhoods
 
 
 class KAnonymity(PrivacyModel):
@@ -46,9 +47,14 @@ class KAnonymity(PrivacyModel):
             return table.persons
         chosen = [table.columns.index(name) for name in self.columns]
         class_of, firsts = group(packed(table.codes[:, chosen]))
-        if table.entities is None:
+        if table.entities is not None:
+            return np.diff(table.entities.merged(class_of, len(firsts)).starts)[class_of]
+        if table.own is None:
             return sum_by_class(table.counts, class_of, len(firsts))[class_of]
-        return np.diff(table.entities.merged(class_of, len(firsts)).starts)[class_of]
+        # Neighbourhoods overlap, so their counts do not add up: who matches in these columns is counted anew.
+        alone = sum_by_class(table.own, class_of, len(firsts))
+        known = FrequencyTable(self.columns, table.codes[firsts][:, chosen], alone)
+        return neighbourhoods(known, [table.nulls[j] for j in chosen]).counts[class_of]
 
     def scores(self, table: FrequencyTable) -> Scores:
         """n_E."""
@@ -212,9 +218,10 @@ class DeltaPresence(PopulationModel):
         return np.asarray(np.divide(table.counts, table.people, out=nobody, where=table.people > 0))
 
     def passes(self, table: FrequencyTable) -> Verdicts:
-        """low ≤ n_E / N_E ≤ high."""
+        """low ≤ n_E / N_E ≤ high; none where a population class of which nobody is in the table has too low a share."""
         share = self.scores(table)
-        return np.asarray((share >= self.low - TOLERANCE) & (share <= self.high + TOLERANCE))
+        nobody_missing = self.low == 0 or table.absent == 0
+        return np.asarray((share >= self.low - TOLERANCE) & (share <= self.high + TOLERANCE) & nobody_missing)
 
     def most_kept(self, table: FrequencyTable) -> Scores:
         """No more than the greatest share of the people of the class."""

@@ -14,6 +14,7 @@ from shoal.attacks.linkage import Linkage
 from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, Demo
 from shoal.inspect import Inspection, Separation
 from shoal.release import Release
+from shoal.sweep import Frontier
 from shoal.verify import Verdicts
 
 console = Console(highlight=False)
@@ -79,6 +80,8 @@ def show_release(release: Release, output: Path) -> None:
     _show_losses(release)
     recoding = release.recoding
     proof = "proved to be the least" if recoding.proved else "not proved to be the least"
+    if recoding.bound is not None:
+        proof = f"the best in the time given, none is below {number(recoding.bound)}"
     console.print(
         Text(
             f"{recoding.algorithm}: {release.policy.release.objective} {proof}; "
@@ -108,6 +111,25 @@ def _show_losses(release: Release) -> None:
         _row(table, name, number(value))
     console.print(table)
     console.print()
+
+
+def show_frontier(found: Frontier) -> None:
+    """One line per release: what was asked, what it costs."""
+    swept = list(found.points[0].asked)
+    table = _table(*swept, found.objective, "suppressed", "classes", "worst risk", "levels", "")
+    table.columns[0].justify = "right"
+    for point in found:
+        asked = [number(value) for value in point.asked.values()]
+        if not point.feasible:
+            _row(table, *asked, "", "", "", "", "", "infeasible")
+            continue
+        levels = " ".join(str(level) for level in (point.levels or {}).values())
+        figures = [number(point.loss or 0), number(point.suppressed or 0), number(point.classes or 0)]
+        proof = "proved" if point.proved else "not proved"
+        _row(table, *asked, *figures, f"1 in {round(1 / (point.risk or 1))}", levels, proof)
+    console.print(table)
+    columns = next((point.levels for point in found if point.levels), {})
+    console.print(Text(f"Levels of {', '.join(columns)}."))
 
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:

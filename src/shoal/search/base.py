@@ -267,11 +267,20 @@ class Problem:
             if (failing == before).all():
                 return failing
 
+    def released(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
+        """The classes that are released; where suppressed records stay, they come last, as one class of stars."""
+        seen = self.frequency(table)
+        kept = np.flatnonzero(~failing)
+        if not (self.keep_suppressed and failing.any()):
+            return seen.taken(kept)
+        class_of = np.where(failing, len(kept), np.cumsum(~failing) - 1)
+        return seen.merged(class_of, len(kept) + 1, seen.codes[np.append(kept, failing.argmax())])
+
     def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
-        """Whether the suppressed records, released as one class of stars, pass as a class."""
-        stars = self.frequency(table).taken(np.flatnonzero(failing))
-        one = stars.merged(np.zeros(stars.n_classes, np.int64), 1, stars.codes[:1])
-        return all(bool(model.passes(one).all()) for model in self.models)
+        """Whether the suppressed records, released as one class of stars, pass as a class, and the release with it."""
+        released = self.released(table, failing)
+        stars = released.taken(np.array([released.n_classes - 1]))
+        return all(bool(m.passes(released if isinstance(m, ReleaseModel) else stars).all()) for m in self.models)
 
     def recoding(self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None) -> Recoding:
         """The search's answer as data; ``bound`` is what none costs less than, where it was not proved."""

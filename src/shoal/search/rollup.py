@@ -8,16 +8,17 @@ shifts, lookups and hashing over the table it is derived from.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.lattice import Node
+from shoal.search.lattice import Node, below, replaced
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive
+from shoal.table.kernels import derive, derive_large
 
 Keys = NDArray[np.uint64]  # (classes, words)
 
@@ -93,6 +94,9 @@ class NodeTable:
 LARGE = 1024  # rows from which a table on the way is worth keeping: others will start from it
 
 
+HUGE = 1 << 19  # classes from which a table no longer fits the processor's cache
+
+
 class Rollup:
     """Derives node tables and remembers them while there is room.
 
@@ -100,9 +104,10 @@ class Rollup:
     tables on the way; from a small table the rest of the way is one step.
     """
 
-    def __init__(self, table: FrequencyTable, room: int = 1 << 26) -> None:
+    def __init__(self, table: FrequencyTable, room: int | None = None) -> None:
         self.table = table
-        self._room = room  # numbers that may be remembered: 512 MB
+        # Numbers that may be remembered: 512 MB, or a few tables as large as the ground's.
+        self._room = max(1 << 26, 16 * table.n_classes) if room is None else room
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
         self.layout = Layout([max(h.cardinality(level) for level in range(h.n_levels)) for h in hierarchies])
@@ -115,20 +120,30 @@ class Rollup:
 
     def at(self, node: Node) -> NodeTable:
         """The table of ``node``."""
-        way = self._way(node)
-        table = self._ground
-        for i in range(len(way) - 1, -1, -1):
-            if way[i] in self._tables:
-                table = self._tables[way[i]] = self._tables.pop(way[i])
-                way = way[i + 1 :]
-                break
-        for i, stop in enumerate(way):
-            last = len(table.counts) <= LARGE
-            table = self._derived(table, node if last else stop)
+        table = self._nearest(node)
+        while table.node != node:
+            stop = node
+            if len(table.counts) > LARGE:
+                j = next(j for j in self._order if table.node[j] != node[j])
+                stop = replaced(table.node, j, node[j])
+            table = self._derived(table, stop)
             self._remember(table)
-            if last and i < len(way) - 1:
-                break
         return table
+
+    def _nearest(self, node: Node) -> NodeTable:
+        """A small table that the node can be derived from: the last one remembered on the way from the ground.
+
+        Where that is large, searching all that is remembered for a smaller one costs less than using it.
+        """
+        found = self._ground
+        for stop in reversed(self._way(node)):
+            if stop in self._tables:
+                found = self._tables[stop] = self._tables.pop(stop)
+                break
+        if len(found.counts) > 32 * LARGE:
+            fit = [table for table in self._tables.values() if below(table.node, node)]
+            found = min(fit, key=lambda table: len(table.counts), default=found)
+        return found
 
     def _way(self, node: Node) -> list[Node]:
         """The nodes on the way from the ground, the ground left out."""
@@ -143,17 +158,13 @@ class Rollup:
     def _derived(self, source: NodeTable, node: Node) -> NodeTable:
         changed = [j for j, level in enumerate(node) if source.node[j] != level]
         layout = self.layout
-        keys, counts, class_of = derive(
-            source.keys,
-            source.counts,
-            layout.words[changed],
-            layout.shifts[changed],
-            layout.masks[changed],
-            np.array([self._offsets[j, source.node[j], node[j]] for j in changed]),
-            self._steps,
-            self._most(node),
-            self._with_classes,
-        )
+        offsets = np.array([self._offsets[j, source.node[j], node[j]] for j in changed])
+        recode = (layout.words[changed], layout.shifts[changed], layout.masks[changed], offsets, self._steps)
+        most = self._most(node)
+        if min(len(source.counts), most) > HUGE:
+            keys, counts, class_of = _derived_side_by_side(source, recode, self._with_classes)
+        else:
+            keys, counts, class_of = derive(source.keys, source.counts, *recode, most, self._with_classes)
         # Without histograms to merge, a table need not hold on to the one it came from.
         return NodeTable(node, keys, counts, class_of, source if self._with_classes else self.table, layout)
 
@@ -179,6 +190,21 @@ class Rollup:
             oldest = next(iter(self._tables))
             self._room += self._tables.pop(oldest).room
         self._tables[table.node] = table
+
+
+Recode = tuple[
+    NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]
+]  # words, shifts, masks, offsets, steps of the columns that change
+
+
+def _derived_side_by_side(source: NodeTable, recode: Recode, with_classes: bool) -> tuple[Keys, Counts, ClassOf]:
+    """One thread for each half of the keys; the kernels let go of Python's lock."""
+    with ThreadPoolExecutor(2) as pool:
+        shares = [pool.submit(derive_large, source.keys, source.counts, *recode, with_classes, i, 1) for i in range(2)]
+        (keys, counts, class_of), (more_keys, more_counts, more_classes) = (share.result() for share in shares)
+    if with_classes:
+        class_of = np.where(class_of < 0, more_classes + len(counts), class_of)
+    return np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts]), class_of
 
 
 def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.uint64]]:

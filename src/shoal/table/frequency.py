@@ -106,7 +106,8 @@ class FrequencyTable:
     hierarchies: tuple[Hierarchy, ...] = ()  # of each column; empty for a table of released values
     population: Counts | None = None  # per class, people of a population with the same tuple
     absent: int = 0  # population classes of which nobody is in the table
-    nulls: tuple[int | None, ...] = ()  # the code of the null in each column, for a table of released values
+    nulls: tuple[int | None, ...] = ()  # the code of the null in each column, for released values and neighbourhoods
+    own: Counts | None = None  # of a neighbourhood, the records of the class itself
 
     @property
     def n_records(self) -> int:
@@ -165,10 +166,10 @@ def among(codes: Codes, tuples: Codes) -> NDArray[np.bool_]:
 
 
 def packed(codes: Codes) -> NDArray[np.uint64]:
-    """One word per row, equal exactly where the rows are equal.
+    """One word per row, equal exactly where the rows are equal, and sorting as they do.
 
-    Columns share the word bit by bit; where 64 bits do not suffice the columns so far are ranked first,
-    which needs no more bits than there are rows.
+    Columns share the word bit by bit, the first in the highest bits; where 64 bits do not suffice the columns so far
+    are ranked first, which needs no more bits than there are rows.
     """
     keys = np.zeros(len(codes), np.uint64)
     used = 0
@@ -193,17 +194,16 @@ def counted(
 
     Classes come sorted by their codes, so that nothing downstream depends on the order of the records.
     """
-    found, firsts = group(packed(codes))
-    distinct = codes[firsts]
-    order = np.lexsort(distinct.T[::-1]) if distinct.shape[1] else np.arange(len(distinct))
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    class_of = rank[found]
-    n_classes = len(firsts)
+    keys = packed(codes)  # which sort as the rows of codes do
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]])) if len(keys) else order
+    n_classes = len(starts)
+    class_of = np.empty(len(keys), np.int64)
+    class_of[order] = np.repeat(np.arange(n_classes), np.diff(starts, append=len(keys)))
     table = FrequencyTable(
         columns,
-        distinct[order],
-        np.bincount(class_of, minlength=n_classes).astype(np.int64),
+        codes[order[starts]],
+        np.diff(starts, append=len(keys)).astype(np.int64),
         {d.column: Histogram.of(class_of, v, n_classes, len(d.texts), d) for d, v in sensitive.items()},
         None if entities is None else Histogram.of(class_of, entities, n_classes, int(entities.max()) + 1, None),
         hierarchies,

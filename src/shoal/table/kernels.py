@@ -176,6 +176,107 @@ def derive(
 
 
 @njit(cache=True, nogil=True)
+def derive_large(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    with_classes: bool,
+    share: int,
+    share_bits: int,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """``derive`` for tables beyond the processor's cache, and only for the rows whose hash begins with ``share``.
+
+    One hash table of millions of slots misses the cache with every row. So rows are first dealt out by the next bits
+    of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have
+    no class in common, so that each can be done by a thread of its own; rows of other shares get class −1.
+    """
+    n_rows, n_words = keys.shape
+    n = 0
+    part_bits = 1
+    while (n_rows >> (part_bits + share_bits)) > 4096:
+        part_bits += 1
+    part_shift = np.uint64(64 - part_bits)
+    rows = np.empty((n_rows, n_words), np.uint64)
+    hashes = np.empty(n_rows, np.uint64)
+    from_row = np.empty(n_rows, np.int64)
+    ends = np.zeros((1 << part_bits) + 1, np.int64)
+    for i in range(n_rows):
+        for w in range(n_words):
+            rows[n, w] = keys[i, w]
+        for c in range(words.shape[0]):
+            w = words[c]
+            code = np.int64((rows[n, w] >> shifts[c]) & masks[c])
+            rows[n, w] = (rows[n, w] & ~(masks[c] << shifts[c])) | (steps[offsets[c] + code] << shifts[c])
+        mixed = rows[n, 0] * _MIX
+        for w in range(1, n_words):
+            mixed = ((mixed ^ (mixed >> np.uint64(29))) + rows[n, w]) * _MIX
+        if share_bits and np.int64(mixed >> np.uint64(64 - share_bits)) != share:
+            continue
+        mixed <<= np.uint64(share_bits)
+        hashes[n] = mixed
+        from_row[n] = i
+        ends[np.int64(mixed >> part_shift) + 1] += 1
+        n += 1
+    largest = np.int64(ends.max())
+    for p in range(1 << part_bits):
+        ends[p + 1] += ends[p]
+    dealt = np.empty((n, n_words), np.uint64)
+    dealt_counts = np.empty(n, np.int64)
+    dealt_hashes = np.empty(n, np.uint64)
+    dealt_from = np.empty(n if with_classes else 0, np.int64)
+    place = ends[:-1].copy()
+    for i in range(n):
+        part = np.int64(hashes[i] >> part_shift)
+        to = place[part]
+        place[part] = to + 1
+        for w in range(n_words):
+            dealt[to, w] = rows[i, w]
+        dealt_counts[to] = counts[from_row[i]]
+        dealt_hashes[to] = hashes[i]
+        if with_classes:
+            dealt_from[to] = from_row[i]
+    bits = 4
+    while (1 << bits) < 2 * largest:
+        bits += 1
+    mask = (1 << bits) - 1
+    slots = np.empty(1 << bits, np.int32)
+    out = rows  # no longer needed, and never read beyond what is written
+    sums = np.empty(n, np.int64)
+    class_of = np.full(n_rows if with_classes else 0, -1, np.int64)
+    n_classes = 0
+    for p in range(1 << part_bits):
+        slots[:] = -1
+        for r in range(ends[p], ends[p + 1]):
+            h = np.int64((dealt_hashes[r] << np.uint64(part_bits)) >> np.uint64(64 - bits))
+            while True:
+                c = slots[h]
+                if c < 0:
+                    c = n_classes
+                    slots[h] = c
+                    for w in range(n_words):
+                        out[c, w] = dealt[r, w]
+                    sums[c] = dealt_counts[r]
+                    n_classes += 1
+                    break
+                same = True
+                for w in range(n_words):
+                    if out[c, w] != dealt[r, w]:
+                        same = False
+                        break
+                if same:
+                    sums[c] += dealt_counts[r]
+                    break
+                h = (h + 1) & mask
+            if with_classes:
+                class_of[dealt_from[r]] = c
+    return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
+
+
+@njit(cache=True, nogil=True)
 def sum_cells(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],

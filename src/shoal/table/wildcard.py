@@ -33,7 +33,7 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
         for name, histogram in table.sensitive.items():
             gathered[name].append((mine, histogram.taken(theirs).merged(their_class, n_classes).taken(my_class)))
     sensitive = {name: _summed(parts, table.n_classes) for name, parts in gathered.items()}
-    return replace(table, counts=counts, sensitive=sensitive)
+    return replace(table, counts=counts, sensitive=sensitive, nulls=tuple(nulls), own=table.counts)
 
 
 def _matches(table: FrequencyTable, nulls: Sequence[int | None]) -> Iterator[tuple[Rows, ClassOf, Rows, ClassOf]]:
