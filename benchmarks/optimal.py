@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import random
@@ -193,8 +194,7 @@ def _solved(engine: Any, policy: Any) -> Any:
 def _problem(table: Any, policy: Any) -> Any:
     from shoal.search import Problem
 
-    limit = policy.allowance(table.n_records)
-    return Problem(table, policy.require, limit=limit, objective=policy.release.objective)
+    return Problem.of(table, policy)
 
 
 # ── the search alone ─────────────────────────────────────────────────────────────────────────────────────
@@ -274,6 +274,27 @@ def _search(table: Any, policy: Any, repeats: int) -> dict[str, Any]:
     }
 
 
+# ── ARX beside ours ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def arx(data: Census, repeats: int) -> list[float] | None:
+    """CPU seconds of ARX's search for every problem, in the same order; None where no compiled ARX is named.
+
+    Only the thread that searches is counted, and the best of several runs in one warm virtual machine.
+    """
+    classpath = os.environ.get("SHOAL_ARX_CLASSPATH")
+    if not classpath or data.name != "Adult":
+        return None
+    driver = Path(__file__).parent / "arx" / "Adult.java"
+    with tempfile.TemporaryDirectory() as classes:
+        subprocess.run(["javac", "-d", classes, "-cp", classpath, str(driver)], check=True)
+        problems = [part for k in KS for share in SHARES for part in (str(k), str(share), str(repeats))]
+        command = ["java", "-cp", f"{classes}{os.pathsep}{classpath}", "Adult", str(data.table.parent), *problems]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line.split() for line in done.stdout.splitlines() if len(line.split()) == 4]
+    return [float(seconds) for _, _, seconds, _ in lines]
+
+
 # ── what is printed ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -285,7 +306,13 @@ def show(found: dict[str, Any]) -> None:
 
     print(f"optimal, objective arx-loss; best of {found['repeats']} each")
     head = ("k", "may suppress", "wall s", "CPU s", "× group-by", "nodes seen", "of", "loss", "suppressed")
+    beside = "arx" in found["searches"][0]
+    if beside:
+        head = (*head, "ARX CPU s", "× faster")
     _print_table(head, [_cells(row) for row in found["searches"]])
+    if beside:
+        faster = [row["arx"] / row["cpu"] for row in found["searches"]]
+        print(f"Geometric mean of × faster: {math.exp(sum(map(math.log, faster)) / len(faster)):.1f}")
     one = found["group_by"]
     print(f"\nOne plain group-by of the 9 columns over the rows ({one['engine']}): {one['cpu']:.4f} s CPU\n")
 
@@ -309,6 +336,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['nodes']:,}",
         f"{row['loss']:.7f}",
         f"{row['suppressed']:,}",
+        *((f"{row['arx']:.3f}", f"{row['arx'] / row['cpu']:.1f}") if "arx" in row else ()),
     )
 
 
@@ -351,12 +379,16 @@ def main() -> None:
         _say("first use")
         first = first_use(data, scratch)
         _say("searches")
+        measured = searches(data, asked.repeats)
+        _say("ARX, where SHOAL_ARX_CLASSPATH names a compiled one")
+        for row, seconds in zip(measured["searches"], arx(data, asked.repeats) or (), strict=False):
+            row["arx"] = seconds
         found = {
             "date": datetime.now(UTC).date().isoformat(),
             "machine": _machine(),
             "data": data.name,
             "repeats": asked.repeats,
-            **searches(data, asked.repeats),
+            **measured,
             "first_use": first,
             "processes": used,
         }

@@ -175,14 +175,14 @@ def agree(seed: str, kinds: Sequence[str]) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_optimal_finds_what_exhaustive_finds_for_every_model_alone(kind: str) -> None:
-    answers = [agree(f"{kind} alone {i}", [kind]) for i in range(60)]
-    assert sum(answers) >= 20  # infeasible problems compare little
+    answers = [agree(f"{kind} alone {i}", [kind]) for i in range(50)]
+    assert sum(answers) >= 15  # infeasible problems compare little
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_optimal_finds_what_exhaustive_finds_for_every_pair_of_models(kind: str) -> None:
     others = KINDS[KINDS.index(kind) :]
-    answers = [agree(f"{kind} and {other} {i}", [kind, other]) for other in others for i in range(12)]
+    answers = [agree(f"{kind} and {other} {i}", [kind, other]) for other in others for i in range(8)]
     assert sum(answers) >= len(answers) // 8
 
 
