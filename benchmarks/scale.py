@@ -2,8 +2,8 @@
 
     python benchmarks/scale.py [--largest ROWS] [--json FILE] [--svg FILE]
 
-A census-like table is generated (seeded), counted and searched: k = 5, at most 2 % suppressed, arx-loss. Then a lattice of
-more than a billion nodes with a time budget: the proof, or the gap that is left.
+A census-like table is generated (seeded), counted and searched: k = 5, at most 2 % suppressed, arx-loss. Then a
+lattice of more than a billion nodes with a time budget: the proof, or the gap that is left.
 """
 
 from __future__ import annotations
@@ -105,23 +105,21 @@ def svg(series: dict[str, list[tuple[float, float]]], x: str, y: str) -> str:
         f'<text x="{box[2] + 6}" y="{at(line[-1]).split(",")[1]}" font-size="12" fill="{colour}">{name}</text>'
         for (name, line), colour in zip(series.items(), colours, strict=False)
     ]
-    ticks = [
-        f'<text x="{at((px, low[1])).split(",")[0]}" y="{box[3] + 16}" font-size="11" text-anchor="middle">{px:,.0f}</text>'
-        for px in sorted({p[0] for p in points})
-    ] + [
-        f'<text x="{box[0] - 6}" y="{at((low[0], py)).split(",")[1]}" font-size="11" text-anchor="end">{py:.2g}</text>'
-        for py in (low[1], math.sqrt(low[1] * high[1]), high[1])
-    ]
-    frame = f'<rect x="{box[0]}" y="{box[1]}" width="{box[2] - box[0]}" height="{box[3] - box[1]}" fill="none" stroke="#999"/>'
-    labels = (
-        f'<text x="{(box[0] + box[2]) / 2}" y="{box[3] + 34}" font-size="12" text-anchor="middle">{x}</text>'
-        f'<text x="{box[0]}" y="12" font-size="12">{y}</text>'
-    )
-    body = "\n".join([frame, *ticks, labels, *lines])
+    ticks = [_text(at((px, low[1])).split(",")[0], box[3] + 16, "middle", f"{px:.1g}") for px in {p[0] for p in points}]
+    heights = (low[1], math.sqrt(low[1] * high[1]), high[1])
+    ticks += [_text(box[0] - 6, at((low[0], py)).split(",")[1], "end", f"{py:.2g}") for py in heights]
+    width, height = box[2] - box[0], box[3] - box[1]
+    frame = f'<rect x="{box[0]}" y="{box[1]}" width="{width}" height="{height}" fill="none" stroke="#999"/>'
+    labels = _text((box[0] + box[2]) / 2, box[3] + 34, "middle", x) + _text(box[0], 12, "start", y)
+    body = "\n".join([frame, *sorted(ticks), labels, *lines])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 345" font-family="sans-serif">'
         f'<rect width="680" height="345" fill="white"/>\n{body}\n</svg>\n'
     )
+
+
+def _text(x: object, y: object, anchor: str, text: str) -> str:
+    return f'<text x="{x}" y="{y}" font-size="11" text-anchor="{anchor}">{text}</text>'
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from shoal import __version__
+
 if TYPE_CHECKING:
     from shoal.policy import Policy
     from shoal.search.base import Progress
@@ -61,6 +63,20 @@ Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, 
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
 Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file; detected when left out.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; detected when left out.")]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
 
 
 @app.command()
@@ -187,6 +203,8 @@ def _frontier(
         _print_json(found.as_dict())
     elif not quiet:
         show_frontier(found)
+    if not any(point.feasible for point in found):
+        raise typer.Exit(1)
 
 
 @app.command()

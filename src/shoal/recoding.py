@@ -28,6 +28,11 @@ class Recoding:
         """The level of each column."""
         return {h.column: h.number(level) for h, level in zip(self.hierarchies, self.node, strict=True)}
 
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """A hash of each hierarchy: with the levels it pins what every value became."""
+        return {h.column: h.fingerprint for h in self.hierarchies}
+
     def recoded(self, codes: Codes) -> Codes:
         """Codes of leaves to codes of the released level."""
         columns = [

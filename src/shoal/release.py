@@ -73,6 +73,7 @@ class Release:
             "measured": self.measured.as_dict(),
             "loss": dict(self.loss),
             "levels": self.levels,
+            "hierarchies": recoding.fingerprints,
             "search": {
                 "algorithm": recoding.algorithm,
                 "proved": recoding.proved,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shoal.engines.local import LocalEngine
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.pipeline import population_of
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
@@ -26,7 +26,7 @@ class Point:
     """One release of the frontier: what was asked, and what it costs."""
 
     asked: dict[str, float]  # the swept parameters: k, l, t, max_suppression
-    feasible: bool
+    feasible: bool | None  # None where the time budget ended before an answer was found
     loss: float | None = None  # the policy's objective
     levels: dict[str, int] | None = None
     suppressed: int | None = None
@@ -92,8 +92,8 @@ def frontier(
         problem = Problem.of(table, replaced(policy, asked), population=population, rollup=rollup, hints=answers)
         try:
             recoding = SEARCHES[policy.release.algorithm](problem)
-        except InfeasibleError:
-            points.append(Point(asked, feasible=False))
+        except (InfeasibleError, OutOfTimeError) as error:
+            points.append(Point(asked, feasible=None if isinstance(error, OutOfTimeError) else False))
             continue
         answers.append(recoding.node)
         chosen = problem.chosen(recoding)

@@ -1,6 +1,7 @@
 """Each Numba loop against a twin in plain Python, and packed keys that outgrow a word."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from shoal.search.loss import losses
 from shoal.search.rollup import Layout, Rollup, node_codes
 from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive, group, merge_histograms, sum_by_class, sum_cells
+from shoal.table.kernels import derive, derive_large, group, merge_histograms, sum_by_class, sum_cells
 from strategies import answer_of, problem_of, suppressed_at
 
 UNHURRIED = settings(deadline=None)
@@ -125,43 +126,96 @@ def test_packed_rows_of_more_than_64_bits_that_differ_in_the_first_column_only_s
     assert [int(key == keys[1]) for key in keys] == [0, 1, 0, 1]
 
 
+@dataclass
+class Step:
+    """Packed rows, columns of them to recode, and what comes out by hand."""
+
+    layout: Layout
+    codes: np.ndarray
+    counts: np.ndarray
+    changed: list[int]
+    tables: list[np.ndarray]  # for each changed column, the new code of every code
+    rows: list[tuple[int, ...]]  # packed anew
+
+    @classmethod
+    def of(cls, layout, changed, rng):
+        bits, cardinalities, codes = layout
+        tables = [rng.integers(0, cardinalities[j], cardinalities[j]).astype(np.uint64) for j in changed]
+        recoded = codes.copy()
+        for j, table in zip(changed, tables, strict=True):
+            recoded[:, j] = table[codes[:, j]]
+        rows = [tuple(words) for words in packed_by_hand(recoded.tolist(), bits)]
+        return cls(Layout(cardinalities), codes, rng.integers(1, 10**9, len(codes)), changed, tables, rows)
+
+    @property
+    def totals(self):
+        totals = Counter()
+        for row, n in zip(self.rows, self.counts.tolist(), strict=True):
+            totals[row] += n
+        return totals
+
+    @property
+    def arguments(self):
+        made = self.layout
+        offsets = np.cumsum([0, *map(len, self.tables)])[:-1].astype(np.int64)
+        steps = np.concatenate([np.zeros(0, np.uint64), *self.tables])
+        chosen = (made.words[self.changed], made.shifts[self.changed], made.masks[self.changed])
+        return (made.packed(self.codes), self.counts, *chosen, offsets, steps)
+
+
+@st.composite
+def steps(draw):
+    layout = draw(layouts())
+    # Codes in the millions would need tables as long: the columns that change are narrow ones.
+    narrow = [j for j, c in enumerate(layout[1]) if c <= 64]
+    changed = draw(st.lists(st.sampled_from(narrow), unique=True)) if narrow else []
+    return Step.of(layout, changed, np.random.default_rng(draw(st.integers(0, 2**32))))
+
+
 @settings(deadline=None, max_examples=60)
-@given(layouts(), st.data())
-def test_derive_recodes_some_columns_and_groups_again(layout, data):
-    bits, cardinalities, codes = layout
-    # Codes in the millions would need step tables as long; the columns that change are narrow ones.
-    narrow = [j for j, c in enumerate(cardinalities) if c <= 64]
-    changed = data.draw(st.lists(st.sampled_from(narrow), unique=True)) if narrow else []
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    tables = [rng.integers(0, cardinalities[j], cardinalities[j]).astype(np.uint64) for j in changed]
-    offsets = np.cumsum([0, *map(len, tables)])[:-1].astype(np.int64)
-    counts = rng.integers(1, 10**9, len(codes))
-
-    recoded = codes.copy()
-    for j, table in zip(changed, tables, strict=True):
-        recoded[:, j] = table[codes[:, j]]
-    rows = [tuple(words) for words in packed_by_hand(recoded.tolist(), bits)]
-    totals = Counter()
-    for row, n in zip(rows, counts.tolist(), strict=True):
-        totals[row] += n
-
-    made = Layout(cardinalities)
-    most = data.draw(st.sampled_from([len(totals), len(codes), 1 << 40]))
+@given(steps(), st.sampled_from(["as many as there are", "as many as rows", "no bound"]))
+def test_derive_recodes_some_columns_and_groups_again(step, bound):
+    totals = step.totals
+    most = {"as many as there are": len(totals), "as many as rows": len(step.codes)}.get(bound, 1 << 40)
     for with_classes in (True, False):
-        keys, sums, class_of = derive(
-            made.packed(codes),
-            counts,
-            made.words[changed],
-            made.shifts[changed],
-            made.masks[changed],
-            offsets,
-            np.concatenate([np.zeros(0, np.uint64), *tables]),
-            max(1, most),
-            with_classes,
-        )
+        keys, sums, class_of = derive(*step.arguments, max(1, most), with_classes)
         assert [tuple(key) for key in keys.tolist()] == list(totals)
         assert sums.tolist() == list(totals.values())
-        assert class_of.tolist() == (grouped(rows)[0] if with_classes else [])
+        assert class_of.tolist() == (grouped(step.rows)[0] if with_classes else [])
+
+
+def require_shares_make_the_whole(step, share_bits):
+    """The shares of ``derive_large`` have no key in common, and together they are what ``derive`` finds."""
+    totals = step.totals
+    together, owned = {}, np.zeros(len(step.rows), np.int64)
+    for share in range(1 << share_bits):
+        keys, sums, class_of = derive_large(*step.arguments, True, share, share_bits)
+        found = [tuple(key) for key in keys.tolist()]
+        assert len(set(found)) == len(found)
+        assert not together.keys() & set(found)
+        together |= dict(zip(found, sums.tolist(), strict=True))
+        mine = np.flatnonzero(class_of >= 0)
+        owned[mine] += 1
+        assert all(found[class_of[i]] == step.rows[i] for i in mine)
+        without = derive_large(*step.arguments, False, share, share_bits)
+        assert (without[0].tolist(), without[1].tolist(), len(without[2])) == (keys.tolist(), sums.tolist(), 0)
+    assert together == totals
+    assert (owned == 1).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(steps(), st.integers(0, 2))
+def test_derive_large_deals_rows_into_shares_that_make_the_whole(step, share_bits):
+    require_shares_make_the_whole(step, share_bits)
+
+
+@pytest.mark.parametrize("bits", [(6, 20, 10), (6, 31, 31, 20)])
+@pytest.mark.parametrize("share_bits", [0, 1])
+def test_derive_large_groups_tens_of_thousands_of_rows_in_several_parts(bits, share_bits):
+    rng = np.random.default_rng(4)
+    cardinalities = [2**b for b in bits]
+    codes = np.column_stack([rng.integers(0, 2 ** min(b, 6), 40_000) for b in bits]).astype(np.int32)
+    require_shares_make_the_whole(Step.of((bits, cardinalities, codes), [0], rng), share_bits)
 
 
 @UNHURRIED

@@ -121,15 +121,15 @@ def show_frontier(found: Frontier) -> None:
     for point in found:
         asked = [number(value) for value in point.asked.values()]
         if not point.feasible:
-            _row(table, *asked, "", "", "", "", "", "infeasible")
+            _row(table, *asked, "", "", "", "", "", "infeasible" if point.feasible is False else "out of time")
             continue
         levels = " ".join(str(level) for level in (point.levels or {}).values())
         figures = [number(point.loss or 0), number(point.suppressed or 0), number(point.classes or 0)]
         proof = "proved" if point.proved else "not proved"
         _row(table, *asked, *figures, f"1 in {round(1 / (point.risk or 1))}", levels, proof)
     console.print(table)
-    columns = next((point.levels for point in found if point.levels), {})
-    console.print(Text(f"Levels of {', '.join(columns)}."))
+    columns = next((point.levels for point in found if point.levels), None)
+    console.print(Text(f"Levels of {', '.join(columns)}." if columns else "No release keeps any of these promises."))
 
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:

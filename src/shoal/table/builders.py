@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -225,20 +225,42 @@ RESTRICTED = frozenset(
 
 
 class SafeHarbor(Description):
-    """What 45 CFR 164.514(b)(2) leaves of a ZIP code, a date or an age, already at level 0.
+    """What 45 CFR 164.514(b)(2) leaves of a ZIP code, a date, a birth date or an age, already at level 0.
 
-    ZIP codes keep three digits, 000 where few people live; dates keep the year; ages above 89 are one group.
+    ZIP codes keep three digits, 000 where few people live; dates keep the year; ages above 89 are one group, and so are
+    the birth years of those who are that old in the year ``as_of``.
     """
 
-    safe_harbor: Literal["zip", "date", "age"]
+    safe_harbor: Literal["zip", "date", "birth", "age"]
+    as_of: int | None = Field(default=None, ge=1900, le=9999, strict=True)
+
+    @model_validator(mode="after")
+    def _birth_needs_a_year(self) -> Self:
+        if (self.safe_harbor == "birth") != (self.as_of is not None):
+            raise ValueError(
+                "as_of, the year in which people are that old, goes with safe_harbor = 'birth' and only there"
+            )
+        return self
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """The hierarchy of the kind named."""
         if self.safe_harbor == "age":
             return Intervals.model_validate({"intervals": [5, 10, 30], "top": 90}).build(column, values)
-        if self.safe_harbor == "date":
-            dates = Dates.model_validate({"dates": ["year", "decade"]}).build(column, values)
-            return dates.selected(range(1, dates.n_levels))
+        if self.safe_harbor == "zip":
+            return self._zip(column, values)
+        dates = Dates.model_validate({"dates": ["year", "decade"]}).build(column, values)
+        if not dates.leaves:
+            return Hierarchy.empty(column, 3, "time")
+        years, decades, top = ([dates.label(level, code) for code in dates.table[level]] for level in (1, 2, 3))
+        if self.as_of is not None:
+            last = self.as_of - 90  # who was born then or before is 90 or turns 90
+            old = [int(str(year)) <= last for year in years]
+            years = [f"<={last}" if is_old else year for year, is_old in zip(years, old, strict=True)]
+            decades = [f"<={last}" if is_old else label for label, is_old in zip(decades, old, strict=True)]
+        return Hierarchy.from_levels(column, dates.leaves, [years, decades, top], leaf_order="time")
+
+    @staticmethod
+    def _zip(column: str, values: Sequence[str]) -> Hierarchy:
         codes = sorted(text for text in set(values) if re.fullmatch(r"[0-9]{5}(-?[0-9]{4})?", text))
         if not codes:
             return Hierarchy.empty(column, 2, "text")

@@ -7,6 +7,7 @@ NaN is a null, dates and times are ISO.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +64,7 @@ def _as_text(name: str, values: pa.Array) -> pa.Array:
         return values
     if pa.types.is_floating(kind):
         return pa.array([str(int(x)) if x.is_integer() else repr(x) for x in values.to_pylist()], pa.string())
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
         return pa.array([_iso_time(text) for text in values.cast(pa.string()).to_pylist()], pa.string())
     try:
         return values.cast(pa.string())
@@ -75,10 +76,10 @@ def _as_text(name: str, values: pa.Array) -> pa.Array:
     )
 
 
+# Zeros that end a fraction say nothing; those of an offset behind it (+0530) do.
+_ZERO_FRACTION = re.compile(r"\.(\d*?)0+(?=\D|$)")
+
+
 def _iso_time(text: str) -> str:
-    date, _, time = text.partition(" ")
-    if "." in time:
-        seconds, _, rest = time.partition(".")
-        digits = rest.rstrip("Z")
-        time = seconds + ("." + digits.rstrip("0") if digits.rstrip("0") else "") + ("Z" if rest.endswith("Z") else "")
-    return f"{date}T{time}" if time else date
+    text = _ZERO_FRACTION.sub(lambda match: f".{match[1]}" if match[1] else "", text)
+    return text.replace(" ", "T", 1)

@@ -6,6 +6,8 @@ level has one label. Messages count labels and never quote them, since a leaf is
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -134,6 +136,14 @@ class Hierarchy:
     def number(self, level: int) -> int:
         """The number of a level in the whole hierarchy."""
         return self.numbers[level] if self.numbers else level
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what every leaf becomes on every level."""
+        levels = [
+            [labels[code] for code in codes] for labels, codes in zip(self.labels, self.table.tolist(), strict=True)
+        ]
+        return hashlib.sha256(json.dumps([self.leaves, levels]).encode()).hexdigest()
 
     def cardinality(self, level: int) -> int:
         """How many labels a level has."""

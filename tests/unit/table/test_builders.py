@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from shoal.errors import HierarchyError, UncoveredValueError
 from shoal.table.builders import Dates, File, Flat, Intervals, Mask, Spec, Tree, build
-from shoal.table.intervals import number
 from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import number
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
 

@@ -58,7 +58,6 @@ def test_one_text_per_value(values: list[Any], kind: pa.DataType, expected: list
     assert decoded(coded([*values, None], kind)) == [*expected, None]
 
 
-@pytest.mark.xfail(strict=True, reason="zeros at the end of an offset are taken for zeros of the fraction")
 @pytest.mark.parametrize("zone", ["Asia/Kolkata", "Europe/Berlin", "+05:30", "-03:00"])
 def test_an_offset_is_no_fraction(zone: str) -> None:
     [text] = coded([MOMENT], pa.timestamp("us", zone)).texts
