@@ -137,7 +137,7 @@ def world(seed: str, kinds: Sequence[str], *, max_rows: int = 24) -> World:
     if OF_POPULATION & {*kinds}:
         # Now and then somebody of the table is not in the population, against reason.
         covered = rows if rng.random() < 0.8 else rows[1:]
-        people = tuple([*covered, *(tuple(map(rng.choice, leaves)) for _ in range(rng.choice((1, n, 2 * n))))])
+        people = (*covered, *(tuple(map(rng.choice, leaves)) for _ in range(rng.choice((1, n, 2 * n)))))
     names = [c.name for c in quasi]
     case = Case(
         quasi,
@@ -417,8 +417,6 @@ def test_no_more_of_a_class_can_stay_than_most_kept_says(kind: str) -> None:
 def test_no_more_of_a_class_can_stay_than_its_people_allow(high: float) -> None:
     model = REQUIREMENT.validate_python({"model": "delta-presence", "high": high, "population": "people.csv"})
     for n, people in itertools.product(range(1, 12), range(12)):
-        table = FrequencyTable(
-            (), np.zeros((1, 0), np.int32), np.array([n]), population=np.array([people])
-        )
+        table = FrequencyTable((), np.zeros((1, 0), np.int32), np.array([n]), population=np.array([people]))
         parts = [kept for kept in range(n + 1) for of in range(1, people + 1) if Fraction(kept, of) <= exact(high)]
         assert int(model.most_kept(table)[0] + 1e-6) >= max(parts, default=0)

@@ -119,7 +119,9 @@ def test_a_policy_with_a_preset_survives_the_way_through_toml(preset):
     read = shoal.Policy.parse(asked.to_toml())
     assert read == asked
     assert read.preset == preset
-    assert read != policy("lecture-low" if preset != "lecture-low" else "lecture-high", release={"max_suppression": 0.1})
+    assert read != policy(
+        "lecture-low" if preset != "lecture-low" else "lecture-high", release={"max_suppression": 0.1}
+    )
     assert shoal.Policy.of(asked.model_dump(mode="json", exclude_none=True)) == asked
 
 

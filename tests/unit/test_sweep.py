@@ -172,7 +172,9 @@ def test_nothing_to_sweep_is_refused_with_what_could_be():
 
 def test_a_population_is_counted_for_every_point(tmp_path):
     data = records()
-    people = "\n".join(f"{a},{z}" for a, z in zip(data["age"].to_pylist() * 2, data["zip"].to_pylist() * 2, strict=True))
+    people = "\n".join(
+        f"{a},{z}" for a, z in zip(data["age"].to_pylist() * 2, data["zip"].to_pylist() * 2, strict=True)
+    )
     (tmp_path / "people.csv").write_text(f"age,zip\n{people}\n", encoding="utf-8")
     fields = policy({"model": "k-map", "k": 2, "population": "people.csv"}).model_dump(mode="json", exclude_none=True)
     asked = shoal.Policy.of(fields, folder=tmp_path)

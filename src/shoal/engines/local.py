@@ -135,12 +135,12 @@ class LocalEngine:
 
     def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
         """Leaf codes of every row."""
-        columns = []
-        for hierarchy in hierarchies:
+        leaves = np.empty((self.table.num_rows, len(hierarchies)), np.int32)
+        for j, hierarchy in enumerate(hierarchies):
             coded = self.coded(hierarchy.column)
             leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
-            columns.append(leaf_of[coded.codes])  # a null, -1, takes the last
-        return np.column_stack(columns).astype(np.int32)
+            leaves[:, j] = leaf_of[coded.codes]  # a null, -1, takes the last
+        return leaves
 
     def _domain(self, name: str, policy: Policy) -> tuple[Domain, Codes]:
         hierarchy = self._hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None

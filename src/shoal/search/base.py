@@ -155,6 +155,12 @@ class Problem:
         return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
 
     @cached_property
+    def _sizes_decide(self) -> bool:
+        """Whether a class passes by its records alone: the plain case, which need not look at anything else."""
+        plain = all(isinstance(m, KAnonymity) and not m.columns for m in self.models)
+        return plain and self.table.entities is None and not self.wildcard
+
+    @cached_property
     def least_class_size(self) -> int:
         """No class that is kept has fewer records."""
         if self.wildcard:
@@ -166,6 +172,10 @@ class Problem:
         """Group the records at ``node`` and judge the classes."""
         self.n_evaluated += 1
         table = self.rollup.at(node)
+        if self._sizes_decide:
+            failing = table.counts < self.least_class_size
+            lost = table.counts * failing
+            return self.judged(table, failing, lost, int(lost.sum()))
         failing = self._failing(table, self.absorbing, np.zeros(len(table.counts), np.bool_))
         lost = np.where(failing, table.counts, 0)
         n_lost = int(lost.sum())

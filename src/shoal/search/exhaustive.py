@@ -16,6 +16,8 @@ def exhaustive(problem: Problem) -> Recoding:
     """Look at every node."""
     best = Best()
     for i, node in enumerate(problem.lattice):
+        if problem.out_of_time:
+            return _unproved(problem, best)
         seen = problem.evaluate(node)
         if seen.feasible:
             best.offer(problem.objective.value(seen), seen)
@@ -23,3 +25,11 @@ def exhaustive(problem: Problem) -> Recoding:
     if best.seen is None:
         raise problem.infeasible()
     return problem.recoding(best.seen, "exhaustive", proved=True)
+
+
+def _unproved(problem: Problem, best: Best) -> Recoding:
+    """The best so far; of the nodes not looked at it is only known what their levels cost."""
+    if best.seen is None:
+        raise problem.unfinished()
+    bound = float(problem.objective.floor()[:, 0].sum())
+    return problem.recoding(best.seen, "exhaustive", proved=False, bound=bound)

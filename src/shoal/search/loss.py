@@ -235,7 +235,7 @@ class PrecisionLoss(CellLoss):
     def prices(table: FrequencyTable, j: int) -> CellPrices:
         """level/height."""
         hierarchy = table.hierarchies[j]
-        top = max(1, hierarchy.number(hierarchy.height))
+        top = max(1, hierarchy.number_of_top)
         return _by_price(table, j, lambda level: np.full(hierarchy.cardinality(level), hierarchy.number(level) / top))
 
 

@@ -156,11 +156,11 @@ class _Search:
         if not n_over.all():
             return None
         # Where the box sticks out of what is barren in one column only, its levels there must too.
-        raised = list(low)
-        for i in np.flatnonzero(n_over == 1):
-            j = int(over[:, i].argmax())
-            raised[j] = max(raised[j], int(self.barren.levels[j, i]) + 1)
-        return tuple(raised)
+        once = n_over == 1
+        if not once.any():
+            return low
+        least = np.where(over[:, once], self.barren.levels[:, once] + 1, 0).max(axis=1)
+        return tuple(map(max, low, least.tolist()))
 
     def _in_order(self, low: Node, high: Node) -> tuple[Node, Node]:
         """Where one column may be generalized only after another, what that leaves of the box."""

@@ -94,7 +94,7 @@ class NodeTable:
 LARGE = 1024  # rows from which a table on the way is worth keeping: others will start from it
 
 
-HUGE = 1 << 19  # classes from which a table no longer fits the processor's cache
+HUGE = 1 << 17  # classes from which a table no longer fits the processor's cache
 
 
 class Rollup:

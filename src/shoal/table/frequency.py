@@ -196,7 +196,8 @@ def counted(
     """
     keys = packed(codes)  # which sort as the rows of codes do
     order = np.argsort(keys, kind="stable")
-    starts = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]])) if len(keys) else order
+    ranked = keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if len(keys) else order
     n_classes = len(starts)
     class_of = np.empty(len(keys), np.int64)
     class_of[order] = np.repeat(np.arange(n_classes), np.diff(starts, append=len(keys)))

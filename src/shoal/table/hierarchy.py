@@ -41,6 +41,7 @@ class Hierarchy:
     uncovered: int | None = None  # the leaf that stands for every value without an entry of its own
     share_of: Literal["leaves", "range"] = "leaves"  # what a share measures: (M-1)/(D-1), or a range
     numbers: tuple[int, ...] = ()  # of the levels, where some were left out
+    top_number: int | None = None  # of the highest level, where it may have been left out
 
     @classmethod
     def from_paths(
@@ -131,7 +132,13 @@ class Hierarchy:
             labels=tuple(self.labels[level] for level in levels),
             shares=tuple(self.shares[level] for level in levels),
             numbers=tuple(self.number(level) for level in levels),
+            top_number=self.number_of_top,
         )
+
+    @property
+    def number_of_top(self) -> int:
+        """The height of the whole hierarchy."""
+        return self.height if self.top_number is None else self.top_number
 
     def number(self, level: int) -> int:
         """The number of a level in the whole hierarchy."""

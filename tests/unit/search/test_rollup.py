@@ -152,7 +152,10 @@ def test_the_ground_is_grouped_where_level_0_joins_leaves():
 def test_codes_at_a_node_are_those_of_the_hierarchies():
     records = Records("codes", n=30, leaves=[5, 4], sensitive=False, entities=False)
     for node in records.nodes(random.Random(0), 5):
-        expected = [h.table[level][records.table.codes[:, j]] for j, (h, level) in enumerate(zip(records.hierarchies, node, strict=True))]
+        expected = [
+            h.table[level][records.table.codes[:, j]]
+            for j, (h, level) in enumerate(zip(records.hierarchies, node, strict=True))
+        ]
         assert node_codes(records.table, node).tolist() == np.column_stack(expected).tolist()
 
 
