@@ -107,7 +107,7 @@ class Rollup:
     def __init__(self, table: FrequencyTable, room: int | None = None) -> None:
         self.table = table
         # Numbers that may be remembered: 512 MB, or a few tables as large as the ground's.
-        self._room = max(1 << 26, 16 * table.n_classes) if room is None else room
+        self._room = max(1 << 26, 8 * table.n_classes) if room is None else room
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
         self.layout = Layout([max(h.cardinality(level) for level in range(h.n_levels)) for h in hierarchies])
