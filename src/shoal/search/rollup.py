@@ -158,13 +158,9 @@ class Rollup:
     def _derived(self, source: NodeTable, node: Node) -> NodeTable:
         changed = [j for j, level in enumerate(node) if source.node[j] != level]
         layout = self.layout
-        offsets = np.array([self._offsets[j, source.node[j], node[j]] for j in changed])
+        offsets = np.array([self._offsets[j, source.node[j], node[j]] for j in changed], np.int64)
         recode = (layout.words[changed], layout.shifts[changed], layout.masks[changed], offsets, self._steps)
-        most = self._most(node)
-        if min(len(source.counts), most) > HUGE:
-            keys, counts, class_of = _derived_side_by_side(source, recode, self._with_classes)
-        else:
-            keys, counts, class_of = derive(source.keys, source.counts, *recode, most, self._with_classes)
+        keys, counts, class_of = _regrouped(source.keys, source.counts, recode, self._most(node), self._with_classes)
         # Without histograms to merge, a table need not hold on to the one it came from.
         return NodeTable(node, keys, counts, class_of, source if self._with_classes else self.table, layout)
 
@@ -175,14 +171,12 @@ class Rollup:
     def _grouped_ground(self) -> NodeTable:
         # Level 0 may already join leaves (top-coding), so the ground node is a grouping like any other.
         table = self.table
-        codes = node_codes(table, (0,) * len(table.columns))
-        none = np.zeros(0, np.int64)
-        bits = np.zeros(0, np.uint64)
-        keys = self.layout.packed(codes)
-        keys, counts, class_of = derive(
-            keys, table.counts, none, bits, bits, none, self._steps, len(keys), self._with_classes
-        )
-        return NodeTable((0,) * len(table.columns), keys, counts, class_of, table, self.layout)
+        ground = (0,) * len(table.columns)
+        keys = self.layout.packed(node_codes(table, ground))
+        none, bits = np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        recode = (none, bits, bits, none, self._steps)
+        keys, counts, class_of = _regrouped(keys, table.counts, recode, len(keys), self._with_classes)
+        return NodeTable(ground, keys, counts, class_of, table, self.layout)
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room
@@ -197,14 +191,22 @@ Recode = tuple[
 ]  # words, shifts, masks, offsets, steps of the columns that change
 
 
-def _derived_side_by_side(source: NodeTable, recode: Recode, with_classes: bool) -> tuple[Keys, Counts, ClassOf]:
-    """One thread for each half of the keys; the kernels let go of Python's lock."""
+def _regrouped(
+    keys: Keys, counts: Counts, recode: Recode, most: int, with_classes: bool
+) -> tuple[Keys, Counts, ClassOf]:
+    """Recode and group again, by the kernel that suits the table."""
+    if keys.shape[1] == 1 and min(len(counts), most) <= HUGE:
+        narrow, sums, class_of = derive(keys[:, 0], counts, *recode[1:], most, with_classes)
+        return narrow[:, None], sums, class_of
+    if len(counts) <= HUGE:
+        return derive_large(keys, counts, *recode, with_classes, 0, 0)
+    # One thread for each half of the keys; the kernels let go of Python's lock.
     with ThreadPoolExecutor(2) as pool:
-        shares = [pool.submit(derive_large, source.keys, source.counts, *recode, with_classes, i, 1) for i in range(2)]
-        (keys, counts, class_of), (more_keys, more_counts, more_classes) = (share.result() for share in shares)
+        shares = [pool.submit(derive_large, keys, counts, *recode, with_classes, i, 1) for i in range(2)]
+        (found, sums, class_of), (more, more_sums, more_classes) = (share.result() for share in shares)
     if with_classes:
-        class_of = np.where(class_of < 0, more_classes + len(counts), class_of)
-    return np.concatenate([keys, more_keys]), np.concatenate([counts, more_counts]), class_of
+        class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
+    return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
 
 
 def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.uint64]]:

@@ -105,7 +105,6 @@ def merge_histograms(
 def derive(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
-    words: NDArray[np.int64],
     shifts: NDArray[np.uint64],
     masks: NDArray[np.uint64],
     offsets: NDArray[np.int64],
@@ -113,65 +112,54 @@ def derive(
     most: int,
     with_classes: bool,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """Recode some columns of packed rows and group again: the new keys, their counts, the class of each old row.
+    """Recode some columns of rows packed into one word each, and group again.
 
-    Column ``c`` sits in word ``words[c]`` from bit ``shifts[c]``; its code ``x`` becomes ``steps[offsets[c] + x]``.
-    There are at most ``most`` different keys, which keeps the hash table small. Rows go in blocks, column by
-    column, because a loop over one column is a loop of loads and shifts that the processor runs side by side.
+    Gives the new keys, their counts, and the class of each old row. Column ``c`` sits at bit ``shifts[c]``; its code
+    ``x`` becomes ``steps[offsets[c] + x]``. At most ``most`` keys are different, which keeps the hash table small.
+    Rows go in blocks, column by column: a loop over one column is loads and shifts that run side by side.
     """
-    n, n_words = keys.shape
+    n = keys.shape[0]
     bits = 4
     while (1 << bits) < 2 * min(n, most):
         bits += 1
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
     slots = np.full(1 << bits, -1, np.int32)
-    out = np.empty((min(n, most), n_words), np.uint64)
+    out = np.empty(min(n, most), np.uint64)
     sums = np.empty(min(n, most), np.int64)
     class_of = np.empty(n if with_classes else 0, np.int64)
     n_classes = 0
+    kept = ~np.uint64(0)
+    for c in range(shifts.shape[0]):
+        kept &= ~(masks[c] << shifts[c])
     block = 512
-    rows = np.empty((n_words, block), np.uint64)
+    rows = np.empty(block, np.uint64)
     for first in range(0, n, block):
         size = min(block, n - first)
-        for w in range(n_words):
-            kept = ~np.uint64(0)
-            for c in range(words.shape[0]):
-                if words[c] == w:
-                    kept &= ~(masks[c] << shifts[c])
-            for i in range(size):
-                rows[w, i] = keys[first + i, w] & kept
-        for c in range(words.shape[0]):
-            w = words[c]
-            for i in range(size):
-                code = np.int64((keys[first + i, w] >> shifts[c]) & masks[c])
-                rows[w, i] |= steps[offsets[c] + code] << shifts[c]
         for i in range(size):
-            mixed = rows[0, i] * _MIX
-            for w in range(1, n_words):
-                mixed = ((mixed ^ (mixed >> np.uint64(29))) + rows[w, i]) * _MIX
-            h = np.int64(mixed >> shift)
+            rows[i] = keys[first + i] & kept
+        for c in range(shifts.shape[0]):
+            at, wide, start = shifts[c], masks[c], offsets[c]
+            for i in range(size):
+                rows[i] |= steps[start + np.int64((keys[first + i] >> at) & wide)] << at
+        for i in range(size):
+            key = rows[i]
+            h = np.int64((key * _MIX) >> shift)
             while True:
-                c = slots[h]
-                if c < 0:
-                    c = n_classes
-                    slots[h] = c
-                    for w in range(n_words):
-                        out[c, w] = rows[w, i]
-                    sums[c] = counts[first + i]
+                found = slots[h]
+                if found < 0:
+                    found = n_classes
+                    slots[h] = found
+                    out[found] = key
+                    sums[found] = counts[first + i]
                     n_classes += 1
                     break
-                same = True
-                for w in range(n_words):
-                    if out[c, w] != rows[w, i]:
-                        same = False
-                        break
-                if same:
-                    sums[c] += counts[first + i]
+                if out[found] == key:
+                    sums[found] += counts[first + i]
                     break
                 h = (h + 1) & mask
             if with_classes:
-                class_of[first + i] = c
+                class_of[first + i] = found
     return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
 
 
@@ -188,7 +176,9 @@ def derive_large(
     share: int,
     share_bits: int,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """``derive`` for tables beyond the processor's cache, and only for the rows whose hash begins with ``share``.
+    """``derive`` for keys of several words, column ``c`` in ``words[c]``, and for tables beyond the processor's cache.
+
+    Only the rows whose hash begins with the ``share_bits`` of ``share`` are taken.
 
     One hash table of millions of slots misses the cache with every row. So rows are first dealt out by the next bits
     of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have
