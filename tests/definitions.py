@@ -364,6 +364,10 @@ def costs(case: Case, node: Node, gone: set[int]) -> dict[str, tuple[Any, float]
         for i, value in enumerate(known):
             under = n if i in gone else labels[c.label(case.rows[i][j], node[j])]
             unlikely *= Fraction(under, values[value])
+    everything = math.prod(c.domain for c in case.columns)
+    ambiguity = everything * len(gone) + sum(
+        math.prod(c.leaves(case.rows[i][j], node[j]) for j, c in enumerate(case.columns)) for i in left
+    )
     discernibility = sum(s * s for s in sizes) + n * len(gone)
     average = Fraction(n, len(sizes) + bool(gone))
     return {
@@ -373,6 +377,7 @@ def costs(case: Case, node: Node, gone: set[int]) -> dict[str, tuple[Any, float]
         "average-class": (average, float(average)),
         "height": (sum(node), float(sum(node))),
         "precision": (climbed, float(climbed)),
+        "ambiguity": (ambiguity, float(ambiguity)),
         "entropy": (unlikely, math.log(unlikely.numerator) - math.log(unlikely.denominator)),
     }
 

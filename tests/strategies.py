@@ -20,7 +20,7 @@ from shoal.table.frequency import FrequencyTable, counted
 from shoal.table.hierarchy import Hierarchy
 
 REQUIREMENT: TypeAdapter[PrivacyModel] = TypeAdapter(Requirement)
-OBJECTIVES = ("loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy")
+OBJECTIVES = ("loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity")
 
 # Which leaves share a label on each level. Among them: one leaf, a level that changes nothing, a ground level that
 # already joins leaves (top-coding), and more leaves than a small table will use.

@@ -56,10 +56,18 @@ def figures(
         "classes": table.n_classes,
         "k": int(persons.min()) if len(persons) else 0,
         "uniques": int((persons == 1).sum()),
+        "sample_uniqueness": float(table.counts[persons == 1].sum() / table.n_records) if len(persons) else 0.0,
         "risk_max": 1 / int(persons.min()) if len(persons) else 0.0,
         # A record is picked at random and guessed within its class: Σ_E n_E · (1/n_E) / n.
         "risk_mean": float((table.counts / persons).sum() / table.n_records) if len(persons) else 0.0,
     }
+    if table.population is not None and table.n_classes:
+        people = table.people
+        overall["k_map"] = int(people.min())
+        overall["presence"] = float(
+            np.divide(table.counts, people, out=np.full(len(people), np.inf), where=people > 0).max()
+        )
+        overall["population_uniqueness"] = float(table.counts[people <= 1].sum() / table.n_records)
     columns = {
         name: _column(histogram, l, (distances or {}).get(name, "equal")) for name, histogram in seen.sensitive.items()
     }

@@ -11,7 +11,7 @@ from shoal.engines.base import Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.figures import Figures, figures
-from shoal.models.closeness import TCloseness
+from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.policy import Policy
 from shoal.release import Release
@@ -79,8 +79,19 @@ def check(data: Any, policy: Policy, *, original: Any = None) -> Verdicts:
     return judged(table, policy, identifiers=[name for name in policy.identifiers if name in names])
 
 
-def measure(data: Any, *, quasi: Sequence[str], sensitive: Sequence[str] = (), l: int = 2) -> Figures:
-    """What a table satisfies as it stands: k, ℓ, t and their kin, and the risks; ``l`` is the ℓ of ``recursive_c``."""
+def measure(
+    data: Any,
+    *,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    l: int = 2,
+    distance: str = "equal",
+    population: Any = None,
+) -> Figures:
+    """What a table satisfies as it stands: k, ℓ, t and their kin, and the risks.
+
+    ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population`` there are its figures too.
+    """
     engine = _engine(data)
     for name in (*quasi, *sensitive):
         if name not in engine.table.column_names:
@@ -89,10 +100,14 @@ def measure(data: Any, *, quasi: Sequence[str], sensitive: Sequence[str] = (), l
         raise PolicyError("quasi: name at least one column that an intruder could link on")
     if l < 1:
         raise PolicyError("l: must be at least 1")
+    if distance not in DISTANCES:
+        raise PolicyError(f"distance: no such distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
     whole = {name: domain_of(name, engine.coded(name), None)[0] for name in sensitive}
+    reference = Reference(whole, None if population is None else _engine(population).values(quasi))
     with duckdb.connect() as connection:
         connection.register("rows", engine.table)
-        return figures(recount(connection, "rows", quasi, Reference(whole), engine.table.schema), l=l)
+        table = recount(connection, "rows", quasi, reference, engine.table.schema)
+    return figures(table, l=l, distances=dict.fromkeys(sensitive, distance))
 
 
 def _engine(data: Any) -> LocalEngine:

@@ -21,7 +21,9 @@ from shoal.table.dates import Dates
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Algorithm = Literal["optimal", "exhaustive", "datafly"]
-Objective = Literal["loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy"]
+Objective = Literal[
+    "loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity"
+]
 
 
 PresetName = Literal[

@@ -90,6 +90,7 @@ def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared
         assert found["arx-loss"] == pytest.approx(oracle["loss_geo_k5"], abs=1e-9), node
         assert found["discernibility"] == oracle["dm_k5"], node
         assert found["average-class"] == pytest.approx(oracle["aecs_k5"], rel=1e-12), node
+        assert found["ambiguity"] == oracle["ambiguity_k5"], node
         assert found["precision"] == pytest.approx(oracle["precision_mean_k5"], abs=1e-9), node
         if seen.n_suppressed == 0:  # ARX counts suppressed cells differently, and in bits
             assert found["entropy"] / math.log(2) == pytest.approx(oracle["entropy_sum_k5"], rel=1e-9), node

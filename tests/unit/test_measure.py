@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from math import exp, inf, log
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ def test_every_figure_as_counted_by_hand() -> None:
         "classes": 3,
         "k": 2,
         "uniques": 0,
+        "sample_uniqueness": 0.0,
         "risk_max": 1 / 2,
         "risk_mean": approx(3 / 8),  # classes / records
         "l": 2,
@@ -54,7 +56,7 @@ def test_every_figure_as_counted_by_hand() -> None:
         "enhanced_beta": approx(1),  # and 1 is not above -ln(1/4)
         "delta": inf,  # b lacks hiv
     }
-    assert dict(found.columns["disease"]) == {name: found[name] for name in list(found)[6:]}
+    assert dict(found.columns["disease"]) == {name: found[name] for name in list(found)[7:]}
 
 
 def test_the_worst_class_decides() -> None:
@@ -90,7 +92,8 @@ def test_no_beta_suffices_where_a_frequent_value_takes_a_whole_class() -> None:
 
 def test_records_that_stand_alone() -> None:
     found = shoal.measure(pa.table({"q": ["a", "b", "b", "c"]}), quasi=["q"])
-    assert dict(found) == {"records": 4, "classes": 3, "k": 1, "uniques": 2, "risk_max": 1.0, "risk_mean": 3 / 4}
+    sizes = {"records": 4, "classes": 3, "k": 1, "uniques": 2, "sample_uniqueness": 2 / 4}
+    assert dict(found) == {**sizes, "risk_max": 1.0, "risk_mean": 3 / 4}
     assert found.columns == {}
     alone = shoal.measure(pa.table({"q": ["a"], "s": ["x"]}), quasi=["q"], sensitive=["s"])
     assert (alone["k"], alone["uniques"], alone["risk_mean"], alone["t"]) == (1, 1, 1.0, 0.0)
@@ -156,7 +159,7 @@ def test_figures_are_a_mapping() -> None:
     assert "colour" not in found
     with pytest.raises(KeyError):
         found["colour"]
-    assert len(found) == len(list(found)) == 14
+    assert len(found) == len(list(found)) == 15
     plain = found.as_dict()
     assert plain["columns"]["disease"]["l"] == 2
     assert json.loads(json.dumps(plain))["k"] == 2
@@ -220,3 +223,39 @@ def test_wildcards_are_measured_as_wildcards() -> None:
     assert [verdict.worst for verdict in release.verdicts.verdicts] == [found["k"], found["l"]]
     as_category = shoal.measure(pd.DataFrame(release.table.to_pydict()), quasi=["q"], sensitive=["s"])
     assert as_category["k"] == 1
+
+
+def test_a_population_tells_how_many_people_are_behind_each_class() -> None:
+    table = pa.table({"zip": ["a", "a", "b"], "disease": ["flu", "cold", "flu"]})
+    people = pa.table({"zip": ["a", "a", "a", "a", "b", "c", None]})
+    found = shoal.measure(table, quasi=["zip"], sensitive=["disease"], population=people)
+    assert found["k_map"] == 1  # one b
+    assert found["presence"] == 1.0  # the only b is in the table; of four a two are
+    assert found["population_uniqueness"] == pytest.approx(1 / 3)
+    assert found["sample_uniqueness"] == pytest.approx(1 / 3)
+    with pytest.raises(PolicyError, match="no column 'zip'"):
+        shoal.measure(table, quasi=["zip"], population=pa.table({"age": ["1"]}))
+
+
+@pytest.mark.parametrize("distance", ["equal", "ordered", "numeric", "kl", "js"])
+def test_t_is_measured_by_the_distance_asked_for(distance: str) -> None:
+    # 1, 2, 10 once each: the classes {1} and {2, 10} have shares (1, 0, 0) and (0, ½, ½) against (⅓, ⅓, ⅓).
+    table = pa.table({"zip": ["a", "b", "b"], "pay": ["1", "2", "10"]})
+    found = shoal.measure(table, quasi=["zip"], sensitive=["pay"], distance=distance)
+    p, q = (0, 1 / 2, 1 / 2), (1 / 3,) * 3
+    alone = (1.0, 0, 0)
+    expected = {
+        "equal": max(sum(abs(x - y) for x, y in zip(c, q, strict=True)) / 2 for c in (p, alone)),
+        "ordered": max((abs(c[0] - 1 / 3) + abs(c[0] + c[1] - 2 / 3)) / 2 for c in (p, alone)),
+        "numeric": max((abs(c[0] - 1 / 3) * 1 + abs(c[0] + c[1] - 2 / 3) * 8) / 9 for c in (p, alone)),
+        "kl": math.log(3),
+        "js": max(_jensen_shannon(c, q) for c in (p, alone)),
+    }[distance]
+    assert found["t"] == pytest.approx(expected)
+    with pytest.raises(PolicyError, match="no such distance"):
+        shoal.measure(table, quasi=["zip"], sensitive=["pay"], distance="euclid")
+
+
+def _jensen_shannon(p: tuple[float, ...], q: tuple[float, ...]) -> float:
+    m = [(x + y) / 2 for x, y in zip(p, q, strict=True)]
+    return sum(sum(x * math.log(x / z) for x, z in zip(c, m, strict=True) if x) for c in (p, q)) / 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,17 @@ class LocalEngine:
             raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
         hierarchies = hierarchies or tuple(self._hierarchy(name, policy) for name in policy.quasi)
         return counted(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
+
+    def values(self, columns: Sequence[str]) -> FrequencyTable:
+        """The rows counted by the values of some columns as they stand."""
+        if absent := [name for name in columns if name not in self.table.column_names]:
+            raise PolicyError(f"the population has no column {', '.join(map(repr, absent))}")
+        hierarchies = []
+        for name in columns:
+            coded = self.coded(name)
+            nulls = bool((coded.codes < 0).any())
+            hierarchies.append(builders.build(name, None, coded.texts, nulls=nulls, uncovered="error", folder=Path()))
+        return counted(tuple(columns), self._leaves(tuple(hierarchies)), {}, None, tuple(hierarchies))[0]
 
     def _hierarchy(self, name: str, policy: Policy, outside: LocalEngine | None = None) -> Hierarchy:
         tables = [self] if outside is None else [self, outside]

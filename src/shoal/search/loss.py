@@ -10,6 +10,7 @@ Bounds compare in the loss's own unit, ``Evaluation.value``; ``shown`` turns it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -352,6 +353,38 @@ class AverageClass(ClassLoss):
         return self.n / len(seen.table.counts)
 
 
+class Ambiguity(ClassLoss):
+    """Σ over records of the number of ground tuples that the released one could stand for; all of them if suppressed.
+
+    M. E. Nergiz, C. Clifton, "Thoughts on k-anonymization", Data & Knowledge Engineering 63(3), 2007.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.hierarchies = problem.table.hierarchies
+        self.all = math.prod(float(h.domain) for h in self.hierarchies)
+
+    def value(self, seen: Evaluation) -> float:
+        """As defined."""
+        kept = np.where(seen.failing, 0, seen.table.counts)
+        return float(kept @ self._tuples(seen)) + self.all * seen.n_suppressed
+
+    def below(self, seen: Evaluation) -> Floats:
+        """Who is lost could be anybody on every lower node; a record that is kept stands at least for itself."""
+        return self.whole(self.all * seen.n_lost + (self.n - seen.n_lost))
+
+    def above(self, seen: Evaluation) -> float:
+        """What a record stands for only grows."""
+        return float(seen.table.counts @ self._tuples(seen))
+
+    def _tuples(self, seen: Evaluation) -> Floats:
+        codes = seen.table.codes
+        leaves = [
+            h.sizes[level][codes[:, j]] for j, (h, level) in enumerate(zip(self.hierarchies, seen.node, strict=True))
+        ]
+        return np.asarray(np.prod(np.array(leaves, np.float64), axis=0))
+
+
 LOSSES: dict[str, Callable[[Problem], Loss]] = {
     "loss": IyengarLoss,
     "arx-loss": ArxLoss,
@@ -360,6 +393,7 @@ LOSSES: dict[str, Callable[[Problem], Loss]] = {
     "height": HeightLoss,
     "precision": PrecisionLoss,
     "entropy": EntropyLoss,
+    "ambiguity": Ambiguity,
 }
 
 

@@ -1,0 +1,142 @@
+"""Writes docs/performance.md from what optimal.py and scale.py measured, so that no figure on it is typed by hand.
+
+python benchmarks/optimal.py --json optimal.json
+python benchmarks/scale.py --largest 10000000 --json scale.json --svg docs/scale.svg
+python benchmarks/page.py optimal.json scale.json
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+
+TEXT = """\
+# Performance
+
+Measured on {date} on a machine with {cores} cores ({cpu}); {versions}. The commands are those of
+[benchmarks](../benchmarks/README.md), which also writes this page. Seconds of CPU, of the search alone unless said
+otherwise.
+
+## The optimum of Adult
+
+{records:,} records, nine quasi-identifiers, a lattice of {nodes:,} nodes, ARX's loss. `optimal` finds and proves the
+optimum; how much of the lattice it has to look at depends on how many records may be suppressed.
+
+{searches}
+
+One plain `GROUP BY` of the nine columns takes {group_by:.4f} s. {faster}
+
+The first run on a machine compiles: {compilation:.1f} s once. A whole process, from start to exit:
+
+{processes}
+
+## With rows, columns and distinct tuples
+
+Generated census-like tables, k = 5, at most 2 % suppressed. Nearly every record of these is unique: the search works on
+distinct tuples, and where many records share one it costs as much as a smaller table.
+
+![CPU seconds by rows and by distinct tuples](scale.svg)
+
+{rows}
+
+The same with more and more columns, 100,000 records:
+
+{columns}
+
+## A lattice of more than a billion nodes
+
+Fifteen columns of four levels, {large_rows:,} records, {large_distinct:,} distinct tuples, with a time budget. Where
+the bound does not close in time, the gap is told: the best answer found, and what no answer can be below.
+
+{large}
+"""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Markdown, figures to the right."""
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def scaled(rows: list[dict[str, Any]]) -> str:
+    """What a search took."""
+    head = ("rows", "columns", "distinct", "nodes", "seen", "wall s", "CPU s", "loss", "")
+    return table(
+        head,
+        [
+            (
+                f"{row['rows']:,}",
+                str(row["columns"]),
+                f"{row['distinct']:,}",
+                f"{row['nodes']:,}",
+                f"{row['evaluated']:,}",
+                f"{row['wall']:.2f}",
+                f"{row['cpu']:.2f}",
+                f"{row['loss']:.4f}",
+                "proved" if row["proved"] else f"none below {row['bound']:.4f}",
+            )
+            for row in rows
+        ],
+    )
+
+
+def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
+    """The whole page."""
+    searches = optimal["searches"]
+    beside = "arx" in searches[0]
+    head = ["k", "suppress at most", "CPU s", "nodes seen", "loss", "suppressed"]
+    cells = [
+        [
+            str(row["k"]),
+            f"{row['max_suppression']:.0%}",
+            f"{row['cpu']:.3f}",
+            f"{row['evaluated']:,}",
+            f"{row['loss']:.7f}",
+            f"{row['suppressed']:,}",
+            *([f"{row['arx']:.3f}", f"{row['arx'] / row['cpu']:.1f}"] if beside else []),
+        ]
+        for row in searches
+    ]
+    faster = ""
+    if beside:
+        head += ["ARX, CPU s", "× faster"]
+        ratios = [row["arx"] / row["cpu"] for row in searches]
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        faster = (
+            f"ARX was compiled from its sources and ran in the same run, warm, its best of as many: shoal is "
+            f"{min(ratios):.1f} to {max(ratios):.1f} times as fast, {mean:.1f} times in the geometric mean."
+        )
+    processes = [
+        (name, f"{use['wall']:.2f}", f"{use['cpu']:.2f}", f"{use['peak']:.0f}")
+        for name, use in optimal["processes"].items()
+    ]
+    machine = optimal["machine"]
+    return TEXT.format(
+        date=optimal["date"],
+        cores=machine["cores"],
+        cpu=machine["cpu"],
+        versions=", ".join(f"{name} {number}" for name, number in machine["versions"].items()),
+        records=optimal["records"],
+        nodes=searches[0]["nodes"],
+        searches=table(head, cells),
+        group_by=optimal["group_by"]["cpu"],
+        faster=faster,
+        compilation=optimal["first_use"]["compilation"]["wall"],
+        processes=table(("", "wall s", "CPU s", "peak MB"), processes),
+        rows=scaled(scale["rows"]),
+        columns=scaled(scale["columns"]),
+        large_rows=scale["large"]["rows"],
+        large_distinct=scale["large"]["distinct"],
+        large=scaled([scale["large"]]),
+    )
+
+
+if __name__ == "__main__":
+    measured = [json.loads(Path(name).read_text()) for name in sys.argv[1:3]]
+    PAGE.write_text(page(measured[0], measured[1]))
