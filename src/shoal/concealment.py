@@ -9,8 +9,8 @@ Costs  one maximum flow and one search for strongly connected components, on kin
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array  # type: ignore[import-untyped]
-from scipy.sparse.csgraph import connected_components, maximum_flow  # type: ignore[import-untyped]
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from shoal.table.frequency import Counts
 

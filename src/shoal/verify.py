@@ -1,7 +1,8 @@
 """Counting a finished release again, by plain SQL, and judging what was counted.
 
-Nothing here shares code with the path that made the release: rows are grouped by DuckDB from the written file
-(or the released frame), and only the models, which judge counts, are the same.
+The path that made the release is not trusted: DuckDB groups the rows of the written file (or of the released frame),
+whatever codes, hierarchies and node tables the search had. What both share is how values are told apart (``codec``),
+how counts are laid out (``FrequencyTable``), and the models, which judge counts.
 """
 
 from __future__ import annotations
