@@ -119,6 +119,15 @@ def test_packed_rows_are_equal_exactly_where_the_rows_are(layout):
     assert among(codes, some).tolist() == [row in {tuple(r) for r in some.tolist()} for row in rows]
 
 
+@pytest.mark.parametrize("total", [63, 64, 65, 66, 67, 95])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_packed_rows_around_64_bits_keep_the_highest_bit_of_every_column(total, place):
+    bits = [31, 31, total - 62] if total < 94 else [31, 31, 31, total - 93]
+    full = np.array([[2**b - 1 for b in bits]] * 3, np.int32)
+    full[1:, place] = [2 ** (bits[place] - 1) - 1, 2 ** (bits[place] - 1)]  # without the highest bit, and it alone
+    assert len(set(packed(full).tolist())) == len({tuple(row) for row in full.tolist()})
+
+
 def test_packed_rows_of_more_than_64_bits_that_differ_in_the_first_column_only_stay_apart():
     largest = 2**31 - 1
     codes = np.array([[i, largest, largest, largest, 0] for i in (0, 1, 2, 1)], np.int32)
