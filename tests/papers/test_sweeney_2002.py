@@ -1,9 +1,11 @@
 """Datafly (Sweeney 1997, 2002), step by step on its twelve patients."""
 
 import pyarrow as pa
+import pytest
 
 import shoal
 from shoal.engines.local import LocalEngine
+from shoal.errors import InfeasibleError
 from shoal.search import Problem
 
 PATIENTS = """
@@ -99,3 +101,19 @@ def test_where_fewer_than_k_would_be_suppressed_a_further_class_goes_with_them()
     release = shoal.anonymize(table, shoal.Policy.of(fields))
     assert release.suppressed == 4
     assert release.table["q"].to_pylist() == ["a"] * 7
+
+
+def test_datafly_does_not_say_that_nothing_satisfies_where_it_only_went_past_the_answer():
+    # The class a is diverse, b is not, and neither is the whole: the one answer is below, with b suppressed.
+    table = pa.table({"q": [*"aabbbb"], "s": [*"xyxxxx"]})
+    fields = {
+        "columns": {"q": {"role": "quasi"}, "s": {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 2}, {"model": "entropy-l-diversity", "l": 2}],
+        "release": {"max_suppression": 0.7},
+    }
+    assert shoal.anonymize(table, shoal.Policy.of(fields)).suppressed == 4
+    fields["release"]["algorithm"] = "datafly"
+    with pytest.raises(InfeasibleError, match="'datafly' found no release") as raised:
+        shoal.anonymize(table, shoal.Policy.of(fields))
+    assert "no generalization" not in str(raised.value)
+    assert "optimal" in raised.value.hint

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Recoding
 from shoal.search.base import Evaluation, Problem
@@ -34,9 +34,18 @@ def datafly(problem: Problem) -> Recoding:
                 return problem.recoding(enforced, "datafly", proved=False)
         column = _most_distinct(problem, seen)
         if column is None:
-            raise problem.infeasible()
+            raise problem.infeasible() if problem.monotone else _past_the_answer(problem)
         node = replaced(node, column, node[column] + 1)
         problem.progress("generalizing", sum(node) / problem.lattice.height)
+
+
+def _past_the_answer(problem: Problem) -> InfeasibleError:
+    """Where failing at the top proves nothing about the nodes below, nothing more is said than what was seen."""
+    return InfeasibleError(
+        f"algorithm 'datafly' found no release with at most {problem.limit} of {problem.table.n_records} records "
+        f"suppressed: it reached the highest levels, and never turns back",
+        "use algorithm 'optimal', which misses no answer",
+    )
 
 
 def _k(problem: Problem) -> int:
