@@ -107,7 +107,7 @@ class CellLoss:
         """The levels, and the suppressed records."""
         if not seen.n_suppressed:
             costs = self._floor
-        elif seen.n_suppressed == seen.n_lost:
+        elif seen.n_suppressed == seen.lost.sum():  # who is lost fails, so equal sums are the same records
             costs = self._with_lost(seen)
         else:
             costs = self.scaled(self._base + self._extra(seen, np.where(seen.failing, seen.table.counts, 0)))
