@@ -30,8 +30,12 @@ class Recoding:
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """A hash of each hierarchy: with the levels it pins what every value became."""
-        return {h.column: h.fingerprint for h in self.hierarchies}
+        """A hash of each hierarchy that a file or tree lists: with the levels it pins what every value became.
+
+        The leaves of the others are the data's own values. A hash of these would let anyone who can guess the rest
+        test whether one rare value is among them, so they are left out; the policy describes them wholly.
+        """
+        return {h.column: h.fingerprint for h in self.hierarchies if h.leaf_order == "given"}
 
     def recoded(self, codes: Codes) -> Codes:
         """Codes of leaves to codes of the released level."""

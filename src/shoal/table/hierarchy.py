@@ -146,11 +146,13 @@ class Hierarchy:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what every leaf becomes on every level."""
-        levels = [
-            [labels[code] for code in codes] for labels, codes in zip(self.labels, self.table.tolist(), strict=True)
+        """A hash of what every listed leaf becomes on every level; nulls and uncovered values are the data's."""
+        listed = [i for i, text in enumerate(self.leaves) if text is not None and i != self.uncovered]
+        paths = [
+            [self.leaves[i], *(labels[row[i]] for labels, row in zip(self.labels, self.table, strict=True))]
+            for i in listed
         ]
-        return hashlib.sha256(json.dumps([self.leaves, levels]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(paths).encode()).hexdigest()
 
     def cardinality(self, level: int) -> int:
         """How many labels a level has."""
