@@ -11,9 +11,10 @@ from pydantic import TypeAdapter
 
 from definitions import DISTANCES, Answer, Asked, Case, Column, Label, Sensitive
 from shoal.models import PrivacyModel, Requirement
-from shoal.recoding import Recoding
+from shoal.recoding import FullDomain
 from shoal.search import Problem
 from shoal.search.base import Evaluation
+from shoal.search.cost import loss_of
 from shoal.table import codec
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable, counted
@@ -221,7 +222,7 @@ def suppressed_at(problem: Problem, seen: Evaluation) -> frozenset[tuple[Label, 
     return labelled(problem, seen.node, seen.table.codes[seen.failing])
 
 
-def answer_of(problem: Problem, recoding: Recoding) -> Answer:
+def answer_of(problem: Problem, recoding: FullDomain) -> Answer:
     """A search's answer in plain values."""
-    value = problem.objective.value(problem.chosen(recoding))
-    return Answer(recoding.node, labelled(problem, recoding.node, recoding.suppressed), problem.objective.shown(value))
+    loss = loss_of(problem, recoding.released, recoding.parts(problem.table), problem.objective_name)
+    return Answer(recoding.node, labelled(problem, recoding.node, recoding.suppressed), loss)

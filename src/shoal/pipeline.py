@@ -15,9 +15,9 @@ from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.policy import Policy
 from shoal.release import Release
-from shoal.search import SEARCHES, Problem
+from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
-from shoal.search.loss import losses
+from shoal.search.cost import losses
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
 from shoal.verify import Reference, Verdicts, as_seen, judged, recount, recounted, require, warnings_of
@@ -31,10 +31,11 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     engine = _engine(data)
     outside = population_of(policy)
     progress("counting", 0)
-    table = engine.count(policy, outside)  # rows → frequency table
+    algorithm = policy.release.algorithm
+    table = engine.count(policy, outside, apart=algorithm in PARTING)  # rows → frequency table
     population = None if outside is None else outside.people(policy, table.hierarchies)
     problem = Problem.of(table, policy, population=population, progress=progress)
-    recoding = SEARCHES[policy.release.algorithm](problem)  # frequency table → recoding
+    recoding = SEARCHES[algorithm](problem)  # frequency table → recoding
     progress("recoding", 0)
     rows = engine.apply(recoding, policy)  # rows → released rows
     progress("counting again", 0)
@@ -42,7 +43,6 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     released = recounted(rows, policy, reference)
     verdicts = judged(released, policy)
     require(verdicts)  # raises before anything is written
-    chosen = problem.chosen(recoding)
     return Release(
         rows,
         engine,
@@ -51,8 +51,8 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
         reference,
         verdicts,
         _figures(released, policy),
-        losses(problem, chosen),
-        chosen.n_suppressed,
+        losses(problem, recoding),
+        recoding.parts(table).n_suppressed,
         (*engine.notes, *warnings_of(rows, released, policy)),
     )
 

@@ -45,7 +45,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
-_QUASI_ONLY = {"min_level", "max_level", "only", "weight", "after"}
+_QUASI_ONLY = {"min_level", "max_level", "only", "weight", "after", "cells"}
 
 
 class Column(_Frozen):
@@ -59,6 +59,7 @@ class Column(_Frozen):
     only: Literal["suppress"] | None = None  # as it is, or hidden altogether: no level between
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=False)  # in losses of cells
     after: str | None = None  # generalized only where that column is at its highest level
+    cells: Literal["hierarchy", "range", "set"] = "hierarchy"  # what algorithms that mix levels write in a cell
 
     @model_validator(mode="after")
     def _hierarchy_has_a_use(self) -> Self:

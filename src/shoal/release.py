@@ -48,8 +48,8 @@ class Release:
         return self.engine.back(self.rows.table)
 
     @property
-    def levels(self) -> dict[str, int]:
-        """The level of each quasi column."""
+    def levels(self) -> dict[str, int | None]:
+        """The level of each quasi column; None where its cells are not all on one."""
         return self.recoding.levels
 
     @property
@@ -80,6 +80,7 @@ class Release:
                 "nodes": recoding.n_nodes,
                 "evaluated": recoding.n_evaluated,
                 "bound": recoding.bound,
+                "claim": recoding.claim,
             },
             "preset": self._preset,
             "seed": self.policy.release.seed,

@@ -15,8 +15,11 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.pipeline import population_of
 from shoal.policy import Policy
-from shoal.search import SEARCHES, Problem
+from shoal.recoding import FullDomain
+from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
+from shoal.search.classes import released
+from shoal.search.cost import loss_of
 from shoal.search.lattice import Node
 from shoal.search.rollup import Rollup
 
@@ -28,7 +31,7 @@ class Point:
     asked: dict[str, float]  # the swept parameters: k, l, t, max_suppression
     feasible: bool | None  # None where the time budget ended before an answer was found
     loss: float | None = None  # the policy's objective
-    levels: dict[str, int] | None = None
+    levels: dict[str, int | None] | None = None
     suppressed: int | None = None
     classes: int | None = None
     risk: float | None = None  # one in the smallest class
@@ -81,7 +84,7 @@ def frontier(
         raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
     engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
     outside = population_of(policy)
-    table = engine.count(policy, outside)
+    table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
     population = None if outside is None else outside.people(policy, table.hierarchies)
     rollup = Rollup(table)
     answers: list[Node] = []
@@ -95,16 +98,17 @@ def frontier(
         except (InfeasibleError, OutOfTimeError) as error:
             points.append(Point(asked, feasible=None if isinstance(error, OutOfTimeError) else False))
             continue
-        answers.append(recoding.node)
-        chosen = problem.chosen(recoding)
-        persons = problem.released(chosen.table, chosen.failing).persons
+        if isinstance(recoding, FullDomain):
+            answers.append(recoding.node)
+        parts = recoding.parts(table)
+        persons = released(problem, recoding).persons
         points.append(
             Point(
                 asked,
                 feasible=True,
-                loss=problem.objective.shown(problem.objective.value(chosen)),
+                loss=loss_of(problem, recoding.released, parts, policy.release.objective),
                 levels=recoding.levels,
-                suppressed=chosen.n_suppressed,
+                suppressed=parts.n_suppressed,
                 classes=len(persons),
                 risk=1 / int(persons.min()),
                 proved=recoding.proved,

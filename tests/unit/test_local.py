@@ -14,7 +14,7 @@ import shoal
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, HierarchyError, MissingValueError, PolicyError, UncoveredValueError
 from shoal.policy import Policy
-from shoal.recoding import Recoding
+from shoal.recoding import FullDomain
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
 
@@ -46,7 +46,7 @@ def recoded(asked: Policy, node: tuple[int, ...], suppressed: list[list[int]] | 
     engine = LocalEngine.of(PEOPLE)
     hierarchies = engine.count(asked).hierarchies
     gone = np.array(suppressed or np.empty((0, len(node))), np.int32)
-    recoding = Recoding(hierarchies, node, gone, algorithm="by hand", proved=False, n_evaluated=0, n_nodes=0)
+    recoding = FullDomain(hierarchies=hierarchies, node=node, suppressed=gone, algorithm="by hand", proved=False)
     return engine.apply(recoding, asked).table
 
 

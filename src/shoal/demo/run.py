@@ -68,7 +68,8 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     files.write_text(folder / CERTIFICATE, proof, force=True)
 
     ground = {name: engine.coded(name).texts for name in KNOWN}
-    after = link(release.rows.table, generalized(register, ground, policy, release.levels), KNOWN)
+    levels = {name: level for name, level in release.levels.items() if level is not None}  # full-domain: all of them
+    after = link(release.rows.table, generalized(register, ground, policy, levels), KNOWN)
     return Demo(patients.num_rows, before, after, release, certificate)
 
 

@@ -16,12 +16,13 @@ from shoal.engines import files, frames
 from shoal.engines.base import Rows, require_columns
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
-from shoal.recoding import Recoding
+from shoal.recoding import Parts, Recoding
 from shoal.sql import quoted, unused
 from shoal.table import builders, codec
 from shoal.table.domain import domain_of
-from shoal.table.frequency import Codes, Domain, FrequencyTable, among, counted
+from shoal.table.frequency import ClassOf, Codes, Domain, FrequencyTable, counted
 from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.values import Values
 
 
 class LocalEngine:
@@ -45,6 +46,7 @@ class LocalEngine:
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
         self.coded = cache(self._coded)
+        self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
 
     @classmethod
     def of(cls, data: Any, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
@@ -59,40 +61,58 @@ class LocalEngine:
     def _coded(self, column: str) -> codec.Coded:
         return codec.texts(column, self.table[column])
 
-    def count(self, policy: Policy, outside: LocalEngine | None = None) -> FrequencyTable:
-        """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too."""
+    def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> FrequencyTable:
+        """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too.
+
+        ``apart``: records that differ in a sensitive value or a person get rows of their own, for searches that
+        may part records with equal quasi-identifiers.
+        """
         require_columns(self.table.column_names, policy)
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
         hierarchies = tuple(self._allowed(self._hierarchy(name, policy, outside), policy) for name in policy.quasi)
-        table, _ = counted(
+        self._counted = counted(
             policy.quasi,
             self._leaves(hierarchies),
             dict(self._domain(name, policy) for name in policy.sensitive),
             self.persons(policy),
             hierarchies,
+            apart=apart,
         )
-        return table
+        return self._counted[0]
 
     def apply(self, recoding: Recoding, policy: Policy) -> Rows:
-        """Rows to released rows: identifiers gone, quasi columns recoded, order that of a keyed hash."""
-        levels = dict(zip(policy.quasi, recoding.node, strict=True))
-        hierarchies = {h.column: h for h in recoding.hierarchies}
-        codes = recoding.recoded(self._leaves(recoding.hierarchies))
-        gone = among(codes, recoding.suppressed)
+        """The rows counted last to released rows: identifiers gone, quasi columns recoded, in the order of a hash."""
+        if self._counted is None:
+            raise ValueError("count the rows first: a recoding is an answer to a count")
+        table, row_of = self._counted
+        parts = recoding.parts(table)
+        part = self._part_of(parts, row_of, policy)
+        gone = parts.suppressed[part]
         stars = gone if policy.release.suppressed == "keep" and gone.any() else None
+        values = {v.hierarchy.column: (v, parts.codes[part, j]) for j, v in enumerate(recoding.released)}
         columns = {}
         for name in self.table.column_names:
-            if name in levels:
-                columns[name] = self._released(hierarchies[name], levels[name], stars)
+            if name in values:
+                columns[name] = self._released(*values[name], stars)
             elif policy.columns[name].role != "identifier":
                 columns[name] = self.table[name]
-        table = pa.table(columns)
-        rows = np.arange(len(table)) if stars is not None else np.flatnonzero(~gone)
+        released = pa.table(columns)
+        rows = np.arange(len(released)) if stars is not None else np.flatnonzero(~gone)
         if policy.release.shuffle:
-            rows = rows[_hash_order(table.take(pa.array(rows)), policy.release.seed)]
+            rows = rows[_hash_order(released.take(pa.array(rows)), policy.release.seed)]
         persons = self.persons(policy)
-        return Rows(table.take(pa.array(rows)), None if persons is None else persons[rows])
+        return Rows(released.take(pa.array(rows)), None if persons is None else persons[rows])
+
+    def _part_of(self, parts: Parts, row_of: ClassOf, policy: Policy) -> NDArray[np.int64]:
+        """The part of each record. Where equals part ways, the order of a keyed hash deals them out."""
+        if (np.diff(parts.row) == 1).all():
+            return row_of
+        order = _hash_order(self.table, policy.release.seed)
+        order = order[np.argsort(row_of[order], kind="stable")]
+        part = np.empty(len(row_of), np.int64)
+        part[order] = np.repeat(np.arange(len(parts.row)), parts.counts)
+        return part
 
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """The sensitive columns' values, and how often each occurs in the whole table."""
@@ -179,15 +199,14 @@ class LocalEngine:
                     'fill them, or choose nulls = "category" or "wildcard"',
                 )
 
-    def _released(self, hierarchy: Hierarchy, level: int, stars: NDArray[np.bool_] | None) -> pa.Array:
+    def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> pa.Array:
+        hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
-        as_it_is = level == 0 and hierarchy.labels[0] == hierarchy.leaves and hierarchy.uncovered is None
-        if as_it_is and stars is None:
+        if values.labels == hierarchy.leaves and hierarchy.uncovered is None and stars is None:
             # Nothing is generalized: the values keep their type. One value stands for all that share a text.
-            values = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
-            return values.cast(self.table.schema.field(hierarchy.column).type)
-        labels = np.array([*hierarchy.labels[level], TOP], dtype=object)
-        codes = hierarchy.table[level][self._leaves((hierarchy,))[:, 0]]
+            kept = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
+            return kept.cast(self.table.schema.field(hierarchy.column).type)
+        labels = np.array([*values.labels, TOP], dtype=object)
         if stars is not None:
             codes = np.where(stars, len(labels) - 1, codes)
         return pa.array(labels, pa.string()).take(pa.array(codes))

@@ -73,8 +73,10 @@ def show_release(release: Release, output: Path) -> None:
     show_verdicts(release.verdicts)
     console.print()
     levels = _table("column", "level", "of", "a released value")
-    for hierarchy, level in zip(release.recoding.hierarchies, release.recoding.node, strict=True):
-        _row(levels, hierarchy.column, str(level), str(hierarchy.height), _example(release, hierarchy.column))
+    for hierarchy in release.recoding.hierarchies:
+        level = release.levels[hierarchy.column]
+        shown = "mixed" if level is None else str(level)
+        _row(levels, hierarchy.column, shown, str(hierarchy.number_of_top), _example(release, hierarchy.column))
     console.print(levels)
     console.print()
     _show_losses(release)
@@ -82,12 +84,14 @@ def show_release(release: Release, output: Path) -> None:
     proof = "proved to be the least" if recoding.proved else "not proved to be the least"
     if recoding.bound is not None:
         proof = f"the best in the time given, none is below {number(recoding.bound)}"
-    console.print(
-        Text(
-            f"{recoding.algorithm}: {release.policy.release.objective} {proof}; "
-            f"{number(recoding.n_evaluated)} of {number(recoding.n_nodes)} nodes looked at."
-        )
+    looked = (
+        ""
+        if recoding.n_nodes is None
+        else f"; {number(recoding.n_evaluated)} of {number(recoding.n_nodes)} nodes looked at"
     )
+    console.print(Text(f"{recoding.algorithm}: {release.policy.release.objective} {proof}{looked}."))
+    if recoding.claim:
+        console.print(Text(f"Proved: {recoding.claim}."))
     n = release.engine.table.num_rows
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
     console.print(Text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
@@ -123,7 +127,7 @@ def show_frontier(found: Frontier) -> None:
         if not point.feasible:
             _row(table, *asked, "", "", "", "", "", "infeasible" if point.feasible is False else "out of time")
             continue
-        levels = " ".join(str(level) for level in (point.levels or {}).values())
+        levels = " ".join("·" if level is None else str(level) for level in (point.levels or {}).values())
         figures = [number(point.loss or 0), number(point.suppressed or 0), number(point.classes or 0)]
         proof = "proved" if point.proved else "not proved"
         _row(table, *asked, *figures, f"1 in {round(1 / (point.risk or 1))}", levels, proof)

@@ -16,4 +16,7 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "datafly": datafly,
 }
 
-__all__ = ["SEARCHES", "Problem"]
+# Searches that may part records with equal quasi-identifiers: they get a table with one row per sensitive value.
+PARTING: frozenset[str] = frozenset()
+
+__all__ = ["PARTING", "SEARCHES", "Problem"]

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models import PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity, PSensitive
-from shoal.recoding import Recoding
+from shoal.recoding import FullDomain
 from shoal.search.lattice import Lattice, Node
 from shoal.search.loss import LOSSES, Loss
 from shoal.search.rollup import NodeTable, Rollup
-from shoal.table.frequency import Counts, FrequencyTable, among, packed
+from shoal.table.frequency import Counts, FrequencyTable, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group
 from shoal.table.wildcard import neighbourhoods
@@ -63,6 +63,8 @@ class Problem:
         wildcard: bool = False,
         keep_suppressed: bool = False,
         weights: Sequence[float] | None = None,
+        cells: Sequence[str] | None = None,
+        seed: int = 0,
         after: Sequence[tuple[int, int]] = (),
         time_budget: float | None = None,
         population: FrequencyTable | None = None,
@@ -77,6 +79,8 @@ class Problem:
         self.wildcard = wildcard  # a null matches anything
         self.keep_suppressed = keep_suppressed  # suppressed records stay, as one class of stars
         self.weights = tuple(weights or (1.0,) * len(table.columns))  # of the columns, in losses of cells
+        self.cells = tuple(cells or ("hierarchy",) * len(table.columns))  # what cells on mixed levels are written as
+        self.seed = seed  # of searches that draw
         self.after = tuple(after)  # (a, b): column b is generalized only where a is at its highest level
         self.time_budget = time_budget  # seconds
         self.hints = tuple(hints)  # nodes worth a look: answers to problems like this one
@@ -84,6 +88,7 @@ class Problem:
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
         self.rollup = rollup or Rollup(table)
         self.people = None if population is None else Rollup(population)
+        self.objective_name = objective
         self.objective: Loss = LOSSES[objective](self)
         self.n_evaluated = 0
         self._deadline = None if time_budget is None else time.monotonic() + time_budget
@@ -110,6 +115,8 @@ class Problem:
             wildcard=policy.release.nulls == "wildcard",
             keep_suppressed=policy.release.suppressed == "keep",
             weights=[column.weight for column in columns],
+            cells=[column.cells for column in columns],
+            seed=policy.release.seed,
             after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
             time_budget=policy.release.time_budget,
             population=population,
@@ -292,24 +299,21 @@ class Problem:
         stars = released.taken(np.array([released.n_classes - 1]))
         return all(bool(m.passes(released if isinstance(m, ReleaseModel) else stars).all()) for m in self.models)
 
-    def recoding(self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None) -> Recoding:
+    def recoding(
+        self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
+    ) -> FullDomain:
         """The search's answer as data; ``bound`` is what none costs less than, where it was not proved."""
-        return Recoding(
-            self.table.hierarchies,
-            seen.node,
-            seen.table.codes[seen.failing],
+        return FullDomain(
+            hierarchies=self.table.hierarchies,
+            node=seen.node,
+            suppressed=seen.table.codes[seen.failing],
             algorithm=algorithm,
             proved=proved,
+            claim=claim,
             n_evaluated=self.n_evaluated,
             n_nodes=self.lattice.n_nodes,
             bound=None if bound is None else self.objective.shown(bound),
         )
-
-    def chosen(self, recoding: Recoding) -> Evaluation:
-        """The evaluation that a recoding stands for."""
-        table = self.rollup.at(recoding.node)
-        failing = among(table.codes, recoding.suppressed)
-        return self.judged(table, failing, np.zeros_like(table.counts), 0)
 
     def unfinished(self) -> OutOfTimeError:
         """No answer yet when the time was over."""

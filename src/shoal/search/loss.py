@@ -395,12 +395,3 @@ LOSSES: dict[str, Callable[[Problem], Loss]] = {
     "entropy": EntropyLoss,
     "ambiguity": Ambiguity,
 }
-
-
-def losses(problem: Problem, seen: Evaluation) -> dict[str, float]:
-    """Every loss of a node by name."""
-    found = {}
-    for name, make in LOSSES.items():
-        loss = make(problem)
-        found[name] = loss.shown(loss.value(seen))
-    return found

@@ -189,12 +189,16 @@ def counted(
     sensitive: Mapping[Domain, Codes],
     entities: Codes | None = None,
     hierarchies: tuple[Hierarchy, ...] = (),
+    *,
+    apart: bool = False,
 ) -> tuple[FrequencyTable, ClassOf]:
     """Count records into a frequency table, and tell the class of each record.
 
-    Classes come sorted by their codes, so that nothing downstream depends on the order of the records.
+    Classes come sorted by their codes, so that nothing downstream depends on the order of the records. ``apart``:
+    records that differ in a sensitive value or a person are counted apart, so that a row has one of each.
     """
-    keys = packed(codes)  # which sort as the rows of codes do
+    others = [*sensitive.values(), *([] if entities is None else [entities])] if apart else []
+    keys = packed(np.column_stack([codes, *others]) if others else codes)  # which sort as the rows of codes do
     order = np.argsort(keys, kind="stable")
     ranked = keys[order]
     starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if len(keys) else order

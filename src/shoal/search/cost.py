@@ -1,0 +1,106 @@
+"""What released cells cost, whatever search chose them: every loss of an answer by name.
+
+A loss of cells prices each released value; ``prices`` is also what a search of cells minimizes. The searches of the
+lattice price levels instead (``loss.py``): that both agree on full-domain answers is tested.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.recoding import Parts, Recoding
+from shoal.search.base import Problem
+from shoal.search.loss import LOSSES, CellLoss
+from shoal.table.frequency import Counts, FrequencyTable, packed
+from shoal.table.kernels import group, sum_by_class
+from shoal.table.values import Values
+
+Floats = NDArray[np.float64]
+
+
+def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:
+    """Every loss of an answer by name."""
+    parts = recoding.parts(problem.table)
+    return {name: loss_of(problem, recoding.released, parts, name) for name in LOSSES}
+
+
+def loss_of(problem: Problem, values: tuple[Values, ...], parts: Parts, name: str) -> float:
+    """One loss of released parts, as it is published."""
+    loss = LOSSES[name](problem)
+    if isinstance(loss, CellLoss):
+        sums = np.array([[_column_sum(problem.table, j, value, parts, name)] for j, value in enumerate(values)])
+        return loss.shown(float(loss.scaled(sums).sum()))
+    return _CLASS_LOSSES[name](problem, values, parts)
+
+
+def prices(table: FrequencyTable, j: int, values: Values, name: str) -> Floats:
+    """Per value of column ``j``, what a cell costs that is released as it, in the loss ``name``.
+
+    The cell of a record that is suppressed costs 1, in ``entropy`` the logarithm of all records, in ``height`` nothing.
+    """
+    hierarchy = table.hierarchies[j]
+    match name:
+        case "loss":
+            return values.shares
+        case "arx-loss":
+            return np.asarray(values.sizes / hierarchy.domain)
+        case "precision":
+            return np.asarray(values.levels / max(1, hierarchy.number_of_top))
+        case "height":
+            return values.levels.astype(np.float64)
+        case "entropy":
+            return np.asarray(np.log(np.maximum(values.under(leaf_counts(table, j)), 1)))
+    raise ValueError(f"{name} is not a sum over cells")
+
+
+def leaf_counts(table: FrequencyTable, j: int) -> Counts:
+    """The records of each leaf of column ``j``."""
+    return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
+
+
+def _column_sum(table: FrequencyTable, j: int, values: Values, parts: Parts, name: str) -> float:
+    """Σ over the cells of a column, suppressed ones among them."""
+    kept = ~parts.suppressed
+    sums = float(parts.counts[kept] @ prices(table, j, values, name)[parts.codes[kept, j]])
+    n_suppressed = parts.n_suppressed
+    if name == "height":  # levels are not summed over records: the mean is the level where there is only one
+        return sums / max(1, table.n_records - n_suppressed)
+    if name == "entropy":
+        own = leaf_counts(table, j)
+        return sums + n_suppressed * math.log(table.n_records) - float(own @ np.log(np.maximum(own, 1)))
+    return sums + n_suppressed
+
+
+# --- losses that see only how records are grouped ----------------------------------------------------------------
+
+
+def class_sizes(parts: Parts) -> Counts:
+    """Records in each class that is released."""
+    kept = np.flatnonzero(~parts.suppressed)
+    class_of, firsts = group(packed(parts.codes[kept]))
+    return sum_by_class(parts.counts[kept], class_of, len(firsts))
+
+
+def _discernibility(problem: Problem, _values: tuple[Values, ...], parts: Parts) -> float:
+    """Python's integers: n² of 4·10⁹ records does not fit in 64 bits."""
+    kept = sum(int(n) ** 2 for n in class_sizes(parts).tolist())
+    return float(kept + problem.table.n_records * parts.n_suppressed)
+
+
+def _average_class(problem: Problem, _values: tuple[Values, ...], parts: Parts) -> float:
+    return problem.table.n_records / (len(class_sizes(parts)) + (parts.n_suppressed > 0))
+
+
+def _ambiguity(_problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
+    tuples = np.ones(len(parts.counts))
+    everything = 1.0
+    for j, value in enumerate(values):
+        tuples *= value.sizes[parts.codes[:, j]]
+        everything *= value.hierarchy.domain
+    return float(parts.counts @ np.where(parts.suppressed, everything, tuples))
+
+
+_CLASS_LOSSES = {"discernibility": _discernibility, "average-class": _average_class, "ambiguity": _ambiguity}

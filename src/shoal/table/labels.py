@@ -1,0 +1,91 @@
+"""Released cells that no hierarchy lists: how a range or a set is written, and read back.
+
+A range of numbers is ``20-29``, or ``[-5, 3]`` where a bound is negative; of dates ``2001-02-03/2001-05-06``, as in
+ISO 8601; open ends are ``>=85`` and ``<=17``. A set is ``{Asian, Black}``; a member that holds a comma, a brace, a
+quote or an outer space, or is empty, stands in JSON quotes, so that every set reads back as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+
+_PLAIN = re.compile(r'[^\s,{}"]([^,{}"]*[^\s,{}"])?')
+_MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"](?:[^,{}"]*[^\s,{}"])?)\s*(,|$)')
+
+
+def written_set(members: Sequence[str]) -> str:
+    """A set of values as one text."""
+    return "{" + ", ".join(m if _PLAIN.fullmatch(m) else json.dumps(m, ensure_ascii=False) for m in members) + "}"
+
+
+def read_set(text: str) -> tuple[str, ...] | None:
+    """The members of a set as ``written_set`` writes it; None where the text is no such set."""
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    body, at = text[1:-1], 0
+    members: list[str] = []
+    while at < len(body) or not members:
+        found = _MEMBER.match(body, at)
+        if found is None:
+            return None
+        member, end = found.groups()
+        try:
+            members.append(json.loads(member) if member.startswith('"') else member)
+        except ValueError:
+            return None
+        at = found.end()
+        if not end:
+            return tuple(members)
+    return None
+
+
+def written_range(first: str | None, last: str | None, *, dates: bool = False) -> str:
+    """From ``first`` to ``last``, both within; None is an open end."""
+    if first is None:
+        return f"<={last}"
+    if last is None:
+        return f">={first}"
+    if first == last:
+        return first
+    if dates:
+        return f"{first}/{last}"
+    return f"[{first}, {last}]" if "-" in first + last or "e" in (first + last).lower() else f"{first}-{last}"
+
+
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
+_CLOSED = (re.compile(rf"({_UNSIGNED})-({_UNSIGNED})"), re.compile(rf"\[({_NUMBER}), ({_NUMBER})\]"))
+_HALF_OPEN = re.compile(rf"\[({_NUMBER}), ({_NUMBER})\)")
+_AT_LEAST = re.compile(rf">=({_NUMBER})")
+_AT_MOST = re.compile(rf"<(=?)({_NUMBER})")
+_ONE = re.compile(_NUMBER)
+
+
+def ends_of(text: str) -> tuple[str | None, str | None] | None:
+    """The first and the last number of a range as they are written, None at an open end; None for other texts."""
+    if _ONE.fullmatch(text):
+        return text, text
+    for form in _CLOSED:
+        if found := form.fullmatch(text):
+            return found[1], found[2]
+    if found := _AT_LEAST.fullmatch(text):
+        return found[1], None
+    if (found := _AT_MOST.fullmatch(text)) and found[1]:
+        return None, found[2]
+    return None
+
+
+def read_range(text: str) -> tuple[float, float, bool] | None:
+    """The ends of a range of numbers and whether the upper one is within; None where the text is no such range."""
+    if found := _HALF_OPEN.fullmatch(text):
+        return float(found[1]), float(found[2]), False
+    if found := _AT_MOST.fullmatch(text):
+        return -math.inf, float(found[2]), bool(found[1])
+    ends = None if _ONE.fullmatch(text) else ends_of(text)
+    if ends is None:
+        return None
+    first, last = ends
+    return -math.inf if first is None else float(first), math.inf if last is None else float(last), True

@@ -1,0 +1,236 @@
+"""Values: what the cells of one column may be released as, and what each stands for.
+
+A full-domain release shows the labels of one level. Other recodings mix levels, or show ranges and sets of leaves.
+Whichever it is, a released value stands for a set of leaves, and equal texts must stand for equal sets: a class is
+what looks alike. So a set that a label of the hierarchy stands for is always released as that label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import HierarchyError
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.intervals import number
+from shoal.table.labels import ends_of, written_range, written_set
+
+Leaves = NDArray[np.int32]  # ascending
+Ids = NDArray[np.int32]  # numbers of values
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The released values of a column, by number."""
+
+    hierarchy: Hierarchy
+    labels: tuple[Label, ...]
+    covers: tuple[Leaves, ...]  # the leaves that a value stands for
+    shares: NDArray[np.float64]  # the loss of a cell, 0 to 1
+    sizes: NDArray[np.int64]  # leaves that it could be (M); any for an uncovered one
+    levels: NDArray[np.int64]  # of the lowest label that stands for as much, by its number in the whole hierarchy
+
+    @classmethod
+    def of_level(cls, hierarchy: Hierarchy, level: int, *, and_top: bool = False) -> Values:
+        """The labels of a level, by code; the top after them, where cells may be suppressed one by one."""
+        levels = [level, hierarchy.height] if and_top and level < hierarchy.height else [level]
+        return cls(
+            hierarchy,
+            tuple(label for at in levels for label in hierarchy.labels[at]),
+            tuple(leaves for at in levels for leaves in _under(hierarchy, at)),
+            np.concatenate([hierarchy.shares[at] for at in levels]),
+            np.concatenate([hierarchy.sizes[at] for at in levels]),
+            np.repeat([hierarchy.number(at) for at in levels], [hierarchy.cardinality(at) for at in levels]),
+        )
+
+    def under(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Per value, the records whose leaf it stands for, given the records of each leaf."""
+        return np.array([counts[leaves].sum() for leaves in self.covers], np.int64)
+
+
+def _under(hierarchy: Hierarchy, level: int) -> list[Leaves]:
+    """The leaves under each label of a level."""
+    codes = hierarchy.table[level]
+    order = np.argsort(codes, kind="stable").astype(np.int32)
+    return np.split(order, np.cumsum(np.bincount(codes, minlength=hierarchy.cardinality(level)))[:-1])
+
+
+class Vocabulary:
+    """The values of a column as they are asked for: every label of the hierarchy, and any other set of leaves.
+
+    ``nodes[level, leaf]`` is the value that stands for a leaf on a level; ``TOP_ID`` is that of the top.
+    """
+
+    TOP_ID = 0
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self.hierarchy = hierarchy
+        self._labels: list[Label] = []
+        self._covers: list[Leaves] = []
+        self._at: list[tuple[int, int] | None] = []  # level and code, where it is a label of the hierarchy
+        self._by_label: dict[Label, int] = {}
+        self._by_leaves: dict[bytes, int] = {}
+        self.nodes = np.empty((hierarchy.n_levels, len(hierarchy.leaves)), np.int32)
+        for level in range(hierarchy.height, -1, -1):
+            for code, leaves in enumerate(_under(hierarchy, level)):
+                self.nodes[level, leaves] = self._node(level, code, leaves)
+
+    def _node(self, level: int, code: int, leaves: Leaves) -> int:
+        """Number a label of the hierarchy; levels come from the top down.
+
+        A label that a higher level has too is the same text, so it must mean the same: the higher one, which stands
+        for more. Labels that stand for the same leaves are one value, shown as the lowest of them.
+        """
+        label = self.hierarchy.labels[level][code]
+        found = self._by_label.get(label)
+        if found is not None:
+            if not np.isin(leaves, self._covers[found]).all():
+                raise HierarchyError(
+                    f"column {self.hierarchy.column!r}: a label at level {self.hierarchy.number(level)} occurs on a "
+                    "higher level for other values, and cells of different levels would look alike",
+                    "give labels that mean different things different names, or use a full-domain algorithm",
+                )
+            if len(leaves) == len(self._covers[found]):
+                self._at[found] = (level, code)
+            return found
+        found = self._by_leaves.get(leaves.tobytes())
+        if found is None:
+            return self._added(label, leaves, (level, code))
+        del self._by_label[self._labels[found]]
+        self._labels[found], self._at[found] = label, (level, code)
+        self._by_label[label] = found
+        return found
+
+    def _added(self, label: Label, leaves: Leaves, at: tuple[int, int] | None) -> int:
+        self._by_label[label] = self._by_leaves[leaves.tobytes()] = len(self._labels)
+        self._labels.append(label)
+        self._covers.append(leaves)
+        self._at.append(at)
+        return len(self._labels) - 1
+
+    def of(self, leaves: Leaves) -> int:
+        """The value that stands for exactly these leaves (ascending, all that level 0 joins with them among them).
+
+        Nulls and values without an entry are in no range and in no set but the whole: with them it is the top.
+        """
+        found = self._by_leaves.get(leaves.tobytes())
+        if found is not None:
+            return found
+        if self.hierarchy.uncovered in leaves or any(self.hierarchy.leaves[leaf] is None for leaf in leaves):
+            return self.TOP_ID
+        for label in (self._range(leaves), self._set(leaves)):
+            if label is not None and label not in self._by_label:
+                return self._added(label, leaves, None)
+        raise HierarchyError(
+            f"column {self.hierarchy.column!r}: a range or set would look like a label of its hierarchy",
+            'rename the label, or leave out cells = "range" or "set"',
+        )
+
+    def _range(self, leaves: Leaves) -> str | None:
+        """The text of a range, where the leaves are numbers or dates in a row."""
+        order = self.hierarchy.leaf_order
+        if order not in ("numeric", "time") or leaves[-1] - leaves[0] + 1 != len(leaves):
+            return None
+        first, last = (self.hierarchy.labels[0][self.hierarchy.table[0][leaf]] for leaf in (leaves[0], leaves[-1]))
+        if first is None or last is None:
+            return None
+        if order == "time":
+            return written_range(first, last, dates=True)
+        lower, upper = ends_of(first), ends_of(last)
+        return None if lower is None or upper is None else written_range(lower[0], upper[1])
+
+    def _set(self, leaves: Leaves) -> str:
+        labels = self.hierarchy.labels[0]
+        members = dict.fromkeys(labels[code] for code in self.hierarchy.table[0][leaves].tolist())
+        return written_set([str(label) for label in members])
+
+    @property
+    def values(self) -> Values:
+        """All values so far."""
+        hierarchy = self.hierarchy
+        shares, sizes, levels = [], [], []
+        for leaves, at in zip(self._covers, self._at, strict=True):
+            level, code = self._lowest(leaves) if at is None else at
+            levels.append(hierarchy.number(level))
+            if at is None:
+                sizes.append(len(leaves))
+                shares.append(min(self._share(leaves), float(hierarchy.shares[level][code])))
+            else:
+                sizes.append(int(hierarchy.sizes[level][code]))
+                shares.append(float(hierarchy.shares[level][code]))
+        return Values(
+            hierarchy,
+            tuple(self._labels),
+            tuple(self._covers),
+            np.array(shares),
+            np.array(sizes, np.int64),
+            np.array(levels, np.int64),
+        )
+
+    def _lowest(self, leaves: Leaves) -> tuple[int, int]:
+        """The lowest label that stands for all of some leaves."""
+        codes = self.hierarchy.table[:, leaves]
+        level = int((codes == codes[:, :1]).all(axis=1).argmax())
+        return level, int(codes[level, 0])
+
+    def _share(self, leaves: Leaves) -> float:
+        """(M−1)/(D−1); of numbers, the part of the data's range."""
+        hierarchy = self.hierarchy
+        if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
+            numbers = [n for text in hierarchy.leaves if text is not None and (n := number(text)) is not None]
+            own = [n for leaf in leaves if (n := number(hierarchy.leaves[leaf] or "")) is not None]
+            if own and max(numbers) > min(numbers):
+                return float((max(own) - min(own)) / (max(numbers) - min(numbers)))
+        return (len(leaves) - 1) / max(1, hierarchy.domain - 1)
+
+
+# --- the least value that stands for all of a class ------------------------------------------------------------
+
+
+def covering(vocabulary: Vocabulary, cells: str, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
+    """Per class the least value that stands for all its leaves; class i owns ``leaves[starts[i]:starts[i+1]]``.
+
+    ``cells`` says of which kind: labels of the ``hierarchy``, a ``range`` in its order of leaves, or any ``set``.
+    """
+    ids = _nearest_common(vocabulary.nodes, leaves, starts)
+    if cells == "hierarchy":
+        return ids
+    # Leaves that level 0 joins (top-coding) are never told apart, so they come and go together.
+    rank, groups = _joined(vocabulary.hierarchy)
+    places = rank[leaves]
+    order = np.lexsort((places, np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))))
+    places = places[order]
+    made: dict[tuple[int, ...], int] = {}
+    for i, (first, last) in enumerate(zip(starts, np.append(starts[1:], len(leaves)), strict=True)):
+        low, high = int(places[first]), int(places[last - 1])
+        key = (low, high) if cells == "range" else tuple(dict.fromkeys(places[first:last].tolist()))
+        if key not in made:
+            wanted = range(low, high + 1) if cells == "range" else key
+            made[key] = vocabulary.of(np.sort(np.concatenate([groups[g] for g in wanted])))
+        ids[i] = made[key]
+    return ids
+
+
+def _nearest_common(nodes: Ids, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
+    """The label of the lowest level on which all leaves of a class have the same."""
+    ids = np.full(len(starts), Vocabulary.TOP_ID, np.int32)
+    for level in range(len(nodes) - 1, -1, -1):
+        of_level = nodes[level][leaves]
+        least, most = np.minimum.reduceat(of_level, starts), np.maximum.reduceat(of_level, starts)
+        ids = np.where(least == most, least, ids)
+    return ids.astype(np.int32)
+
+
+def _joined(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
+    """The groups of leaves that level 0 does not tell apart, in the order of their first leaf; nulls come last."""
+    groups = sorted(
+        _under(hierarchy, 0),
+        key=lambda of: (hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered, int(of[0])),
+    )
+    rank = np.empty(len(hierarchy.leaves), np.int32)
+    for place, of in enumerate(groups):
+        rank[of] = place
+    return rank, groups
