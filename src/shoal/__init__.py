@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.comparison import compare as compare
     from shoal.consistency import beside as beside
     from shoal.errors import ShoalError as ShoalError
     from shoal.pipeline import anonymize as anonymize
@@ -26,11 +27,12 @@ _HOME = {
     "anonymize": "pipeline",
     "beside": "consistency",
     "check": "pipeline",
+    "compare": "comparison",
     "frontier": "sweep",
     "measure": "pipeline",
 }
 
-__all__ = ["Policy", "Release", "ShoalError", "anonymize", "beside", "check", "frontier", "measure"]
+__all__ = ["Policy", "Release", "ShoalError", "anonymize", "beside", "check", "compare", "frontier", "measure"]
 __version__ = "0.1.0"
 
 

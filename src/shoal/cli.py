@@ -237,6 +237,48 @@ def check(
         raise typer.Exit(1)
 
 
+@app.command()
+def compare(
+    data: Data,
+    policy: PolicyFile,
+    algorithms: Annotated[
+        str | None, typer.Option(help="Which, with commas between; all that suit when left out.", show_default=False)
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Run several algorithms on the same table and policy, side by side. Writes no release."""
+    with _loading():
+        from shoal.comparison import compare as run
+        from shoal.engines.local import LocalEngine
+        from shoal.policy import Policy
+        from shoal.report.terminal import show_comparison
+
+    asked = Policy.load(policy)
+    if plot is not None:
+        with _loading():
+            from shoal.report.plots import check_plot, comparison_chart, save
+
+        check_plot(plot)
+        _check_text_target(plot, force, [data, policy, *asked.files])
+    names = [name.strip() for name in algorithms.split(",")] if algorithms else []
+    with _progress(quiet) as progress:
+        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
+        found = run(engine, asked, algorithms=names, progress=progress)
+    if plot is not None:
+        save(comparison_chart(found), plot, force=force)
+    if json:
+        _print_json(found.as_dict())
+    elif not quiet:
+        show_comparison(found)
+    if not any(entry.outcome == "found" for entry in found):
+        raise typer.Exit(1)
+
+
 def _print_json(value: Any) -> None:
     from shoal.plain import finite
 

@@ -335,11 +335,16 @@ def check_target(path: Path, force: bool = False) -> None:
 
 def write_text(path: Path, text: str, *, force: bool = False) -> None:
     """Write what goes with a release, its policy or its certificate; whole, or not at all."""
+    write_bytes(path, text.encode(), force=force)
+
+
+def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
+    """The same for what is no text, such as a picture."""
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
         with _output_errors(path):
-            with hidden.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+            with hidden.open("xb") as file:
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             _publish(hidden, path, force)

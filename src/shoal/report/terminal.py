@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shoal.attacks.linkage import Linkage
+from shoal.comparison import Comparison
 from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, Demo
 from shoal.inspect import Inspection, Separation
 from shoal.release import Release
@@ -134,6 +135,49 @@ def show_frontier(found: Frontier) -> None:
     console.print(table)
     columns = next((point.levels for point in found if point.levels), None)
     console.print(Text(f"Levels of {', '.join(columns)}." if columns else "No release keeps any of these promises."))
+
+
+def show_comparison(found: Comparison) -> None:
+    """What each algorithm took and proved, then what it lost in every measure."""
+    answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
+    effort = _table("algorithm", found.objective, "classes", "suppressed", "time", "memory", "")
+    for entry in answers:
+        _row(
+            effort,
+            entry.algorithm,
+            number(entry.loss[found.objective]),
+            number(entry.classes or 0),
+            number(entry.suppressed or 0),
+            f"{entry.seconds or 0:.2f} s",
+            "–" if entry.memory is None else f"{entry.memory:,.0f} MB",
+            "proved" if entry.proved else "",
+        )
+    console.print(effort)
+    console.print(
+        Text(f"{number(found.records)} records; least {found.objective} first, proved where it is the least.\n")
+    )
+    if answers:
+        lost = _table("algorithm", *answers[0].loss)
+        lost.columns[0].no_wrap = True
+        for column in lost.columns[1:]:
+            column.overflow = "fold"  # long names of measures, short figures
+        for entry in answers:
+            _row(lost, entry.algorithm, *(compact(value) for value in entry.loss.values()))
+        console.print(lost)
+    for entry in answers:
+        if entry.claim:
+            console.print(Text(f"{entry.algorithm} proved: {entry.claim}."))
+    for entry in found:
+        if entry.outcome != "found":
+            console.print(Text(f"{entry.algorithm}: {entry.outcome}. {entry.reason}", style="yellow"))
+
+
+def compact(value: float) -> str:
+    """Three digits, and the power of a thousand by its letter."""
+    for power, letter in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if 10**power <= abs(value) < 10 ** (power + 3):
+            return f"{value / 10**power:.3g} {letter}"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.3g}"
 
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:

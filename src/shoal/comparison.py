@@ -1,0 +1,148 @@
+"""Several algorithms on the same table and policy: what each loses, how long it takes, what it proved."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from shoal.engines.local import LocalEngine
+from shoal.errors import HierarchyError, InfeasibleError, OutOfTimeError, PolicyError
+from shoal.pipeline import population_of
+from shoal.policy import Policy
+from shoal.recoding import Cells, Cuts, FullDomain, Recoding
+from shoal.search import PARTING, SEARCHES, Problem
+from shoal.search.base import Progress, silent
+from shoal.search.classes import released
+from shoal.search.cost import losses
+from shoal.table.frequency import FrequencyTable
+
+Outcome = Literal["found", "declined", "infeasible", "out of time"]
+KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cells: "cells"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one algorithm made of the table."""
+
+    algorithm: str
+    outcome: Outcome
+    reason: str = ""  # why there is no answer
+    kind: str = ""  # full domain, cuts, or cells
+    loss: dict[str, float] = field(default_factory=dict)
+    classes: int | None = None
+    suppressed: int | None = None  # records
+    risk: float | None = None  # one in the smallest class
+    proved: bool | None = None  # that no other answer of its kind has less of the objective
+    claim: str = ""  # what else it proved
+    seconds: float | None = None  # of search; the first run of a loop compiles it
+    memory: float | None = None  # megabytes that the process grew by at the most, where the system tells
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The entries, in the order in which the algorithms were named."""
+
+    objective: str
+    records: int
+    entries: tuple[Entry, ...]
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def compare(data: Any, policy: Policy, *, algorithms: Sequence[str] = (), progress: Progress = silent) -> Comparison:
+    """Run several algorithms on the same problem; all of them where none is named. Writes nothing."""
+    names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
+    if strange := [name for name in names if name not in SEARCHES]:
+        raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
+    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    outside = population_of(policy)
+    tables = {
+        apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})
+    }
+    population = None if outside is None else outside.people(policy, next(iter(tables.values())).hierarchies)
+    entries = []
+    for i, name in enumerate(names):
+
+        def heard(what: str, share: float, name: str = name, i: int = i) -> None:
+            progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
+
+        entries.append(_entry(name, tables[name in PARTING], policy, population, heard))
+    records = next(iter(tables.values())).n_records
+    return Comparison(policy.release.objective, records, tuple(entries))
+
+
+_ORACLES = ("exhaustive", "mingen")  # they look at every node, and find what optimal finds
+
+
+def _entry(
+    name: str, table: FrequencyTable, policy: Policy, population: FrequencyTable | None, progress: Progress
+) -> Entry:
+    with _grown() as grown:
+        begin = time.perf_counter()
+        try:
+            problem = Problem.of(table, policy, population=population, progress=progress)
+            recoding = SEARCHES[name](problem)
+        except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
+            return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message)
+        seconds = time.perf_counter() - begin
+    seen = released(problem, recoding)
+    return Entry(
+        name,
+        "found",
+        kind=KINDS[type(recoding)],
+        loss=losses(problem, recoding),
+        classes=seen.n_classes,
+        suppressed=recoding.parts(table).n_suppressed,
+        risk=1 / int(seen.persons.min()),
+        proved=recoding.proved,
+        claim=recoding.claim,
+        seconds=seconds,
+        memory=max(grown, default=None),
+    )
+
+
+_OUTCOMES: dict[type[Exception], Outcome] = {InfeasibleError: "infeasible", OutOfTimeError: "out of time"}
+
+
+@contextmanager
+def _grown() -> Iterator[list[float]]:
+    """Megabytes that the process has grown by, looked up every few milliseconds; stays empty where nobody tells."""
+    status = Path("/proc/self/statm")
+    found: list[float] = []
+    if not status.exists():
+        yield found
+        return
+    done = threading.Event()
+    before = _resident(status)
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            found.append(max(0.0, _resident(status) - before))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        done.set()
+        watcher.join()
+        found.append(max(0.0, _resident(status) - before))
+
+
+def _resident(status: Path) -> float:
+    import resource
+
+    return int(status.read_text().split()[1]) * resource.getpagesize() / 2**20

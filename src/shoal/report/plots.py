@@ -1,0 +1,74 @@
+"""Plots: Altair charts that can be taken apart, and files of them that need no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from shoal.comparison import Comparison
+from shoal.engines.files import write_bytes
+from shoal.errors import OutputError
+
+KINDS = (".html", ".svg", ".png")
+
+
+def comparison_chart(found: Comparison) -> Any:
+    """Loss against time, one point per algorithm."""
+    rows = [
+        {
+            "algorithm": entry.algorithm,
+            "kind": entry.kind,
+            "seconds": entry.seconds,
+            "loss": entry.loss[found.objective],
+            "classes": entry.classes,
+            "suppressed": entry.suppressed,
+            "proved": "proved" if entry.proved else "not proved",
+        }
+        for entry in found
+        if entry.outcome == "found"
+    ]
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        x=alt.X("seconds:Q", scale=alt.Scale(type="log"), title="seconds of search"),
+        y=alt.Y("loss:Q", title=found.objective),
+        tooltip=[f"{name}:{kind}" for name, kind in _SHOWN],
+    )
+    points = base.mark_point(size=80, filled=True).encode(
+        color=alt.Color("kind:N", title="recoding"), shape=alt.Shape("proved:N", title="least loss")
+    )
+    names = base.mark_text(align="left", dx=7, dy=-4).encode(text="algorithm:N")
+    return alt.layer(points, names).properties(width=560, height=360)
+
+
+_SHOWN = (
+    ("algorithm", "N"),
+    ("kind", "N"),
+    ("loss", "Q"),
+    ("seconds", "Q"),
+    ("classes", "Q"),
+    ("suppressed", "Q"),
+    ("proved", "N"),
+)
+
+
+def check_plot(path: Path) -> None:
+    """Refuse a file that no plot can be written to, before the long work."""
+    if path.suffix.lower() not in KINDS:
+        raise OutputError(f"{path}: a plot is written as {', '.join(KINDS)}", "give the file one of these endings")
+
+
+def save(chart: Any, path: Path, *, force: bool = False) -> None:
+    """Write a chart; the page carries its own scripts and opens without a network."""
+    check_plot(path)
+    import vl_convert
+
+    spec = chart.to_json()
+    match path.suffix.lower():
+        case ".html":
+            content = vl_convert.vegalite_to_html(spec, bundle=True).encode()
+        case ".svg":
+            content = vl_convert.vegalite_to_svg(spec).encode()
+        case _:
+            content = vl_convert.vegalite_to_png(spec, scale=2)
+    write_bytes(path, content, force=force)
