@@ -27,7 +27,7 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
         return table
     counts = np.zeros(table.n_classes, np.int64)
     gathered: dict[str, list[tuple[Rows, Histogram]]] = {name: [] for name in table.sensitive}
-    for mine, my_class, theirs, their_class in _matches(table, nulls):
+    for mine, my_class, theirs, their_class in matches(table, nulls):
         n_classes = int(max(my_class.max(), their_class.max())) + 1
         counts[mine] += sum_by_class(table.counts[theirs], their_class, n_classes)[my_class]
         for name, histogram in table.sensitive.items():
@@ -36,7 +36,7 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
     return replace(table, counts=counts, sensitive=sensitive, nulls=tuple(nulls), own=table.counts)
 
 
-def _matches(table: FrequencyTable, nulls: Sequence[int | None]) -> Iterator[tuple[Rows, ClassOf, Rows, ClassOf]]:
+def matches(table: FrequencyTable, nulls: Sequence[int | None]) -> Iterator[tuple[Rows, ClassOf, Rows, ClassOf]]:
     """Rows against rows, by pattern of nulls: two rows are compatible where they get the same class.
 
     Two patterns meet on the columns where neither has a null; that is one grouping, so no pair of rows is enumerated.

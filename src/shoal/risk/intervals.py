@@ -1,0 +1,153 @@
+"""Interval disclosure: the masked value of a number tells the original one up to an interval.
+
+Rank-based: the interval holds p per cent of the masked values, around the record's own. Based on the standard
+deviation: the original lies within p per cent of it from the masked value.
+V. Torra, "Data Privacy: Foundations, New Developments and the Big Data Challenge", Springer 2017. Lecture slides swap
+min and max in the ends of the rank interval; as printed they would always be those of the whole column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import DataError, PolicyError
+from shoal.risk.keys import Floats, engine_of, numbers
+
+PERCENTS = tuple(range(1, 11))
+
+Disclosed = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ColumnDisclosure:
+    """Shares of records that are disclosed, for each percentage and on average."""
+
+    records: int  # whose original value is known
+    rank: Mapping[float, float]
+    deviation: Mapping[float, float]
+    rank_mean: float
+    deviation_mean: float
+
+
+@dataclass(frozen=True)
+class IntervalDisclosure:
+    """Interval disclosure of some columns."""
+
+    columns: Mapping[str, ColumnDisclosure]
+
+    @property
+    def rank(self) -> float:
+        """The mean over percentages, of the worst column."""
+        return max(column.rank_mean for column in self.columns.values())
+
+    @property
+    def deviation(self) -> float:
+        """The mean over percentages, of the worst column."""
+        return max(column.deviation_mean for column in self.columns.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "rank": self.rank,
+            "deviation": self.deviation,
+            "columns": {name: asdict(column) for name, column in self.columns.items()},
+        }
+
+
+def interval_disclosure(
+    original: Any, masked: Any, columns: Sequence[str], *, percents: Sequence[float] = PERCENTS
+) -> IntervalDisclosure:
+    """Compare two tables row by row; the rows must stand in the same order.
+
+    A masked null discloses nothing; an original null has nothing to disclose and is left out.
+    """
+    if not columns or isinstance(columns, str):
+        raise PolicyError("columns: name at least one column of numbers, in a list")
+    if not percents or not all(0 <= p <= 100 for p in percents):
+        raise PolicyError("percents: give at least one, between 0 and 100")
+    before, after = engine_of(original), engine_of(masked)
+    if before.table.num_rows != after.table.num_rows:
+        raise DataError(
+            f"the original has {before.table.num_rows} records, the masked table {after.table.num_rows}",
+            "rows are compared one by one: give both tables complete and in the same order",
+        )
+    found = {}
+    for name in columns:
+        pair = numbers(before, name), numbers(after, name)
+        if infinite := sum(int(np.isinf(values).sum()) for values in pair):
+            raise DataError(f"column {name!r}: {infinite} values are infinite", "treat them as missing")
+        found[name] = column_disclosure(*pair, percents)
+    return IntervalDisclosure(found)
+
+
+def column_disclosure(x: Floats, masked: Floats, percents: Sequence[float] = PERCENTS) -> ColumnDisclosure:
+    """The disclosure of originals ``x`` by their masked values, NaN where missing."""
+    known = ~np.isnan(x)
+    n = int(known.sum())
+    ranks = _Ranks.of(masked)
+    rank = {p: _share(_within_ranks(x, masked, ranks, p), n) for p in percents}
+    deviation = {p: _share(deviation_disclosed(x, masked, p), n) for p in percents}
+    return ColumnDisclosure(
+        n, rank, deviation, float(np.mean(list(rank.values()))), float(np.mean(list(deviation.values())))
+    )
+
+
+def rank_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
+    """Whether the original lies between the masked values p·n/200 ranks below and above the record's own.
+
+    Equal masked values share their ranks, from the first to the last. Where p·n/200 is not whole, the ends lie
+    between two masked values, in proportion.
+    """
+    return _within_ranks(x, masked, _Ranks.of(masked), p)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranks:
+    """The masked values in order, and where each record's own begin and end; the same for every percentage."""
+
+    ranked: Floats
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, masked: Floats) -> _Ranks:
+        ranked, place, copies = np.unique(masked[~np.isnan(masked)], return_inverse=True, return_counts=True)
+        ends = np.cumsum(copies)
+        first, last = np.zeros(len(masked), np.int64), np.zeros(len(masked), np.int64)
+        first[~np.isnan(masked)] = (ends - copies)[place]
+        last[~np.isnan(masked)] = ends[place] - 1
+        return cls(np.repeat(ranked, copies), first, last)
+
+
+def _within_ranks(x: Floats, masked: Floats, ranks: _Ranks, p: float) -> Disclosed:
+    n = len(ranks.ranked)
+    if not n:
+        return np.zeros(len(x), np.bool_)
+    w = p * n / 200
+    low = _at(ranks.ranked, np.maximum(ranks.first - w, 0))
+    high = _at(ranks.ranked, np.minimum(ranks.last + w, n - 1))
+    return np.asarray(~np.isnan(masked) & (low <= x) & (x <= high))
+
+
+def _at(ranked: Floats, place: Floats) -> Floats:
+    """The value at a place, which may lie between two."""
+    below = np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, len(ranked) - 1)
+    part = place - below
+    return np.asarray((1 - part) * ranked[below] + part * ranked[above])
+
+
+def deviation_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
+    """Whether the original is within p per cent of the column's standard deviation (of a sample) from the masked."""
+    known = x[~np.isnan(x)]
+    sd = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
+    return np.asarray(np.abs(x - masked) <= p * sd / 100)
+
+
+def _share(disclosed: Disclosed, n: int) -> float:
+    return float(disclosed.sum() / n) if n else 0.0

@@ -1,0 +1,192 @@
+"""How many people are unique in a population of which only a sample is known: models of its class sizes.
+
+F. K. Dankar, K. El Emam, A. Neisa, T. Roffey, "Estimating the re-identification risk of clinical data sets", BMC
+Medical Informatics and Decision Making 12:66, 2012, compares the three models here and gives the rule that chooses.
+L. V. Zayatz, "Estimation of the percent of unique population elements on a microdata file using the sample", 1991;
+N. Hoshino, "Applying Pitman's sampling formula to microdata disclosure risk assessment", JOS 17(4), 2001;
+G. Chen, S. Keller-McNulty, "Estimation of identification disclosure risk in microdata", JOS 14(1), 1998 (SNB);
+P. J. Haas, L. Stokes, "Estimating the number of classes in a finite population", JASA 93, 1998 (Shlosser).
+A model whose equations have no solution for a sample says None.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln
+
+from shoal.risk.keys import Floats
+
+LEAST_ALPHA = 1e-4  # below, Pitman's model is that of Ewens in all digits that matter
+
+
+@dataclass(frozen=True, eq=False)
+class SizeCounts:
+    """How many classes of each size a sample has, and how large a share of the population it is."""
+
+    sizes: Floats  # ascending
+    classes: Floats
+    fraction: float  # π
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64], fraction: float) -> SizeCounts:
+        """From the records of each class."""
+        sizes, classes = np.unique(counts, return_counts=True)
+        return cls(sizes.astype(float), classes.astype(float), fraction)
+
+    @property
+    def n(self) -> float:
+        """Records of the sample."""
+        return float(self.sizes @ self.classes)
+
+    @property
+    def population(self) -> float:
+        """People of the population."""
+        return self.n / self.fraction
+
+    @property
+    def u(self) -> float:
+        """Classes of the sample."""
+        return float(self.classes.sum())
+
+    def of_size(self, size: int) -> float:
+        """Classes with so many records."""
+        return float(self.classes[self.sizes == size].sum())
+
+
+def zayatz(sample: SizeCounts) -> float:
+    """s₁ P(F=1 | f=1) / π by Bayes' rule, as if the classes of the population had the sizes of those in the sample.
+
+    As they are larger, this says too much, the more the smaller the sample is.
+    """
+    likely = sample.classes * _one_drawn(sample.sizes, sample.population, sample.n)
+    singles = likely[sample.sizes == 1].sum()
+    return float(sample.of_size(1) * singles / likely.sum() / sample.fraction) if singles else 0.0
+
+
+def _one_drawn(sizes: Floats, N: float, n: float) -> Floats:
+    """The chance that a sample of n of N has exactly one of a class: j (n/N) Π_{t<j−1} (N−n−t)/(N−1−t).
+
+    A product of ratios, since differences of the logarithms of factorials of N lose their digits.
+    """
+    t = np.arange(int(sizes.max()) - 1, dtype=float)
+    with np.errstate(divide="ignore"):  # too large a class leaves nobody to be drawn elsewhere: chance 0
+        logs = np.log(np.maximum(N - n - t, 0)) - np.log(N - 1 - t)
+    missed = np.concatenate([[0.0], np.cumsum(logs)])
+    return np.asarray(sizes * n / N * np.exp(missed[sizes.astype(np.int64) - 1]))
+
+
+def pitman(sample: SizeCounts) -> float | None:
+    """E(S₁) = N (θ+α)…(θ+α+N−2) / (θ+1)…(θ+N−1) at the greatest likelihood of Pitman's sampling formula.
+
+    The expectation is exact, where Hoshino takes its limit for large N. None where every record is unique, where none
+    is distinct, and where the likelihood is greatest for α ≤ 0, a population with a bounded number of classes.
+    """
+    if not 1 < sample.u < sample.n:
+        return None
+    slope = partial(_alpha_slope, sample)
+    if slope(LEAST_ALPHA) <= 0:
+        return None
+    alpha = brentq(slope, LEAST_ALPHA, 1 - 1e-12, xtol=1e-12)  # at 1 the slope is −∞: some class has two records
+    theta = _theta(sample, alpha)
+    N = sample.population
+    logs = gammaln(theta + alpha + N - 1) - gammaln(theta + N) + gammaln(theta + 1) - gammaln(theta + alpha)
+    return float(min(N, N * np.exp(logs)))
+
+
+def _alpha_slope(sample: SizeCounts, alpha: float) -> float:
+    """The derivative of the log-likelihood by α, at the best θ for it."""
+    theta = _theta(sample, alpha)
+    x = theta / alpha
+    found = ((sample.u - 1) - x * (digamma(x + sample.u) - digamma(x + 1))) / alpha  # Σ_{i<u} i / (θ + iα)
+    grown = sample.classes @ (digamma(sample.sizes - alpha) - digamma(1 - alpha))  # Σ_j s_j Σ_{i<j} 1 / (i − α)
+    return float(found - grown)
+
+
+def _theta(sample: SizeCounts, alpha: float) -> float:
+    """Where Σ_{i<u} 1/(θ + iα) = Σ_{i<n} 1/(θ + i): the greatest likelihood for this α."""
+
+    def slope(shifted: float) -> float:
+        theta = shifted - alpha
+        x = theta / alpha
+        found = (digamma(x + sample.u) - digamma(x + 1)) / alpha
+        return float(found - (digamma(theta + sample.n) - digamma(theta + 1)))
+
+    # θ > −α, where the slope is +∞; for large θ it goes as (u − n)/θ.
+    low, high = 1e-9, 1.0
+    while slope(high) > 0:
+        low, high = high, high * 4
+    return float(brentq(slope, low, high, xtol=1e-12, rtol=1e-14)) - alpha
+
+
+def slide_negative_binomial(sample: SizeCounts) -> float | None:
+    """K β^α: class sizes less one are negative binomial, and the sample has as many of size 1 and 2 as expected.
+
+    None where the sample has no class of two, or no parameters give what it has.
+    """
+    K = shlosser(sample)
+    found = None if K is None else snb_parameters(sample, K)
+    return None if K is None or found is None else float(K * found[1] ** found[0])
+
+
+def snb_parameters(sample: SizeCounts, K: float) -> tuple[float, float] | None:
+    """α and β, where the population has ``K`` classes.
+
+    With z = 1−π, c = (1−β)/(1−z(1−β)) and B = β/(1−z(1−β)) a sample is expected to have s₁ = K π B^α (1+αzc) and
+    s₂ = K π²/2 α c B^α (2+(α+1)zc), from the generating function s (β/(1−(1−β)s))^α at z. For every β the second by
+    the first is a quadratic in α with one positive root; what is left is one equation in β.
+    """
+    s1, s2, z = sample.of_size(1), sample.of_size(2), 1 - sample.fraction
+    if not s1 or not s2:
+        return None
+    ratio = 2 * s2 / (sample.fraction * s1)
+
+    def alpha(beta: float) -> float:
+        c = (1 - beta) / (1 - z * (1 - beta))
+        a, b = z * c * c, 2 * c + z * c * c - ratio * z * c
+        root = (b * b + 4 * a * ratio) ** 0.5
+        return float(2 * ratio / (b + root) if b > 0 else (root - b) / (2 * a))
+
+    def excess(logit: float) -> float:
+        beta = 1 / (1 + np.exp(-logit))
+        a, shrunk = alpha(beta), 1 - z * (1 - beta)
+        singles = K * sample.fraction * (beta / shrunk) ** a * (1 + a * z * (1 - beta) / shrunk)
+        return float(singles - s1)
+
+    grid = np.linspace(-25, 25, 401)
+    values = [excess(x) for x in grid]
+    roots = [
+        float(1 / (1 + np.exp(-brentq(excess, low, high, xtol=1e-12))))
+        for (low, high), (left, right) in zip(pairwise(grid), pairwise(values), strict=True)
+        if left * right < 0
+    ]
+    # Where two populations explain the sample equally well, that of the size known.
+    sized = {beta: K * (1 + alpha(beta) * (1 - beta) / beta) for beta in roots}
+    best = min(roots, key=lambda beta: abs(np.log(sized[beta] / sample.population)), default=None)
+    return None if best is None else (alpha(best), best)
+
+
+def shlosser(sample: SizeCounts) -> float | None:
+    """Classes of the population, by the modified estimator of Shlosser (Haas and Stokes, 1998)."""
+    f, i, s = sample.fraction, sample.sizes, sample.classes
+    within = s @ (i * f**2 * (1 - f**2) ** (i - 1))
+    beyond = s @ ((1 - f**2) ** i - (1 - f) ** i)
+    once = s @ (i * f * (1 - f) ** (i - 1))
+    if not (beyond > 0 and once > 0):
+        return None
+    return float(sample.u + sample.of_size(1) * within / beyond * (s @ (1 - f) ** i / once) ** 2)
+
+
+def dankar(fraction: float, pitman: float | None, zayatz: float, snb: float | None) -> tuple[str, float]:
+    """Which model to trust, and what it says: Pitman's up to a tenth of the population, else the lower of the others.
+
+    Zayatz's always has an answer and stands in for a model that has none.
+    """
+    if fraction <= 0.1:
+        return ("zayatz", zayatz) if pitman is None else ("pitman", pitman)
+    return ("zayatz", zayatz) if snb is None or zayatz < snb else ("snb", snb)
