@@ -1,0 +1,100 @@
+"""When a known value agrees with a released one: the released text stands for it.
+
+So both are compared at the level of the release. A null and a ``*`` say nothing and agree with nothing, not even with
+each other: to count them as agreement would make a suppressed record everybody's. Numbers are equal as numbers, and
+agree with every range that holds them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.linkage.columns import Codes, Column
+from shoal.linkage.reading import EVERYTHING, Standing, closed, is_star
+
+Ends = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Which released texts of a column agree with each known one.
+
+    Released texts that stand for the same are one *class*. Texts are numbered with the null after all others.
+    """
+
+    known: tuple[tuple[int, ...], ...]  # per known text, the classes that agree with it
+    released: Codes  # per released text its class, -1 where it agrees with nothing
+    n_classes: int
+
+    @property
+    def is_function(self) -> bool:
+        """Whether no known text agrees with two classes, as after full-domain generalization."""
+        return all(len(classes) <= 1 for classes in self.known)
+
+    @property
+    def codes(self) -> tuple[Codes, Codes]:
+        """A code per text of each file, equal exactly where two agree; only for a function."""
+        nobody, nothing = self.n_classes, self.n_classes + 1
+        known = np.array([of[0] if of else nobody for of in self.known], np.int32)
+        return known, np.where(self.released < 0, nothing, self.released).astype(np.int32)
+
+    @property
+    def kinds(self) -> tuple[Codes, NDArray[np.bool_]]:
+        """The kind of each known text, and (kinds, classes + 1) which classes agree; the last class stands for -1."""
+        number: dict[tuple[int, ...], int] = {}
+        kind_of = np.array([number.setdefault(of, len(number)) for of in self.known], np.int32)
+        agrees = np.zeros((len(number), self.n_classes + 1), np.bool_)
+        for of, kind in number.items():
+            agrees[kind, list(of)] = True
+        return kind_of, agrees
+
+
+def agreement(column: Column) -> Agreement:
+    """Compare the distinct texts of both files."""
+    if column.known_spans is not None and column.released_spans is not None:
+        points = np.unique([span[0] for of in column.known_spans for span in of if span[0] == span[1]])
+        known, released = (
+            [tuple(closed(span, points) for span in of) for of in side]
+            for side in (column.known_spans, column.released_spans)
+        )
+        return _of_numbers(known, released)
+    texts = column.released.texts
+    standing = Standing(texts, column.hierarchy)
+    known_classes = [() if is_star(text) else tuple(standing.of(text)) for text in column.known.texts]
+    classes = np.array([*(-1 if is_star(text) else i for i, text in enumerate(texts)), -1], np.int32)
+    return Agreement((*known_classes, ()), classes, len(texts))
+
+
+def _of_numbers(known: Sequence[Ends], released: Sequence[Ends]) -> Agreement:
+    star = (EVERYTHING[:2],)
+    number: dict[Ends, int] = {}
+    classes = [-1 if of == star else number.setdefault(of, len(number)) for of in released]
+    at: dict[float, list[int]] = defaultdict(list)  # points are looked up, ranges are tried
+    ranges: list[tuple[float, float, int]] = []
+    for of, i in number.items():
+        for first, last in of:
+            if first == last:
+                at[first].append(i)
+            else:
+                ranges.append((first, last, i))
+    firsts, lasts = (np.array([r[end] for r in ranges], np.float64) for end in (0, 1))
+    owner = np.array([r[2] for r in ranges], np.int64)
+    points = np.array(sorted(at), np.float64)
+    found = []
+    for of in known:
+        agreeing: set[int] = set()
+        for first, last in of if of != star else ():
+            if first == last:
+                agreeing.update(at.get(first, ()))
+            else:
+                inside = points[np.searchsorted(points, first) : np.searchsorted(points, last, "right")]
+                agreeing.update(i for point in inside for i in at[float(point)])
+            if ranges:
+                agreeing.update(owner[(firsts <= last) & (first <= lasts)].tolist())
+        found.append(tuple(sorted(agreeing)))
+    return Agreement((*found, ()), np.array([*classes, -1], np.int32), len(number))

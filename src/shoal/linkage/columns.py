@@ -1,0 +1,238 @@
+"""Two files side by side: what the intruder knows, what was released, and the columns that both have.
+
+The files may name a column differently, and may hold different people. Who is who is known to the referee at most:
+``truth`` never takes part in the linkage, only in counting what it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines import files, frames
+from shoal.errors import DataError
+from shoal.linkage.reading import Span, spans
+from shoal.policy import Policy
+from shoal.table import builders, codec
+from shoal.table.builders import SafeHarbor
+from shoal.table.codec import Coded
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import Intervals
+
+Rows = NDArray[np.int64]
+Codes = NDArray[np.int32]
+On = Sequence[str] | Mapping[str, str] | None
+Truth = Literal["position"] | Sequence[int] | NDArray[np.integer[Any]] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column that both files have."""
+
+    name: str  # in the release
+    known: Coded
+    released: Coded
+    hierarchy: Hierarchy | None  # of the policy, on the values of all files at hand
+    known_spans: tuple[tuple[Span, ...], ...] | None  # what each text stands for as numbers; None for a category
+    released_spans: tuple[tuple[Span, ...], ...] | None
+    original: Coded | None  # the column of the original file, where it was given
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are compared as numbers."""
+        return self.known_spans is not None
+
+    @property
+    def codes(self) -> tuple[Codes, Codes]:
+        """The texts of both files' rows by number; a null comes after all texts."""
+        known, released = (
+            np.where(side.codes < 0, len(side.texts), side.codes) for side in (self.known, self.released)
+        )
+        return known.astype(np.int32), released.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Files:
+    """What the intruder knows beside what was released."""
+
+    n_known: int
+    n_released: int
+    columns: tuple[Column, ...]
+    owners: Rows | None  # per known record, the released record of the same person; -1 where there is none
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns compared, as the release names them."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def codes(self) -> tuple[Codes, Codes]:
+        """(records, columns) of both files: numbers of texts."""
+        sides = [column.codes for column in self.columns]
+        return np.column_stack([known for known, _ in sides]), np.column_stack([released for _, released in sides])
+
+
+def side_by_side(
+    known: Any,
+    release: Any,
+    *,
+    on: On = None,
+    numeric: Sequence[str] | None = None,
+    policy: Policy | None = None,
+    original: Any = None,
+    truth: Truth = None,
+    id: str | None = None,
+) -> Files:
+    """Read both files and pair their columns.
+
+    ``known``, ``release`` and ``original`` are paths, frames or arrays of two dimensions, whose columns are named
+    "0", "1", … ``on`` lists the columns to compare, or maps names of the known file to names of the release; without
+    it all columns are taken that both have. ``numeric`` lists the columns (of the release) whose values are numbers;
+    without it those are, whose type in the known file or whose hierarchy says so, if all their texts can be read so.
+    """
+    mine, theirs = _table(known), _table(release)
+    basis = None if original is None else _table(original)
+    pairs = _pairs(mine, theirs, on, id)
+    names = [name for _, name in pairs]
+    if unknown := [name for name in numeric or () if name not in names]:
+        raise DataError(f"numeric: {_listed(unknown)} is not compared", f"columns compared: {_listed(names)}")
+    columns = []
+    for name_known, name in pairs:
+        first = None
+        if basis is not None and (found := [n for n in (name, name_known) if n in basis.column_names]):
+            first = codec.texts(found[0], basis[found[0]])
+        by_type = _is_number(mine.schema.field(name_known).type)
+        columns.append(
+            _column(
+                name,
+                codec.texts(name_known, mine[name_known]),
+                codec.texts(name, theirs[name]),
+                first,
+                policy,
+                by_type,
+                None if numeric is None else name in numeric,
+            )
+        )
+    return Files(mine.num_rows, theirs.num_rows, tuple(columns), _owners(mine, theirs, truth, id))
+
+
+def _table(data: Any) -> pa.Table:
+    if isinstance(data, np.ndarray):
+        if data.ndim != 2:
+            raise DataError(f"an array of {data.ndim} dimensions is no table", "give rows and columns")
+        return frames.plain(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
+    if isinstance(data, str | Path):
+        return files.read(Path(data)).table
+    return frames.to_arrow(data)[0]
+
+
+def _pairs(mine: pa.Table, theirs: pa.Table, on: On, id: str | None) -> list[tuple[str, str]]:
+    if on is None:
+        pairs = [(name, name) for name in theirs.column_names if name in mine.column_names and name != id]
+        if not pairs:
+            raise DataError("the two files have no column in common", "map names of the first to names of the second")
+        return pairs
+    pairs = list(on.items()) if isinstance(on, Mapping) else [(name, name) for name in on]
+    if not pairs:
+        raise DataError("on: no column to compare")
+    for what, table, place in (("known file", mine, 0), ("release", theirs, 1)):
+        if absent := [pair[place] for pair in pairs if pair[place] not in table.column_names]:
+            raise DataError(f"the {what} has no column {_listed(absent)}")
+    if len({name for _, name in pairs}) < len(pairs):
+        raise DataError("on: a column of the release is named twice")
+    return pairs
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _column(
+    name: str,
+    known: Coded,
+    released: Coded,
+    first: Coded | None,
+    policy: Policy | None,
+    by_type: bool,
+    asked: bool | None,
+) -> Column:
+    spec = policy.columns[name].hierarchy if policy is not None and name in policy.columns else None
+    hierarchy = None
+    numeric = by_type if asked is None else asked
+    if spec is not None and policy is not None:
+        sides = [known, released] if first is None else [known, released, first]
+        texts = sorted({text for side in sides for text in side.texts})
+        hierarchy = builders.build(name, spec, texts, nulls=True, uncovered="suppress", folder=policy.folder)
+        by_spec = isinstance(spec, Intervals) or (isinstance(spec, SafeHarbor) and spec.safe_harbor == "age")
+        numeric = numeric or (by_spec and asked is None)
+    if not numeric:
+        return Column(name, known, released, hierarchy, None, None, first)
+    read = [spans(side.texts, hierarchy) for side in (known, released)]
+    unread = [sum(span is None for span in side) for side in read]
+    if not any(unread):
+        mine, theirs = (tuple(span for span in side if span is not None) for side in read)
+        return Column(name, known, released, hierarchy, mine, theirs, first)
+    if asked:
+        n_texts = len(known.texts), len(released.texts)
+        raise DataError(
+            f"column {name!r}: {unread[0]} of {n_texts[0]} distinct values of the known file and {unread[1]} of "
+            f"{n_texts[1]} of the release are neither numbers nor ranges",
+            "take the column out of numeric to compare its values as categories",
+        )
+    return Column(name, known, released, hierarchy, None, None, first)
+
+
+# ── Who is who ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> Rows | None:
+    if id is not None:
+        if truth is not None:
+            raise DataError("truth and id both say who is who", "give one of them")
+        return _by_id(mine, theirs, id)
+    if truth is None:
+        return None
+    if isinstance(truth, str):
+        if truth != "position":
+            raise DataError("truth: a text can only be 'position'", "a column that tells is named by id")
+        if mine.num_rows != theirs.num_rows:
+            raise DataError(
+                f"the known file has {mine.num_rows} records, the release {theirs.num_rows}: positions do not tell",
+                "give the released row of each known record as truth, or a column of both files as id",
+            )
+        return np.arange(mine.num_rows)
+    given = np.asarray(truth)
+    if given.shape != (mine.num_rows,) or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(f"truth: must be {mine.num_rows} whole numbers, a released row for each known record")
+    owners = given.astype(np.int64)
+    if outside := int(((owners < -1) | (owners >= theirs.num_rows)).sum()):
+        raise DataError(
+            f"truth: {outside} of {len(owners)} are no row of the release",
+            f"rows are 0 to {theirs.num_rows - 1}; -1 is for a person who is not in it",
+        )
+    return owners
+
+
+def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> Rows:
+    if absent := [what for what, t in (("known file", mine), ("release", theirs)) if id not in t.column_names]:
+        raise DataError(f"the {absent[0]} has no column {id!r}")
+    known, released = codec.texts(id, mine[id]), codec.texts(id, theirs[id])
+    present = released.codes[released.codes >= 0]
+    if repeated := int((np.bincount(present) > 1).sum()) if len(present) else 0:
+        raise DataError(f"column {id!r}: {repeated} persons have more than one record in the release")
+    row_of = np.full(len(released.texts) + 1, -1, np.int64)
+    row_of[released.codes[released.codes >= 0]] = np.flatnonzero(released.codes >= 0)
+    number = {text: i for i, text in enumerate(released.texts)}
+    # A null, and an id that the release lacks, belong to nobody: both reach the last entry.
+    places = np.array([*(number.get(text, -1) for text in known.texts), -1], np.int64)
+    return row_of[places[known.codes]]

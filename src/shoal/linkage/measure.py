@@ -1,0 +1,239 @@
+"""Distances between the values of two files, column by column: what linkage adds up.
+
+Numbers are scaled by a standard deviation, so that one counts as much as a category that differs. All distances are
+squared, since Euclid's is wanted of the whole. Each part answers for texts by number, the null after all others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import DataError
+from shoal.linkage.columns import Codes, Column
+from shoal.linkage.reading import EVERYTHING, Span, Standing, ancestry, closed, is_star
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.integer[Any]]
+Scale = Literal["own", "original"]
+Nulls = Literal["category", "wildcard"]
+Categories = Literal["equal", "hierarchy"]
+
+LARGEST = 2**26  # entries of a table of distances: half a gigabyte
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Numbers and ranges of them: 0 where two meet, else the gap between the nearest ends."""
+
+    column: int
+    left: Floats  # (2, texts)  first and last number, scaled
+    right: Floats
+
+    def between(self, left: Index, right: Index) -> Floats:
+        """The squared distances, broadcast."""
+        return self.gap(left, right) ** 2
+
+    def gap(self, left: Index, right: Index) -> Floats:
+        """How far the right lies above the left; negative where below."""
+        above = self.right[0, right] - self.left[1, left]
+        below = self.left[0, left] - self.right[1, right]
+        return np.where(above > 0, above, np.where(below > 0, -below, 0.0))
+
+    @property
+    def swapped(self) -> Spans:
+        """The same, seen from the other file."""
+        return Spans(self.column, self.right, self.left)
+
+
+@dataclass(frozen=True, eq=False)
+class Equal:
+    """0 where two codes are equal or one of them is negative, which stands for everything; else the weight."""
+
+    column: int
+    left: Codes  # (texts)
+    right: Codes
+    weight: float
+
+    def between(self, left: Index, right: Index) -> Floats:
+        """The squared distances, broadcast."""
+        mine, theirs = self.left[left], self.right[right]
+        return np.where((mine == theirs) | (mine < 0) | (theirs < 0), 0.0, self.weight)
+
+    @property
+    def swapped(self) -> Equal:
+        """The same, seen from the other file."""
+        return Equal(self.column, self.right, self.left, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Squared distances listed for every two texts."""
+
+    column: int
+    table: Floats
+
+    def between(self, left: Index, right: Index) -> Floats:
+        """The squared distances, broadcast."""
+        found: Floats = self.table[left, right]
+        return found
+
+    @property
+    def swapped(self) -> Table:
+        """The same, seen from the other file."""
+        return Table(self.column, np.ascontiguousarray(self.table.T))
+
+
+Part = Spans | Equal | Table
+
+
+def parts(
+    columns: Sequence[Column],
+    *,
+    scale: Scale = "own",
+    nulls: Nulls = "category",
+    categories: Categories = "equal",
+    weights: Mapping[str, float] | None = None,
+) -> list[Part]:
+    """How far the known texts are from the released ones in each column; a column may have two parts."""
+    for what, given, allowed in (
+        ("scale", scale, ("own", "original")),
+        ("nulls", nulls, ("category", "wildcard")),
+        ("categories", categories, ("equal", "hierarchy")),
+    ):
+        if given not in allowed:
+            raise DataError(f"{what}: must be one of {', '.join(allowed)}")
+    given_weights = dict(weights or {})
+    if unknown := [name for name in given_weights if name not in {column.name for column in columns}]:
+        raise DataError(f"weights: {', '.join(map(repr, unknown))} is not compared")
+    if any(not (math.isfinite(w) and w >= 0) for w in given_weights.values()):
+        raise DataError("weights: must be numbers of at least 0")
+    out: list[Part] = []
+    for j, column in enumerate(columns):
+        weight = float(given_weights.get(column.name, 1.0))
+        if column.numeric:
+            out += _numbers(j, column, scale, nulls, weight)
+        else:
+            out.append(_category(j, column, nulls, categories, weight))
+    return out
+
+
+# ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _numbers(j: int, column: Column, scale: Scale, nulls: Nulls, weight: float) -> list[Part]:
+    known, released = column.known_spans, column.released_spans
+    if known is None or released is None:
+        raise TypeError("not a column of numbers")
+    reference = _reference(column)
+    points = np.unique(np.concatenate([reference, _points(known)]))
+    mine, theirs = ([[closed(span, points) for span in of] for of in side] for side in (known, released))
+    unit = math.sqrt(weight)
+    moved = [(0.0, _deviation(reference))] * 2
+    plain = all(len(of) == 1 and of[0][0] == of[0][1] for side in (mine, theirs) for of in side)
+    if scale == "own" and plain:
+        # A range compared on two scales would not hold its own values, so files are scaled apart only without any.
+        moved = [_moments(column.known.codes, mine), _moments(column.released.codes, theirs)]
+    missing = _null_part(j, column, nulls, weight)
+    if all(len(of) == 1 for side in (mine, theirs) for of in side):
+        ends = [
+            np.array([*(of[0] for of in side), EVERYTHING[:2]]).T for side in (mine, theirs)
+        ]  # a null stands for everything here, and its own part tells it apart
+        left, right = ((end - mean) / sd * unit for end, (mean, sd) in zip(ends, moved, strict=True))
+        return [Spans(j, left, right), *missing]
+    _require_room(column.name, len(mine), len(theirs))
+    table = np.zeros((len(mine) + 1, len(theirs) + 1))
+    sd = moved[0][1]
+    if mine:
+        listed = np.array([span for of in mine for span in of])
+        starts = np.cumsum([0, *(len(of) for of in mine[:-1])])
+        for r, of in enumerate(theirs):
+            gaps = [np.maximum(np.maximum(first - listed[:, 1], listed[:, 0] - last), 0.0) for first, last in of]
+            table[:-1, r] = np.minimum.reduceat(np.min(gaps, axis=0), starts)
+    return [Table(j, (table / sd) ** 2 * weight), *missing]
+
+
+def _null_part(j: int, column: Column, nulls: Nulls, weight: float) -> list[Part]:
+    if nulls == "wildcard" or not any((side.codes < 0).any() for side in (column.known, column.released)):
+        return []
+    codes = [
+        np.array([*(-1 if is_star(text) else 0 for text in side.texts), 1], np.int32)
+        for side in (column.known, column.released)
+    ]
+    return [Equal(j, codes[0], codes[1], weight)]
+
+
+def _points(spans: Sequence[tuple[Span, ...]]) -> Floats:
+    return np.array([of[0][0] for of in spans if len(of) == 1 and of[0][0] == of[0][1]], np.float64)
+
+
+def _reference(column: Column) -> Floats:
+    """The numbers that tell the scale: of the original file where it is given, else the known one, else the release."""
+    if column.original is not None:
+        read = np.array([_float(text) for text in (*column.original.texts, "")])[column.original.codes]
+    else:
+        read = np.zeros(0)
+    for coded, spans in ((column.known, column.known_spans), (column.released, column.released_spans)):
+        if not np.isfinite(read).any() and spans is not None:
+            alone = [of[0][0] if len(of) == 1 and of[0][0] == of[0][1] else math.nan for of in spans]
+            read = np.array([*alone, math.nan])[coded.codes]
+    return np.asarray(read[np.isfinite(read)])
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _deviation(values: Floats) -> float:
+    sd = float(values.std()) if len(values) else 0.0
+    return sd if sd > 0 else 1.0  # a constant column tells nobody from anybody, on any scale
+
+
+def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:
+    values = np.array([of[0][0] for of in spans])[codes[codes >= 0]] if spans else np.zeros(0)
+    return (float(values.mean()) if len(values) else 0.0), _deviation(values)
+
+
+# ── Categories ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _category(j: int, column: Column, nulls: Nulls, categories: Categories, weight: float) -> Part:
+    known, released = column.known.texts, column.released.texts
+    standing = Standing(released, column.hierarchy)
+    found = [standing.of(text) for text in known]
+    stars = [is_star(text) for text in released]
+    if all(len(of) <= 1 for of in found) and not (categories == "hierarchy" and column.hierarchy is not None):
+        nobody, null = len(released), len(released) + 1  # codes that no released text has
+        wild = -1 if nulls == "wildcard" else null
+        left = [-1 if is_star(text) else of[0] if of else nobody for text, of in zip(known, found, strict=True)]
+        right = [-1 if star else r for r, star in enumerate(stars)]
+        return Equal(j, np.array([*left, wild], np.int32), np.array([*right, wild], np.int32), weight)
+    _require_room(column.name, len(known), len(released))
+    table = np.ones((len(known) + 1, len(released) + 1))
+    if categories == "hierarchy" and column.hierarchy is not None:
+        table[:-1, :-1] = ancestry(known, released, column.hierarchy)
+    for k, of in enumerate(found):
+        table[k, of] = 0.0
+    table[:, [*stars, False]] = 0.0
+    table[[*(is_star(text) for text in known), False], :] = 0.0
+    if nulls == "wildcard":
+        table[-1, :] = table[:, -1] = 0.0
+    table[-1, -1] = 0.0
+    return Table(j, table**2 * weight)
+
+
+def _require_room(name: str, n_known: int, n_released: int) -> None:
+    if (n_known + 1) * (n_released + 1) > LARGEST:
+        raise DataError(
+            f"column {name!r}: {n_known} distinct known and {n_released} distinct released values are too many to list "
+            f"the distance of every two (at most {LARGEST})",
+            'compare the column as numbers or with categories = "equal", or leave it out',
+        )

@@ -1,0 +1,151 @@
+"""Nearest records of one file in the other, exactly, on distinct tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from shoal.linkage.columns import Codes, Rows
+from shoal.linkage.kernels import EQUAL, SPAN, TABLE, Half, nearest_tuples
+from shoal.linkage.measure import Equal, Floats, Part, Spans, Table
+from shoal.table.frequency import packed
+from shoal.table.kernels import group
+
+# Squared distances this close, relative to 1 + the distance, are one: sums in another order differ in the last bits.
+TIE = 1e-9
+TREE = 6  # columns of numbers up to which a tree looks at few records; in more dimensions it looks at most of them
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Per record of the left file."""
+
+    squared: Floats  # distance of the nearest records
+    ties: NDArray[np.int64]  # how many records are as near
+    rows: Rows  # the first of them
+
+    def holds_at(self, records: Rows, squared: Floats) -> NDArray[np.bool_]:
+        """Whether what lies at these squared distances from some records is among their nearest."""
+        least = self.squared[records]
+        return squared <= least + TIE * (1 + least)
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The distinct tuples of a file."""
+
+    codes: Codes  # (tuples, columns)
+    class_of: Rows  # of each record
+    counts: NDArray[np.int64]
+    rows: Rows  # the first with the tuple
+
+    @classmethod
+    def of(cls, codes: Codes) -> Distinct:
+        """Count equal rows together."""
+        class_of, firsts = group(packed(codes))
+        return cls(codes[firsts], class_of, np.bincount(class_of, minlength=len(firsts)), firsts)
+
+
+def nearest(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Nearest:
+    """The nearest records on the right of each record on the left."""
+    points = [part for part in parts if isinstance(part, Spans) and _is_plain(part, left, right)]
+    found = _by_tree(left, right, points) if len(points) == len(parts) <= TREE else _by_blocks(left, right, parts)
+    return Nearest(found.squared[left.class_of], found.ties[left.class_of], found.rows[left.class_of])
+
+
+def squared_between(parts: Sequence[Part], left: Codes, right: Codes) -> Floats:
+    """Squared distances of pairs of records, given row by row."""
+    total = np.zeros(len(left))
+    for part in parts:
+        total += part.between(left[:, part.column], right[:, part.column])
+    return total
+
+
+def _is_plain(part: Spans, left: Distinct, right: Distinct) -> bool:
+    sides = (part.left[:, left.codes[:, part.column]], part.right[:, right.codes[:, part.column]])
+    return all(bool((side[0] == side[1]).all()) for side in sides)
+
+
+def _by_tree(left: Distinct, right: Distinct, parts: Sequence[Spans]) -> Nearest:
+    mine = np.column_stack([part.left[0, left.codes[:, part.column]] for part in parts])
+    theirs = np.column_stack([part.right[0, right.codes[:, part.column]] for part in parts])
+    tree = cKDTree(theirs)
+    squared = tree.query(mine)[0] ** 2
+    around = tree.query_ball_point(mine, np.sqrt(squared + TIE * (1 + squared)))
+    ties = np.array([right.counts[near].sum() for near in around])
+    return Nearest(squared, ties, np.array([right.rows[near].min() for near in around]))
+
+
+def _by_blocks(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Nearest:
+    ones, twos = _halves(right.codes, parts)
+    one, two = (Distinct.of(_own_codes(half, right.codes)) for half in (ones, twos))
+    members = np.argsort(one.class_of, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(one.class_of, minlength=len(one.codes)))])
+    left_class = Distinct.of(_own_codes(ones, left.codes)).class_of
+    n = len(left.codes)
+    found = Nearest(np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64))
+    nearest_tuples(
+        np.argsort(left_class, kind="stable"),
+        left_class,
+        _half(ones, left.codes, right.codes[one.rows]),
+        _half(twos, left.codes, right.codes[two.rows]),
+        starts,
+        members,
+        two.class_of,
+        len(two.codes),
+        right.counts,
+        right.rows,
+        TIE,
+        found.squared,
+        found.ties,
+        found.rows,
+    )
+    return found
+
+
+def _own_codes(parts: Sequence[Part], codes: Codes) -> Codes:
+    """Only the columns of these parts."""
+    return np.ascontiguousarray(codes[:, sorted({part.column for part in parts})])
+
+
+def _halves(codes: Codes, parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+    """Two groups of columns with as few different tuples in each as possible, of those that split one order."""
+    columns = sorted({part.column for part in parts}, key=lambda j: (-len(np.unique(codes[:, j])), j))
+
+    def n_tuples(chosen: Sequence[int]) -> int:
+        return len(Distinct.of(codes[:, list(chosen)]).codes)
+
+    splits = range(1, len(columns) + 1)
+    cut = min(splits, key=lambda at: n_tuples(columns[:at]) + n_tuples(columns[at:]))
+    first = set(columns[:cut])
+    return [p for p in parts if p.column in first], [p for p in parts if p.column not in first]
+
+
+def _half(parts: Sequence[Part], left: Codes, right: Codes) -> Half:
+    """Some columns as the kernel reads them."""
+    q = len(parts)
+    kinds = np.zeros(q, np.int64)
+    ends = [np.zeros((q, 2, len(side))) for side in (left, right)]
+    codes = [np.zeros((q, len(side)), np.int32) for side in (left, right)]
+    weights = np.zeros(q)
+    offsets, widths = np.zeros(q, np.int64), np.zeros(q, np.int64)
+    tables = [np.zeros(0)]
+    end = 0
+    for j, part in enumerate(parts):
+        mine, theirs = left[:, part.column], right[:, part.column]
+        if isinstance(part, Spans):
+            kinds[j] = SPAN
+            ends[0][j], ends[1][j] = part.left[:, mine], part.right[:, theirs]
+        elif isinstance(part, Equal):
+            kinds[j], weights[j] = EQUAL, part.weight
+            codes[0][j], codes[1][j] = part.left[mine], part.right[theirs]
+        elif isinstance(part, Table):
+            kinds[j], offsets[j], widths[j] = TABLE, end, part.table.shape[1]
+            codes[0][j], codes[1][j] = mine, theirs
+            tables.append(part.table.ravel())
+            end += part.table.size
+    return (kinds, *ends, *codes, weights, offsets, widths, np.concatenate(tables))
