@@ -173,8 +173,8 @@ def hierarchy_of(column: Column) -> Hierarchy:
     return hierarchy.with_uncovered() if column.uncovered else hierarchy
 
 
-def table_of(case: Case) -> FrequencyTable:
-    """The case's records, counted."""
+def table_of(case: Case, *, apart: bool = False) -> FrequencyTable:
+    """The case's records, counted; ``apart`` as for searches that may part equal records."""
     hierarchies = tuple(hierarchy_of(column) for column in case.columns)
     codes = [h.encode([row[j] for row in case.rows]) for j, h in enumerate(hierarchies)]
     domains = {}
@@ -190,6 +190,7 @@ def table_of(case: Case) -> FrequencyTable:
         domains,
         None if case.persons is None else np.array(case.persons, np.int32),
         hierarchies,
+        apart=apart,
     )
     return table
 
@@ -199,10 +200,10 @@ def models_of(case: Case) -> tuple[PrivacyModel, ...]:
     return tuple(REQUIREMENT.validate_python(dict(asked)) for asked in case.asked)
 
 
-def problem_of(case: Case, objective: str = "loss") -> Problem:
+def problem_of(case: Case, objective: str = "loss", *, apart: bool = False) -> Problem:
     """The case as a search gets it."""
     return Problem(
-        table_of(case),
+        table_of(case, apart=apart),
         models_of(case),
         limit=case.limit,
         objective=objective,

@@ -20,9 +20,13 @@ from shoal.recoding import Parts, Recoding
 from shoal.sql import quoted, unused
 from shoal.table import builders, codec
 from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, Domain, FrequencyTable, counted
+from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, counted
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.values import Values
+
+
+# What is left of a float when it is hashed: its whole part below 2^53, and 40 bits behind the point.
+WHOLE, FRACTION = 2.0**53, 2.0**40
 
 
 class LocalEngine:
@@ -37,6 +41,7 @@ class LocalEngine:
         dialect: files.Dialect | None = None,
         notes: tuple[str, ...] = (),
         source: Path | None = None,
+        weights: Counts | None = None,
     ) -> None:
         _require_names_apart(table.column_names)
         self.table = table
@@ -45,6 +50,7 @@ class LocalEngine:
         self.dialect = dialect
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
+        self.weights = weights  # how many records each row stands for, where an engine has counted already
         self.coded = cache(self._coded)
         self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
 
@@ -57,6 +63,19 @@ class LocalEngine:
             return cls(read.table, fingerprint=read.sha256, dialect=read.dialect, notes=read.notes, source=path)
         table, back = frames.to_arrow(data)
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self.table.column_names)
+
+    @property
+    def n_records(self) -> int:
+        """Records of the table."""
+        return self.table.num_rows if self.weights is None else int(self.weights.sum())
+
+    def _records(self, rows: NDArray[np.bool_]) -> int:
+        return int(rows.sum() if self.weights is None else self.weights[rows].sum())
 
     def _coded(self, column: str) -> codec.Coded:
         return codec.texts(column, self.table[column])
@@ -78,6 +97,7 @@ class LocalEngine:
             self.persons(policy),
             hierarchies,
             apart=apart,
+            weights=self.weights,
         )
         return self._counted[0]
 
@@ -99,10 +119,13 @@ class LocalEngine:
                 columns[name] = self.table[name]
         released = pa.table(columns)
         rows = np.arange(len(released)) if stars is not None else np.flatnonzero(~gone)
+        if len(rows) < len(released):
+            released = released.take(pa.array(rows))
         if policy.release.shuffle:
-            rows = rows[_hash_order(released.take(pa.array(rows)), policy.release.seed)]
+            order = _hash_order(released, policy.release.seed)
+            released, rows = released.take(pa.array(order)), rows[order]
         persons = self.persons(policy)
-        return Rows(released.take(pa.array(rows)), None if persons is None else persons[rows])
+        return Rows(released, None if persons is None else persons[rows])
 
     def _part_of(self, parts: Parts, row_of: ClassOf, policy: Policy) -> NDArray[np.int64]:
         """The part of each record. Where equals part ways, the order of a keyed hash deals them out."""
@@ -175,16 +198,16 @@ class LocalEngine:
 
     def _domain(self, name: str, policy: Policy) -> tuple[Domain, Codes]:
         hierarchy = self._hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None
-        return domain_of(name, self.coded(name), hierarchy)
+        return domain_of(name, self.coded(name), hierarchy, self.weights)
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
         """Whose each record is, where the policy names an entity column."""
         if policy.release.entity is None:
             return None
         codes = self.coded(policy.release.entity).codes
-        if missing := int((codes < 0).sum()):
+        if missing := self._records(codes < 0):
             raise MissingValueError(
-                f"column {policy.release.entity!r}: {missing} of {len(codes)} records do not say whose they are",
+                f"column {policy.release.entity!r}: {missing} of {self.n_records} records do not say whose they are",
                 "fill the entity column, or remove these records",
             )
         return codes
@@ -192,18 +215,19 @@ class LocalEngine:
     def forbid_nulls(self, policy: Policy) -> None:
         """Raise where a value that matters is missing."""
         for name in (*policy.quasi, *policy.sensitive):
-            codes = self.coded(name).codes
-            if missing := int((codes < 0).sum()):
+            if missing := self._records(self.coded(name).codes < 0):
                 raise MissingValueError(
-                    f"column {name!r}: {missing} of {len(codes)} values are missing, and the policy forbids nulls",
+                    f"column {name!r}: {missing} of {self.n_records} values are missing, and the policy forbids nulls",
                     'fill them, or choose nulls = "category" or "wildcard"',
                 )
 
     def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> pa.Array:
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
-        if values.labels == hierarchy.leaves and hierarchy.uncovered is None and stars is None:
-            # Nothing is generalized: the values keep their type. One value stands for all that share a text.
+        alone = values.labels == hierarchy.leaves and all(len(leaves) == 1 for leaves in values.covers)
+        if alone and hierarchy.uncovered is None and stars is None:
+            # Nothing is generalized: the values keep their type. One value stands for all that share a text. Labels
+            # tell nothing alone: a leaf that is written as the top is one value with it.
             kept = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
             return kept.cast(self.table.schema.field(hierarchy.column).type)
         labels = np.array([*values.labels, TOP], dtype=object)
@@ -225,11 +249,26 @@ def _hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
-    texts = ", ".join(f"coalesce(CAST({name} AS VARCHAR), chr(30))" for name in names)
+    texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in table.schema)
     with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")  # instants are hashed as they are there, wherever this runs
         connection.register("rows", rows)
         ordered = connection.sql(
             f"SELECT {quoted(place)} FROM rows "
             f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, {quoted(place)}"
         )
         return np.asarray(ordered.fetchnumpy()[place], np.int64)
+
+
+def _hashed(name: str, kind: pa.DataType) -> str:
+    """The text of a column that enters the hash, the same as in every engine."""
+    if pa.types.is_floating(kind):  # engines write floats each in their own way, but calculate alike
+        x = f"CASE WHEN abs({name}) < {WHOLE} THEN CAST({name} AS DOUBLE) ELSE 0 END"
+        whole, fraction = f"floor({x})", f"floor((({x}) - floor({x})) * {FRACTION})"
+        return f"CASE WHEN {name} IS NOT NULL THEN {_int(whole)} || '/' || {_int(fraction)} END"
+    text = f"CAST({name} AS VARCHAR)"
+    return f"replace({text}, '+00', '')" if pa.types.is_timestamp(kind) and kind.tz else text
+
+
+def _int(number: str) -> str:
+    return f"CAST(CAST({number} AS BIGINT) AS VARCHAR)"
