@@ -21,6 +21,7 @@ class Task:
     nulls: str = "category"
     feasible: bool = True
     special: bool = False  # a search may decline it, with a PolicyError
+    monotone: bool = True  # whether what satisfies still does when generalized; who prunes by that may decline else
 
     @property
     def quasi(self) -> list[str]:
@@ -61,13 +62,21 @@ def _cross(*columns):
 ROWS = _cross(["11", "12", "21", "22", "23"], ["6", "7"], ["flu", "cold", "gout"])
 K = {"model": "k-anonymity", "k": 4}
 
+# Searches that look at a part of the lattice: their least may be more, and without generalizing there may be none.
+WITHIN_A_PART = {"suppress_records", "suppress_columns"}
+ONLY_SUPPRESSING = {"suppress_records"}
+
+# Searches that prune by verdicts, and decline where these do not survive generalization.
+BY_VERDICT = {"samarati", "k_minimal", "incognito", "ola", "flash"}
+
 TASKS = {
     "k": Task(ROWS, (K,)),
     "k, some suppressed": Task(ROWS, ({**K, "k": 9},), 0.3),
     "k, suppressed kept as stars": Task(ROWS, ({**K, "k": 7},), 0.4, "keep"),
     "k and distinct values": Task(ROWS, (K, {"model": "distinct-l-diversity", "l": 3}), 0.1),
-    "k and entropy": Task(ROWS, (K, {"model": "entropy-l-diversity", "l": 2.5}), 0.1),
-    "k and closeness": Task(ROWS, (K, {"model": "t-closeness", "t": 0.2}), 0.1),
+    "k and entropy": Task(ROWS, (K, {"model": "entropy-l-diversity", "l": 2.5}), 0.1, monotone=False),
+    "k and entropy, nothing suppressed": Task(ROWS, (K, {"model": "entropy-l-diversity", "l": 2.5})),
+    "k and closeness": Task(ROWS, (K, {"model": "t-closeness", "t": 0.2}), 0.1, monotone=False),
     "nulls": Task(tuple((None if i % 7 == 0 else a, b, c) for i, (a, b, c) in enumerate(ROWS)), (K,), 0.1),
     "nulls that match anything": Task(
         tuple((None if i % 5 == 0 else a, b, c) for i, (a, b, c) in enumerate(ROWS)),
@@ -83,6 +92,11 @@ TASKS = {
     "k beyond the table, all may go": Task(ROWS, ({**K, "k": len(ROWS) + 1},), 1.0, feasible=False),
     "more values than there are": Task(ROWS, (K, {"model": "distinct-l-diversity", "l": 4}), 0.5, feasible=False),
 }
+
+
+def may_decline(task: Task, algorithm: str) -> bool:
+    """Whether a PolicyError is an answer."""
+    return task.special or (not task.monotone and algorithm in BY_VERDICT)
 
 
 @cache

@@ -3,7 +3,7 @@
 import pytest
 
 import shoal
-from contract import PROMISES, TASKS, released
+from contract import ONLY_SUPPRESSING, PROMISES, TASKS, WITHIN_A_PART, may_decline, released
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import SEARCHES
 
@@ -19,7 +19,10 @@ def test_every_search_keeps_every_promise(algorithm, name, promise):
     try:
         promise(task, algorithm)
     except PolicyError:
-        if not task.special:
+        if not may_decline(task, algorithm):
+            raise
+    except InfeasibleError:
+        if algorithm not in ONLY_SUPPRESSING:
             raise
 
 
@@ -33,11 +36,19 @@ def test_every_search_says_so_where_nothing_satisfies(algorithm, name):
 @pytest.mark.parametrize("name", [name for name in FEASIBLE if not TASKS[name].special])
 @pytest.mark.parametrize("algorithm", SEARCHES)
 def test_no_full_domain_search_beats_exhaustive_and_who_proved_an_answer_equals_it(algorithm, name):
-    release, best = released(TASKS[name], algorithm), released(TASKS[name], "exhaustive")
+    best = released(TASKS[name], "exhaustive")
+    try:
+        release = released(TASKS[name], algorithm)
+    except PolicyError:
+        assert may_decline(TASKS[name], algorithm)
+        return
+    except InfeasibleError:
+        assert algorithm in ONLY_SUPPRESSING
+        return
     if None in release.levels.values():
         return  # not a full-domain answer: it may well lose less
     assert release.loss["loss"] >= best.loss["loss"] - 1e-12
-    if release.recoding.proved:
+    if release.recoding.proved and algorithm not in WITHIN_A_PART:
         assert release.loss["loss"] == pytest.approx(best.loss["loss"], abs=1e-12)
 
 

@@ -1,0 +1,196 @@
+"""Cuts changed by chance, against every cut of a small table."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from shoal.errors import InfeasibleError
+from shoal.models.diversity import EntropyDiversity
+from shoal.models.size import KAnonymity
+from shoal.recoding import Cuts
+from shoal.search import Problem
+from shoal.search.annealing import annealing
+from shoal.search.chromosome import Chromosome
+from shoal.search.classes import released
+from shoal.search.cost import loss_of
+from shoal.search.cuts import judged, recoding
+from shoal.search.genetic import genetic
+from shoal.search.optimal import optimal
+from shoal.table.frequency import Domain, counted
+from shoal.table.hierarchy import Hierarchy
+
+OBJECTIVES = ("loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity")
+TREES = (
+    ["abcdef", "AABBCC", "XXXXYY", "*" * 6],
+    ["abcd", "AABC", "*" * 4],
+    ["abc", "*" * 3],
+)
+
+
+def small_problem(rng, objective="loss", *, entropy=False):
+    q = int(rng.integers(1, 4))
+    n = int(rng.integers(5, 40))
+    hierarchies, columns = [], []
+    for j in range(q):
+        if rng.random() < 0.3:
+            texts = [str(i) for i in range(5)]
+            h = Hierarchy.from_levels(f"c{j}", texts, [texts, list("AABBC"), ["*"] * 5], leaf_order="numeric")
+        else:
+            levels = TREES[rng.integers(len(TREES))]
+            h = Hierarchy.from_levels(f"c{j}", list(levels[0]), [list(level) for level in levels])
+        columns.append(rng.choice(len(h.leaves), n, p=rng.dirichlet(np.ones(len(h.leaves)))))
+        h = h.with_null() if rng.random() < 0.3 else h
+        columns[-1] = np.where((rng.random(n) < 0.1) & (h.leaves[-1] is None), len(h.leaves) - 1, columns[-1])
+        hierarchies.append(h)
+    values = rng.integers(0, 3, n).astype(np.int32)
+    domain = Domain("s", ("a", "b", "c"), np.bincount(values, minlength=3))
+    codes = np.column_stack(columns).astype(np.int32)
+    table, _ = counted(tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies))
+    models = (KAnonymity(k=int(rng.integers(2, 5))), *([EntropyDiversity(l=1.5)] if entropy else []))
+    return Problem(
+        table,
+        models,
+        limit=int(rng.choice([0, n // 10, n // 3])),
+        objective=objective,
+        keep_suppressed=bool(rng.random() < 0.3),
+        cells=["range" if h.leaf_order == "numeric" else "hierarchy" for h in hierarchies],
+    )
+
+
+def cuts_of_tree(h):
+    """Every valid cut, as pieces: a label, or cuts of all that is below it."""
+
+    def below(level, leaves):
+        whole = [[leaves]]
+        if level == 0:
+            return whole
+        children = [
+            [leaf for leaf in leaves if h.table[level - 1][leaf] == code]
+            for code in dict.fromkeys(h.table[level - 1][leaves].tolist())
+        ]
+        split = itertools.product(*(below(level - 1, child) for child in children))
+        return whole + [[piece for part in parts for piece in part] for parts in split]
+
+    return [_numbered(h, pieces) for pieces in below(h.height, list(range(len(h.leaves))))]
+
+
+def cuts_of_row(h, used):
+    """Every way to cut the values that occur into intervals; null is alone unless all are together."""
+    null = [leaf for leaf in used if h.leaves[leaf] is None]
+    row = [leaf for leaf in used if h.leaves[leaf] is not None]
+    found = [_numbered(h, [list(range(len(h.leaves)))])]
+    for starts in itertools.product((False, True), repeat=max(0, len(row) - 1)):
+        pieces = [row[:1]] if row else []
+        for leaf, start in zip(row[1:], starts, strict=True):
+            pieces.append([leaf]) if start else pieces[-1].append(leaf)
+        found.append(_numbered(h, [*pieces, *([null] if null else [])]))
+    return found
+
+
+def _numbered(h, pieces):
+    of = h.table[0].astype(np.int32) + len(pieces)
+    for i, leaves in enumerate(pieces):
+        of[leaves] = i
+    return of
+
+
+def best_of_all(problem):
+    """The least loss of all cuts; intervals that hold the values of a label are named like it, and may cost more."""
+    every = []
+    for j, h in enumerate(problem.table.hierarchies):
+        used = np.unique(problem.table.codes[:, j]).tolist()
+        every.append(cuts_of_row(h, used) if problem.cells[j] == "range" else cuts_of_tree(h))
+    least = None
+    for pieces in itertools.product(*every):
+        if judged(problem, pieces).feasible:
+            value = loss(problem, recoding(problem, pieces, "all"))
+            least = value if least is None else min(least, value)
+    return least
+
+
+def loss(problem, answer):
+    return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name)
+
+
+@pytest.mark.parametrize("search", [genetic, annealing])
+def test_most_small_tables_get_the_best_of_all_cuts(search):
+    rng = np.random.default_rng(5)
+    reached = n = 0
+    while n < 24:
+        problem = small_problem(rng)
+        if np.prod([float(len(h.leaves)) for h in problem.table.hierarchies]) > 40:
+            continue
+        least = best_of_all(problem)
+        if least is None:
+            with pytest.raises(InfeasibleError):
+                search(problem)
+            continue
+        n += 1
+        value = loss(problem, search(problem))
+        assert value >= least - 1e-9
+        reached += value <= least + 1e-9
+    assert reached >= 21
+
+
+@pytest.mark.parametrize("search", [genetic, annealing])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_answer_holds_and_is_no_worse_than_top_or_best_node(search, objective):
+    rng = np.random.default_rng(11)
+    for i in range(6):
+        problem = small_problem(rng, objective, entropy=i % 2 == 1)
+        try:
+            node = optimal(problem)
+        except InfeasibleError:
+            continue
+        answer = search(problem)
+        assert isinstance(answer, Cuts)
+        parts = answer.parts(problem.table)
+        assert parts.n_suppressed <= problem.limit
+        assert all(model.passes(released(problem, answer)).all() for model in problem.models)
+        assert loss(problem, answer) <= loss(problem, node) + 1e-9
+        again = search(problem).parts(problem.table)
+        np.testing.assert_array_equal(parts.codes, again.codes)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_choice_of_bits_is_worth_what_its_release_costs(objective):
+    rng = np.random.default_rng(3)
+    for _ in range(15):
+        problem = small_problem(rng, objective)
+        chromosome = Chromosome(problem)
+        for _ in range(4):
+            individual = chromosome.judged(rng.random(chromosome.n_bits) < 0.5)
+            if not individual.excess:
+                answer = chromosome.answer(individual, "genetic")
+                assert problem.objective.shown(individual.value) == pytest.approx(loss(problem, answer), rel=1e-9)
+                assert judged(problem, answer.of_leaf).n_suppressed == answer.parts(problem.table).n_suppressed
+
+
+def test_active_bits_make_a_difference_and_silent_ones_make_none():
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        problem = small_problem(rng)
+        chromosome = Chromosome(problem)
+        bits = rng.random(chromosome.n_bits) < 0.5
+        active = set(chromosome.active(bits).tolist())
+        for at in range(chromosome.n_bits):
+            turned = bits.copy()
+            turned[at] = ~turned[at]
+            before, after = (
+                [
+                    g.pieces(chromosome.of_column(b, j))[0][problem.table.codes[:, j]]
+                    for j, g in enumerate(chromosome.genes)
+                ]
+                for b in (bits, turned)
+            )
+            same = all((a == b).all() for a, b in zip(before, after, strict=True))
+            assert same == (at not in active) or problem.cells.count("range")
+
+
+def test_null_is_alone_in_a_row_of_intervals_unless_all_are_together():
+    h = Hierarchy.from_levels("c", ["1", "2"], [["1", "2"], ["*", "*"]], leaf_order="numeric").with_null()
+    table, _ = counted(("c",), np.array([[0], [1], [2]], np.int32), {}, None, (h,))
+    (gene,) = Chromosome(Problem(table, (KAnonymity(k=1),), cells=["range"])).genes
+    assert len(set(gene.named(np.array([False, False])).tolist())) == 1
+    assert len(set(gene.named(np.array([True, False])).tolist())) == 3
