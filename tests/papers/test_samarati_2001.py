@@ -7,7 +7,10 @@ import pytest
 
 import shoal
 from shoal.engines.local import LocalEngine
-from shoal.search import Problem
+from shoal.errors import HierarchyError
+from shoal.search import SEARCHES, Problem
+from shoal.search.incognito import satisfying as listed_by_incognito
+from shoal.search.k_minimal import distance_vector, minimal_nodes, preferred
 
 RECORDS = """
 asian 64/04/12 F 35138 divorced 33
@@ -63,10 +66,14 @@ def policy(**release):
     return shoal.Policy.parse(POLICY + "\n".join(lines))
 
 
+def posed(max_sup, objective="loss"):
+    table = LocalEngine.of(frame()).count(policy())
+    return Problem(table, policy().require, limit=max_sup, objective=objective)
+
+
 def satisfying(max_sup):
     """Every node that satisfies with at most so many records suppressed, and what was seen there."""
-    table = LocalEngine.of(frame()).count(policy())
-    problem = Problem(table, policy().require, limit=max_sup)
+    problem = posed(max_sup)
     assert problem.lattice.heights == HEIGHTS
     looks = [problem.evaluate(node) for node in problem.lattice]
     assert len(looks) == 288
@@ -145,3 +152,96 @@ def test_in_the_lectures_answer_single_women_share_one_income_and_two_men_know_e
     }
     assert release.measured["k"] == 2
     assert release.measured["l"] == 1
+
+
+# --- the algorithms ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("max_sup", "count"), [(0, 40), (2, 106)])
+def test_incognito_lists_as_many_as_the_lecture_counts(max_sup, count):
+    problem = posed(max_sup)
+    assert set(listed_by_incognito(problem)) == set(satisfying(max_sup))
+    assert len(listed_by_incognito(posed(max_sup))) == count
+    assert problem.n_evaluated < 288
+
+
+@pytest.mark.parametrize("max_sup", [0, 2])
+def test_minimal_nodes_lists_the_k_minimal_generalizations_of_the_lecture(max_sup):
+    found = minimal_nodes(posed(max_sup))
+    assert {one.distance for one in found} == MINIMAL[max_sup]
+    assert all(one.suppressed <= max_sup for one in found)
+
+
+def test_the_four_preferences_choose_among_the_k_minimal_generalizations():
+    found = minimal_nodes(posed(0))
+    chosen = {
+        name: [one.distance for one in preferred(found, name)]
+        for name in ("least-absolute", "least-relative", "maximum-distribution", "least-suppression")
+    }
+    assert chosen == {
+        "least-absolute": [(1, 2, 0, 1, 2), (1, 2, 0, 2, 1)],
+        "least-relative": [(1, 2, 0, 2, 1)],  # the lecture's own answer
+        "maximum-distribution": [(1, 2, 0, 1, 2), (1, 2, 0, 2, 1), (0, 3, 1, 2, 2)],  # three classes each
+        "least-suppression": [(1, 2, 0, 1, 2), (1, 2, 0, 2, 1), (0, 3, 1, 2, 2)],  # nothing may be suppressed
+    }
+    assert preferred(found, "least-relative")[0].relative == 1 + Fraction(2, 3) + Fraction(2, 5) + Fraction(1, 2)
+
+
+def test_with_two_records_to_suppress_the_preferences_part_ways():
+    found = minimal_nodes(posed(2))
+    at_height_five = {node for node in MINIMAL[2] if sum(node) == 5}
+    assert {one.distance for one in preferred(found, "least-absolute")} == at_height_five
+    looks = satisfying(2)
+    kept = {node: int((~looks[node].failing).sum()) for node in MINIMAL[2]}
+    gone = {node: looks[node].n_suppressed for node in MINIMAL[2]}
+    assert {one.distance for one in preferred(found, "maximum-distribution")} == {
+        node for node in kept if kept[node] == max(kept.values())
+    }
+    assert {one.distance for one in preferred(found, "least-suppression")} == {
+        node for node in gone if gone[node] == min(gone.values())
+    }
+
+
+@pytest.mark.parametrize(("max_sup", "height"), [(0, 6), (2, 5)])
+@pytest.mark.parametrize("algorithm", ["samarati", "k_minimal"])
+def test_samarati_and_k_minimal_find_a_generalization_of_the_lectures_height(algorithm, max_sup, height):
+    recoding = SEARCHES[algorithm](posed(max_sup, "height"))
+    assert recoding.node in MINIMAL[max_sup]
+    assert sum(recoding.node) == height
+    assert recoding.proved
+    other = SEARCHES[algorithm](posed(max_sup, "precision"))
+    assert sum(other.node) == height
+    assert not other.proved  # of its height it is the best; a higher node might still lose less
+    assert "height" in other.claim or "distance" in other.claim
+
+
+def test_samarati_by_precision_answers_as_the_lecture():
+    recoding = SEARCHES["samarati"](posed(0, "precision"))
+    assert recoding.node == (1, 2, 0, 2, 1)
+    assert recoding.claim == "no generalization of less height keeps the policy"
+
+
+@pytest.mark.parametrize(
+    ("i", "j", "vector"),
+    [
+        (0, 1, (0, 2, 0, 2, 0)),  # same year, 351**
+        (0, 2, (0, 1, 0, 2, 1)),  # same month, both have been married
+        (3, 5, (0, 3, 1, 1, 2)),  # other years, man and woman, 3513*, married and single
+        (7, 8, (0, 0, 0, 0, 2)),  # single and widow
+        (4, 4, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_the_distance_of_two_records_is_where_they_meet(i, j, vector):
+    hierarchies = posed(0).table.hierarchies
+    rows = [tuple(row) for row in frame()[NAMES[:-1]].itertuples(index=False)]
+    assert distance_vector(hierarchies, rows[i], rows[j]) == vector
+    assert distance_vector(hierarchies, rows[j], rows[i]) == vector
+
+
+def test_two_records_that_meet_only_above_the_levels_left_have_no_distance():
+    zips = posed(0).table.hierarchies[3].selected([1, 2])
+    assert distance_vector([zips], ["35138"], ["35137"]) == (1,)
+    assert distance_vector([zips], ["35138"], ["35142"]) == (2,)
+    with pytest.raises(HierarchyError, match="column 'zip'") as raised:
+        distance_vector([zips.selected([0])], ["35138"], ["35142"])
+    assert "351" not in str(raised.value)

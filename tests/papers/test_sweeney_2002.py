@@ -1,4 +1,4 @@
-"""Datafly (Sweeney 1997, 2002), step by step on its twelve patients."""
+"""Datafly and MinGen (Sweeney 1997, 2002) on their twelve patients."""
 
 import pyarrow as pa
 import pytest
@@ -117,3 +117,40 @@ def test_datafly_does_not_say_that_nothing_satisfies_where_it_only_went_past_the
         shoal.anonymize(table, shoal.Policy.of(fields))
     assert "no generalization" not in str(raised.value)
     assert "optimal" in raised.value.hint
+
+
+# --- MinGen ----------------------------------------------------------------------------------------------------------
+
+
+def prec(release):
+    return 1 - release.loss["precision"]
+
+
+def test_mingen_distorts_less_than_datafly_where_nothing_may_be_suppressed():
+    least = shoal.anonymize(patients(), policy(algorithm="mingen", objective="precision", max_suppression=0))
+    some = shoal.anonymize(patients(), policy(algorithm="datafly", objective="precision", max_suppression=0))
+    assert least.recoding.proved
+    assert prec(least) > prec(some)
+    assert tuple(least.levels.values()) == (1, 1, 0, 1)  # by year, gender and 0213* or 0214*
+
+
+def test_mingen_counts_what_satisfies_and_how_many_distort_least():
+    release = shoal.anonymize(patients(), policy(algorithm="mingen", objective="precision"))
+    problem = Problem(LocalEngine.of(patients()).count(policy()), policy().require, limit=2, objective="precision")
+    looks = [problem.evaluate(node) for node in problem.lattice]
+    costs = [problem.objective.value(seen) for seen in looks if seen.feasible]
+    assert release.loss["precision"] == pytest.approx(min(costs))
+    minimal = sum(cost == pytest.approx(min(costs)) for cost in costs)
+    assert release.recoding.claim == (
+        f"{len(costs)} generalizations satisfy, {minimal} of them with this least distortion"
+    )
+    assert release.recoding.n_evaluated == len(looks)
+
+
+def test_mingen_leaves_a_table_alone_that_satisfies_as_it_is():
+    table = pa.concat_tables([patients()] * 2)
+    release = shoal.anonymize(table, policy(algorithm="mingen"))
+    assert set(release.levels.values()) == {0}
+    assert release.recoding.n_evaluated == 1
+    assert release.recoding.proved
+    assert prec(release) == 1
