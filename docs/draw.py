@@ -91,7 +91,8 @@ def _picture(name: str, body: list[str]) -> str:
     )
     words = f'<text x="{MARGIN}" y="{SIDE - 6}">age</text><text x="4" y="{MARGIN - 8}">minutes away</text>'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIDE} {SIDE}" width="{SIDE}" height="{SIDE}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIDE} {SIDE}" role="img" '
+        f'width="{SIDE}" height="{SIDE}">'
         f"<title>{name}: thirty people and the classes they are released in</title><style>{style}</style>"
         f"{words}{''.join(body)}</svg>\n"
     )

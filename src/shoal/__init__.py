@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shoal.comparison import compare as compare
     from shoal.consistency import beside as beside
     from shoal.errors import ShoalError as ShoalError
+    from shoal.generalizations import k_minimal as k_minimal
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
@@ -29,10 +30,11 @@ _HOME = {
     "check": "pipeline",
     "compare": "comparison",
     "frontier": "sweep",
+    "k_minimal": "generalizations",
     "measure": "pipeline",
 }
 
-__all__ = ["Policy", "Release", "ShoalError", "anonymize", "beside", "check", "compare", "frontier", "measure"]
+__all__ = ["Policy", "Release", "ShoalError", "anonymize", "beside", "check", "compare", "frontier", "k_minimal", "measure"]
 __version__ = "0.1.0"
 
 

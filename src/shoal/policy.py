@@ -20,7 +20,30 @@ from shoal.table.builders import File, Mask, Spec
 from shoal.table.dates import Dates
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
-Algorithm = Literal["optimal", "exhaustive", "datafly"]
+Algorithm = Literal[
+    "optimal",
+    "exhaustive",
+    "mingen",
+    "samarati",
+    "k_minimal",
+    "incognito",
+    "ola",
+    "flash",
+    "datafly",
+    "k_optimize",
+    "top_down",
+    "genetic",
+    "annealing",
+    "mondrian",
+    "mondrian_relaxed",
+    "forest",
+    "forest_generalize",
+    "cover",
+    "local_suppression",
+    "suppress_records",
+    "suppress_columns",
+    "suppress_cells",
+]
 Objective = Literal[
     "loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity"
 ]
@@ -85,6 +108,11 @@ class Options(_Frozen):
     suppressed: Literal["drop", "keep"] = "drop"  # keep: the record stays, every quasi cell is *
     nulls: Literal["category", "wildcard", "forbid"] = "category"
     entity: str | None = None  # the column that tells persons apart, where one person has many records
+    dimension: Literal["range", "entropy", "gain"] = "range"  # which column Mondrian splits first
+    preference: Literal["least-absolute", "least-relative", "maximum-distribution", "least-suppression"] = (
+        "least-absolute"  # of k_minimal among all that it finds
+    )
+    label: str | None = None  # the sensitive column that a classifier is to predict from the release
     seed: int = Field(default=0, ge=0)
     shuffle: bool = True  # row order is a side channel; False keeps it
     time_budget: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=False)  # seconds of search
@@ -130,6 +158,8 @@ class Policy(_Frozen):
                 raise ValueError(f"columns.{name}.after: {column.after!r} is not another column with role 'quasi'")
         if self.release.entity is not None:
             self._check_entity(self.release.entity)
+        if self.release.label is not None and self.release.label not in self.sensitive:
+            raise ValueError(f"release.label: {self.release.label!r} is not a column with role 'sensitive'")
         if len({model.population for model in self.models if isinstance(model, PopulationModel)}) > 1:
             raise ValueError("require: name one population for all models that need it")
         if self.population is not None and self.release.nulls == "wildcard":

@@ -245,3 +245,17 @@ def test_two_records_that_meet_only_above_the_levels_left_have_no_distance():
     with pytest.raises(HierarchyError, match="column 'zip'") as raised:
         distance_vector([zips.selected([0])], ["35138"], ["35142"])
     assert "351" not in str(raised.value)
+
+
+def test_the_policy_names_the_preference_and_the_listing_tells_what_it_chooses_by():
+    listed = shoal.k_minimal(frame(), policy())
+    assert {found.distance for found in listed} == MINIMAL[0]
+    release = shoal.anonymize(frame(), policy(algorithm="k_minimal", preference="least-relative"))
+    assert tuple(release.levels.values()) == (1, 2, 0, 2, 1)
+    assert not release.recoding.proved
+    assert "none has a smaller relative distance" in release.recoding.claim
+    fewest = shoal.anonymize(
+        frame(), policy(algorithm="k_minimal", preference="least-suppression", max_suppression=MAX_SUP[2])
+    )
+    least = min(found.suppressed for found in shoal.k_minimal(frame(), policy(max_suppression=MAX_SUP[2])))
+    assert fewest.suppressed == least

@@ -5,18 +5,57 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shoal.recoding import Recoding
+from shoal.search.annealing import annealing
 from shoal.search.base import Problem
+from shoal.search.cover import cover
 from shoal.search.datafly import datafly
 from shoal.search.exhaustive import exhaustive
+from shoal.search.flash import flash
+from shoal.search.forest import forest
+from shoal.search.forest_generalize import forest_generalize
+from shoal.search.genetic import genetic
+from shoal.search.incognito import incognito
+from shoal.search.k_minimal import k_minimal
+from shoal.search.k_optimize import k_optimize
+from shoal.search.local_suppression import local_suppression
+from shoal.search.mingen import mingen
+from shoal.search.mondrian import mondrian, mondrian_relaxed
+from shoal.search.ola import ola
 from shoal.search.optimal import optimal
+from shoal.search.samarati import samarati
+from shoal.search.suppress_cells import suppress_cells
+from shoal.search.suppress_columns import suppress_columns
+from shoal.search.suppress_records import suppress_records
+from shoal.search.top_down import top_down
 
 SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "optimal": optimal,
     "exhaustive": exhaustive,
+    "mingen": mingen,
+    "samarati": samarati,
+    "k_minimal": k_minimal,
+    "incognito": incognito,
+    "ola": ola,
+    "flash": flash,
     "datafly": datafly,
+    "k_optimize": k_optimize,
+    "top_down": top_down,
+    "genetic": genetic,
+    "annealing": annealing,
+    "mondrian": mondrian,
+    "mondrian_relaxed": mondrian_relaxed,
+    "forest": forest,
+    "forest_generalize": forest_generalize,
+    "cover": cover,
+    "local_suppression": local_suppression,
+    "suppress_records": suppress_records,
+    "suppress_columns": suppress_columns,
+    "suppress_cells": suppress_cells,
 }
 
 # Searches that may part records with equal quasi-identifiers: they get a table with one row per sensitive value.
-PARTING: frozenset[str] = frozenset()
+PARTING: frozenset[str] = frozenset(
+    {"cover", "forest", "forest_generalize", "local_suppression", "mondrian_relaxed", "suppress_cells"}
+)
 
 __all__ = ["PARTING", "SEARCHES", "Problem"]

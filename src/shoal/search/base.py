@@ -20,7 +20,7 @@ from shoal.search.loss import LOSSES, Loss
 from shoal.search.rollup import NodeTable, Rollup
 from shoal.table.frequency import Counts, FrequencyTable, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group
+from shoal.table.kernels import group, too_small
 from shoal.table.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Evaluation:
     lost: Counts  # (classes)  records of the class that are suppressed on every lower node, at the least
     n_suppressed: int  # records in failing classes
     n_lost: int  # records that are, at the least: Σ lost, or more where the release as a whole is limited
+    all_lost: bool  # whether the records that fail are lost, all of them
     feasible: bool
 
     @property
@@ -65,6 +66,9 @@ class Problem:
         weights: Sequence[float] | None = None,
         cells: Sequence[str] | None = None,
         seed: int = 0,
+        dimension: str = "range",
+        preference: str = "least-absolute",
+        label: str | None = None,
         after: Sequence[tuple[int, int]] = (),
         time_budget: float | None = None,
         population: FrequencyTable | None = None,
@@ -81,6 +85,9 @@ class Problem:
         self.weights = tuple(weights or (1.0,) * len(table.columns))  # of the columns, in losses of cells
         self.cells = tuple(cells or ("hierarchy",) * len(table.columns))  # what cells on mixed levels are written as
         self.seed = seed  # of searches that draw
+        self.preference = preference  # among generalizations that are all k-minimal
+        self.dimension = dimension  # which column is split first, where one is chosen class by class
+        self.label = label  # the sensitive column that a classifier is to predict
         self.after = tuple(after)  # (a, b): column b is generalized only where a is at its highest level
         self.time_budget = time_budget  # seconds
         self.hints = tuple(hints)  # nodes worth a look: answers to problems like this one
@@ -117,6 +124,9 @@ class Problem:
             weights=[column.weight for column in columns],
             cells=[column.cells for column in columns],
             seed=policy.release.seed,
+            dimension=policy.release.dimension,
+            preference=policy.release.preference,
+            label=policy.release.label,
             after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
             time_budget=policy.release.time_budget,
             population=population,
@@ -129,6 +139,11 @@ class Problem:
     def out_of_time(self) -> bool:
         """Whether the time budget is used up."""
         return self._deadline is not None and time.monotonic() > self._deadline
+
+    @cached_property
+    def n_records(self) -> int:
+        """Records of the table."""
+        return self.table.n_records
 
     @cached_property
     def absorbing(self) -> tuple[PrivacyModel, ...]:
@@ -180,9 +195,8 @@ class Problem:
         self.n_evaluated += 1
         table = self.rollup.at(node)
         if self._sizes_decide:
-            failing = table.counts < self.least_class_size
-            lost = table.counts * failing
-            return self.judged(table, failing, lost, int(lost.sum()))
+            failing, lost, n_lost = too_small(table.counts, self.least_class_size)
+            return self.judged(table, failing, lost, n_lost, all_lost=True)
         failing = self._failing(table, self.absorbing, np.zeros(len(table.counts), np.bool_))
         lost = np.where(failing, table.counts, 0)
         n_lost = int(lost.sum())
@@ -197,15 +211,19 @@ class Problem:
             failing = self._held_to_limits(table, failing)
         return self.judged(table, failing, lost, n_lost)
 
-    def judged(self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int) -> Evaluation:
-        """What it means to suppress the ``failing`` classes of a node."""
-        n_suppressed = int(table.counts[failing].sum())
-        feasible = n_suppressed <= self.limit and n_suppressed < self.table.n_records and self.admits(table.node)
+    def judged(
+        self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int, *, all_lost: bool = False
+    ) -> Evaluation:
+        """What it means to suppress the ``failing`` classes of a node; ``all_lost`` where these are the lost ones."""
+        n_suppressed = n_lost if all_lost else int(table.counts[failing].sum())
+        feasible = n_suppressed <= self.limit and n_suppressed < self.n_records and self.admits(table.node)
         if feasible and self.people is not None:
             feasible = all(m.possible(self.frequency(table), n_suppressed) for m in self.models)
         if feasible and n_suppressed and self.keep_suppressed:
             feasible = self._holds_together(table, failing)
-        return Evaluation(table, failing, lost, n_suppressed, n_lost, feasible)
+        # Who is lost fails, so equal sums are the same records.
+        all_lost = all_lost or n_suppressed == int(lost.sum())
+        return Evaluation(table, failing, lost, n_suppressed, n_lost, all_lost, feasible)
 
     def admits(self, node: Node) -> bool:
         """Whether the columns are generalized in the order that was asked for."""
@@ -225,7 +243,7 @@ class Problem:
 
     def rules_out_below(self, seen: Evaluation) -> bool:
         """Whether this look proves that no node below is feasible (nor this one)."""
-        if seen.n_lost > self.limit or seen.n_lost == self.table.n_records:
+        if seen.n_lost > self.limit or seen.n_lost == self.n_records:
             return True
         return self.monotone and seen.n_suppressed > self.limit
 

@@ -3,8 +3,8 @@
 P. Samarati, "Protecting respondents' identities in microdata release", TKDE 13(6), 2001.
 Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
 Finds  every generalization that keeps the policy, suppressing no more than its levels make necessary, and lies above
-       no other such (``minimal_nodes``); the search answers with one of least absolute distance, of these the one of
-       least objective. That nothing costs less is proved only where the objective is this distance.
+       no other such (``minimal_nodes``); the search answers with the first by the policy's preference, of several the
+       one of least objective. That nothing costs less is proved only where the objective is the absolute distance.
 Costs  as ``ola``, which finds the nodes.
 
 Distances count levels of the whole hierarchies, also of those that the policy leaves out.
@@ -52,16 +52,25 @@ PREFERENCES: dict[str, Callable[[Minimal], Fraction | int]] = {
 }
 
 
+_FIRST = {
+    "least-absolute": "has a smaller distance",
+    "least-relative": "has a smaller relative distance",
+    "maximum-distribution": "has more distinct tuples",
+    "least-suppression": "suppresses fewer records",
+}
+
+
 def k_minimal(problem: Problem) -> Recoding:
-    """A k-minimal generalization of least absolute distance."""
+    """The k-minimal generalization that the policy's preference puts first."""
     looks = Looks(problem, "k_minimal")
     try:
         found = _described(looks)
     except OutOfTimeError:
         return looks.so_far()
-    nearest = [chosen.node for chosen in preferred(found, "least-absolute")]
-    claim = f"of the {len(found)} k-minimal generalizations none has a smaller distance"
+    nearest = [chosen.node for chosen in preferred(found, problem.preference)]
+    claim = f"of the {len(found)} k-minimal generalizations none {_FIRST[problem.preference]}"
     is_objective = isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1
+    is_objective &= problem.preference == "least-absolute"
     return looks.answer(looks.cheapest(nearest), proved=is_objective, claim=claim)
 
 
