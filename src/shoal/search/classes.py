@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.errors import PolicyError
 from shoal.recoding import Cells, Parts, Recoding
 from shoal.search.base import Problem
+from shoal.table.centres import CENTRES, centred, needs
 from shoal.table.frequency import ClassOf, Counts, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group
 from shoal.table.values import Values, Vocabulary, covering
@@ -112,6 +113,13 @@ def require_class_by_class(problem: Problem, algorithm: str) -> None:
     }
     if reason := next((reason for reason, applies in reasons.items() if applies), None):
         raise PolicyError(f"algorithm {algorithm!r} {reason}", "use algorithm 'optimal'")
+    for hierarchy, cells in zip(problem.table.hierarchies, problem.cells, strict=True):
+        if (orders := needs(cells)) and hierarchy.leaf_order not in orders:
+            raise PolicyError(
+                f"columns.{hierarchy.column}.cells: {cells!r} needs numbers{' or dates' * (len(orders) > 1)}, and its "
+                "hierarchy does not say that they are",
+                'give it a hierarchy of intervals, or use cells = "mode"',
+            )
     capped = [h.column for h in problem.table.hierarchies if h.cardinality(h.height) > 1]
     if capped:
         raise PolicyError(
@@ -138,10 +146,15 @@ def recoding(
     values: list[Values] = []
     codes = np.zeros((len(partition.row), len(table.columns)), np.int32)
     for j, hierarchy in enumerate(table.hierarchies):
-        vocabulary = Vocabulary(hierarchy)
-        ids = covering(vocabulary, problem.cells[j], table.codes[partition.row[order], j], starts)
+        leaves, cells = table.codes[partition.row[order], j], problem.cells[j]
+        if cells in CENTRES:
+            of_column, ids = centred(hierarchy, cells, leaves, partition.counts[order], starts)
+        else:
+            vocabulary = Vocabulary(hierarchy, cells)
+            ids = covering(vocabulary, leaves, starts)
+            of_column = vocabulary.values
         codes[order, j] = ids[partition.class_of[order]]
-        values.append(vocabulary.values)
+        values.append(of_column)
     suppressed = partition.class_of < 0
     return Cells(
         hierarchies=table.hierarchies,

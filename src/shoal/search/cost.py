@@ -7,6 +7,7 @@ lattice price levels instead (``loss.py``): that both agree on full-domain answe
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,34 @@ Floats = NDArray[np.float64]
 
 
 def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:
-    """Every loss of an answer by name."""
+    """Every loss of an answer by name; where a label is named, how often a class misleads about it too."""
     parts = recoding.parts(problem.table)
-    return {name: loss_of(problem, recoding.released, parts, name) for name in LOSSES}
+    records = _records(recoding.released, parts)
+    found = {name: _loss(problem, recoding.released, parts, records, name) for name in LOSSES}
+    return found if problem.label is None else found | {"classification": classification(problem, parts, problem.label)}
 
 
 def loss_of(problem: Problem, values: tuple[Values, ...], parts: Parts, name: str) -> float:
     """One loss of released parts, as it is published."""
+    return _loss(problem, values, parts, _records(values, parts), name)
+
+
+def _records(values: tuple[Values, ...], parts: Parts) -> list[Counts]:
+    """Per column and value, the records that are released as it."""
+    kept = np.where(parts.suppressed, 0, parts.counts)
+    pairs = zip(parts.codes.T, values, strict=True)
+    return [sum_by_class(kept, codes.astype(np.int64), len(value.labels)) for codes, value in pairs]
+
+
+def _loss(problem: Problem, values: tuple[Values, ...], parts: Parts, records: list[Counts], name: str) -> float:
     loss = LOSSES[name](problem)
     if isinstance(loss, CellLoss):
-        sums = np.array([[_column_sum(problem.table, j, value, parts, name)] for j, value in enumerate(values)])
-        return loss.shown(float(loss.scaled(sums).sum()))
+        n_suppressed = parts.n_suppressed
+        sums = [
+            _column_sum(problem.table, j, value, of_value, n_suppressed, name)
+            for j, (value, of_value) in enumerate(zip(values, records, strict=True))
+        ]
+        return loss.shown(float(loss.scaled(np.array(sums)[:, None]).sum()))
     return _CLASS_LOSSES[name](problem, values, parts)
 
 
@@ -61,11 +79,9 @@ def leaf_counts(table: FrequencyTable, j: int) -> Counts:
     return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
 
 
-def _column_sum(table: FrequencyTable, j: int, values: Values, parts: Parts, name: str) -> float:
+def _column_sum(table: FrequencyTable, j: int, values: Values, records: Counts, n_suppressed: int, name: str) -> float:
     """Σ over the cells of a column, suppressed ones among them."""
-    kept = ~parts.suppressed
-    sums = float(parts.counts[kept] @ prices(table, j, values, name)[parts.codes[kept, j]])
-    n_suppressed = parts.n_suppressed
+    sums = float(records @ prices(table, j, values, name))
     if name == "height":  # levels are not summed over records: the mean is the level where there is only one
         return sums / max(1, table.n_records - n_suppressed)
     if name == "entropy":
@@ -101,6 +117,21 @@ def _ambiguity(_problem: Problem, values: tuple[Values, ...], parts: Parts) -> f
         tuples *= value.sizes[parts.codes[:, j]]
         everything *= value.hierarchy.domain
     return float(parts.counts @ np.where(parts.suppressed, everything, tuples))
+
+
+def classification(problem: Problem, parts: Parts, label: str) -> float:
+    """Share of the records whose label is not the most frequent of their class; a suppressed one has none.
+
+    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
+    """
+    kept = np.flatnonzero(~parts.suppressed)
+    class_of, firsts = group(packed(parts.codes[kept]))
+    labels = problem.table.sensitive[label].taken(parts.row[kept])
+    if not np.array_equal(parts.counts[kept], problem.table.counts[parts.row[kept]]):
+        labels = replace(labels, counts=parts.counts[kept])  # rows are parted only where each has one value
+    merged = labels.merged(class_of, len(firsts))
+    right = np.maximum.reduceat(merged.counts, merged.starts[:-1]).sum() if len(firsts) else 0
+    return 1 - float(right / problem.table.n_records)
 
 
 _CLASS_LOSSES = {"discernibility": _discernibility, "average-class": _average_class, "ambiguity": _ambiguity}

@@ -52,8 +52,8 @@ def judged(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
 def named(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...], tuple[Ids, ...]]:
     """What the pieces are released as: the values of each column, and the value of each leaf."""
     values, of_leaf = [], []
-    for hierarchy, of in zip(problem.table.hierarchies, pieces, strict=True):
-        vocabulary = Vocabulary(hierarchy)
+    for hierarchy, cells, of in zip(problem.table.hierarchies, problem.cells, pieces, strict=True):
+        vocabulary = Vocabulary(hierarchy, cells)
         ids = np.empty(len(of), np.int32)
         for piece in np.unique(of):
             leaves = np.flatnonzero(of == piece).astype(np.int32)

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import HierarchyError
+from shoal.table.frequency import packed
 from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.intervals import number
+from shoal.table.kernels import group
 from shoal.table.labels import ends_of, written_range, written_set
 
 Leaves = NDArray[np.int32]  # ascending
@@ -66,8 +70,9 @@ class Vocabulary:
 
     TOP_ID = 0
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
+    def __init__(self, hierarchy: Hierarchy, cells: str = "hierarchy") -> None:
         self.hierarchy = hierarchy
+        self.cells = cells  # hierarchy, range or set: whether labels of several numbers or dates may be used
         self._labels: list[Label] = []
         self._covers: list[Leaves] = []
         self._at: list[tuple[int, int] | None] = []  # level and code, where it is a label of the hierarchy
@@ -117,10 +122,10 @@ class Vocabulary:
         Nulls and values without an entry are in no range and in no set but the whole: with them it is the top.
         """
         found = self._by_leaves.get(leaves.tobytes())
-        if found is not None:
+        if self._hidden[leaves].any():
+            return self.TOP_ID if found is None else found
+        if found is not None and not self._tells_more(found, leaves):
             return found
-        if self.hierarchy.uncovered in leaves or any(self.hierarchy.leaves[leaf] is None for leaf in leaves):
-            return self.TOP_ID
         for label in (self._range(leaves), self._set(leaves)):
             if label is not None and label not in self._by_label:
                 return self._added(label, leaves, None)
@@ -128,6 +133,13 @@ class Vocabulary:
             f"column {self.hierarchy.column!r}: a range or set would look like a label of its hierarchy",
             'rename the label, or leave out cells = "range" or "set"',
         )
+
+    def _tells_more(self, found: int, leaves: Leaves) -> bool:
+        """Whether a range is wanted in place of a label: 30-39 may stand for two values that lie at 34 and 35."""
+        at = self._at[found]
+        if self.cells == "hierarchy" or at is None or at[0] == 0:
+            return False
+        return self._range(leaves) not in (None, self._labels[found])
 
     def _range(self, leaves: Leaves) -> str | None:
         """The text of a range, where the leaves are numbers or dates in a row."""
@@ -150,10 +162,15 @@ class Vocabulary:
     @property
     def values(self) -> Values:
         """All values so far."""
+        return self.taken(range(len(self._labels)))
+
+    def taken(self, ids: Sequence[int]) -> Values:
+        """Some of the values so far, in that order."""
         hierarchy = self.hierarchy
         shares, sizes, levels = [], [], []
-        for leaves, at in zip(self._covers, self._at, strict=True):
-            level, code = self._lowest(leaves) if at is None else at
+        for i in ids:
+            leaves, at = self._covers[i], self._at[i]
+            level, code = self.lowest(leaves) if at is None else at
             levels.append(hierarchy.number(level))
             if at is None:
                 sizes.append(len(leaves))
@@ -163,14 +180,20 @@ class Vocabulary:
                 shares.append(float(hierarchy.shares[level][code]))
         return Values(
             hierarchy,
-            tuple(self._labels),
-            tuple(self._covers),
+            tuple(self._labels[i] for i in ids),
+            tuple(self._covers[i] for i in ids),
             np.array(shares),
             np.array(sizes, np.int64),
             np.array(levels, np.int64),
         )
 
-    def _lowest(self, leaves: Leaves) -> tuple[int, int]:
+    def least_share(self, leaves: Leaves) -> float:
+        """No value that stands for these leaves, or for more, has a smaller share."""
+        codes = self.hierarchy.table[:, leaves]
+        common = np.flatnonzero((codes == codes[:, :1]).all(axis=1))
+        return min(self._share(leaves), *(float(self.hierarchy.shares[level][codes[level, 0]]) for level in common))
+
+    def lowest(self, leaves: Leaves) -> tuple[int, int]:
         """The lowest label that stands for all of some leaves."""
         codes = self.hierarchy.table[:, leaves]
         level = int((codes == codes[:, :1]).all(axis=1).argmax())
@@ -180,37 +203,61 @@ class Vocabulary:
         """(M−1)/(D−1); of numbers, the part of the data's range."""
         hierarchy = self.hierarchy
         if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
-            numbers = [n for text in hierarchy.leaves if text is not None and (n := number(text)) is not None]
-            own = [n for leaf in leaves if (n := number(hierarchy.leaves[leaf] or "")) is not None]
-            if own and max(numbers) > min(numbers):
-                return float((max(own) - min(own)) / (max(numbers) - min(numbers)))
+            own = [n for leaf in leaves.tolist() if (n := self._numbers[leaf]) is not None]
+            if own and self._span:
+                return float((max(own) - min(own)) / self._span)
         return (len(leaves) - 1) / max(1, hierarchy.domain - 1)
+
+    @cached_property
+    def _numbers(self) -> list[Decimal | None]:
+        return [None if text is None else number(text) for text in self.hierarchy.leaves]
+
+    @cached_property
+    def _span(self) -> Decimal:
+        """The range of all numbers."""
+        known = [n for n in self._numbers if n is not None]
+        return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
+
+    @cached_property
+    def _hidden(self) -> NDArray[np.bool_]:
+        """The leaves that are in no range and in no set: nulls, and values without an entry."""
+        leaves = self.hierarchy.leaves
+        return np.array(
+            [text is None or leaf == self.hierarchy.uncovered for leaf, text in enumerate(leaves)], np.bool_
+        )
 
 
 # --- the least value that stands for all of a class ------------------------------------------------------------
 
 
-def covering(vocabulary: Vocabulary, cells: str, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
+def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
     """Per class the least value that stands for all its leaves; class i owns ``leaves[starts[i]:starts[i+1]]``.
 
-    ``cells`` says of which kind: labels of the ``hierarchy``, a ``range`` in its order of leaves, or any ``set``.
+    The vocabulary's ``cells`` says of which kind: a label of the hierarchy, a range of its leaves, or any set.
     """
-    ids = _nearest_common(vocabulary.nodes, leaves, starts)
-    if cells == "hierarchy":
-        return ids
+    if vocabulary.cells == "hierarchy":
+        return _nearest_common(vocabulary.nodes, leaves, starts)
     # Leaves that level 0 joins (top-coding) are never told apart, so they come and go together.
-    rank, groups = _joined(vocabulary.hierarchy)
+    rank, groups = told_apart(vocabulary.hierarchy)
     places = rank[leaves]
-    order = np.lexsort((places, np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))))
-    places = places[order]
-    made: dict[tuple[int, ...], int] = {}
-    for i, (first, last) in enumerate(zip(starts, np.append(starts[1:], len(leaves)), strict=True)):
-        low, high = int(places[first]), int(places[last - 1])
-        key = (low, high) if cells == "range" else tuple(dict.fromkeys(places[first:last].tolist()))
-        if key not in made:
-            wanted = range(low, high + 1) if cells == "range" else key
-            made[key] = vocabulary.of(np.sort(np.concatenate([groups[g] for g in wanted])))
-        ids[i] = made[key]
+    ids = np.empty(len(starts), np.int32)
+    if vocabulary.cells != "set":
+        bounds = np.column_stack([np.minimum.reduceat(places, starts), np.maximum.reduceat(places, starts)])
+        class_of, firsts = group(packed(bounds))
+        ends = np.cumsum([0, *map(len, groups)])
+        in_order = np.concatenate([*groups, np.empty(0, np.int32)])
+        wanted = [in_order[ends[low] : ends[high + 1]] for low, high in bounds[firsts].tolist()]
+        return np.array([vocabulary.of(np.sort(leaves)) for leaves in wanted], np.int32)[class_of]
+    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
+    owner, places = np.divmod(np.unique(owner * len(groups) + places), len(groups))
+    lengths = np.bincount(owner, minlength=len(starts))
+    begins = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths):  # classes of one length are compared at once
+        mine = np.flatnonzero(lengths == length)
+        members = places[begins[mine, None] + np.arange(length)]
+        class_of, firsts = group(packed(members))
+        of = [vocabulary.of(np.sort(np.concatenate([groups[g] for g in key]))) for key in members[firsts].tolist()]
+        ids[mine] = np.array(of, np.int32)[class_of]
     return ids
 
 
@@ -224,8 +271,8 @@ def _nearest_common(nodes: Ids, leaves: Leaves, starts: NDArray[np.int64]) -> Id
     return ids.astype(np.int32)
 
 
-def _joined(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
-    """The groups of leaves that level 0 does not tell apart, in the order of their first leaf; nulls come last."""
+def told_apart(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
+    """The groups of leaves that level 0 tells apart, in the order of their first leaf; nulls come last."""
     groups = sorted(
         _under(hierarchy, 0),
         key=lambda of: (hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered, int(of[0])),

@@ -1,0 +1,111 @@
+"""How fast is Mondrian, and what does it lose?
+
+    python benchmarks/mondrian.py [--data ADULT_FOLDER] [--rows N ...]
+
+Adult, and Adult drawn a million times with a fifth of the cells redrawn, nine columns, k = 5 and 10, from the frequency
+table to the recoding. Beside it a plain recursion over the rows in NumPy, which is what a short script would do, and
+anonypy, a package of pandas, where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from models import redrawn
+from numpy.typing import NDArray
+from optimal import COLUMNS, census
+
+from shoal.engines.local import LocalEngine
+from shoal.models.size import KAnonymity
+from shoal.policy import Policy
+from shoal.search import SEARCHES, Problem
+from shoal.search.cost import losses
+from shoal.table.frequency import FrequencyTable
+
+KS = (5, 10)
+ROWS = (30_162, 1_000_000)
+PLAIN_MOST = 30_162  # rows that the slow ones are run on, in less than a minute each
+
+
+def timed(table: FrequencyTable, algorithm: str, k: int, cells: str, dimension: str) -> str:
+    """One line of figures, the best of three where that takes no minutes."""
+    problem = Problem(table, (KAnonymity(k=k),), cells=(cells,) * len(table.columns), dimension=dimension)
+    seconds = []
+    for _ in range(3 if table.n_records < 100_000 else 1):
+        start = time.process_time()
+        answer = SEARCHES[algorithm](problem)
+        seconds.append(time.process_time() - start)
+    lost = losses(problem, answer)
+    speed = table.n_records / min(seconds)
+    return (
+        f"{min(seconds):9.3f} {speed:12,.0f} {lost['loss']:9.4f} {lost['arx-loss']:9.4f} {lost['average-class']:9.1f}"
+    )
+
+
+def plain(rows: NDArray[np.int32], k: int) -> int:
+    """Strict Mondrian as a short script writes it: the number of classes."""
+    widths = np.maximum(1, rows.max(axis=0) - rows.min(axis=0))
+    n_classes, left = 0, [rows]
+    while left:
+        mine = left.pop()
+        spans = (mine.max(axis=0) - mine.min(axis=0)) / widths
+        for j in np.argsort(-spans):
+            lower = mine[:, j] <= np.median(mine[:, j])
+            if k <= lower.sum() <= len(mine) - k:
+                left += [mine[lower], mine[~lower]]
+                break
+        else:
+            n_classes += 1
+    return n_classes
+
+
+def beside(table: FrequencyTable, k: int) -> None:
+    """The plain recursion, and anonypy, on rows of the same table."""
+    rows = np.repeat(table.codes, table.counts, axis=0)
+    if len(rows) > PLAIN_MOST:
+        rows = rows[np.random.default_rng(0).permutation(len(rows))[:PLAIN_MOST]]
+    start = time.process_time()
+    plain(rows, k)
+    report("plain NumPy", len(rows), time.process_time() - start)
+    if importlib.util.find_spec("anonypy"):
+        import anonypy  # type: ignore[import-not-found]
+        import pandas as pd
+
+        frame = pd.DataFrame(rows, columns=list(COLUMNS)).assign(serial=range(len(rows)))
+        start = time.process_time()
+        anonypy.Preserver(frame, list(COLUMNS), "serial").anonymize_k_anonymity(k=k)
+        report("anonypy", len(rows), time.process_time() - start)
+
+
+def report(who: str, n_rows: int, seconds: float) -> None:
+    print(f"{who:<45} {seconds:9.3f} {n_rows / seconds:12,.0f}   on {n_rows:,} rows")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, help="folder with adult.csv and its hierarchies")
+    parser.add_argument("--rows", type=int, nargs="*", default=ROWS)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        data = census(arguments.data, Path(name))
+        adult = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)))
+        for n_rows in arguments.rows:
+            table = adult if n_rows == adult.n_records else redrawn(adult, n_rows, 0.2)
+            print(f"\n{data.name}, {n_rows:,} rows, {table.n_classes:,} distinct tuples")
+            print(f"{'':<45} {'CPU s':>9} {'rows per s':>12} {'loss':>9} {'arx-loss':>9} {'per class':>9}")
+            for k in KS:
+                for algorithm in ("mondrian", "mondrian_relaxed"):
+                    for cells in ("hierarchy", "range", "set"):
+                        for dimension in ("range", "entropy", "gain"):
+                            what = f"k = {k:<3} {algorithm:<17} {cells:<10} {dimension}"
+                            print(f"{what:<45} {timed(table, algorithm, k, cells, dimension)}")
+                beside(table, k)
+
+
+if __name__ == "__main__":
+    main()

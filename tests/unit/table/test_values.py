@@ -1,0 +1,95 @@
+"""Values and vocabularies: the least value that covers a class."""
+
+import random
+
+import numpy as np
+import pytest
+
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import Intervals
+from shoal.table.values import Vocabulary, covering, told_apart
+
+
+def hierarchies():
+    yield Hierarchy.from_levels("tree", list("abcdef"), [list("abcdef"), list("xxxyyz"), list("uuuuuv"), ["*"] * 6])
+    yield Hierarchy.from_levels("joined", list("abcdef"), [list("aabcdd"), list("xxyyzz"), ["*"] * 6]).with_null()
+    yield Intervals.model_validate({"intervals": [5, 10], "top": 30}).build("n", [str(i) for i in range(40)])
+    number = Intervals.model_validate({"intervals": [0.5, 2]}).build("f", ["0.5", "1", "1.75", "3", "4.25", "9"])
+    yield number.with_null().with_uncovered()
+
+
+def naive(hierarchy, cells, leaves):
+    """The leaves that the least value stands for, from its definition; None for the top."""
+    everything = set(range(len(hierarchy.leaves)))
+    hidden = {leaf for leaf in everything if hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered}
+    alike = [
+        {other for other in everything if hierarchy.table[0][other] == hierarchy.table[0][leaf]}
+        for leaf in range(len(everything))
+    ]
+    if cells == "hierarchy":
+        for level in range(hierarchy.n_levels):
+            if len({int(hierarchy.table[level][leaf]) for leaf in leaves}) == 1:
+                return {i for i in everything if hierarchy.table[level][i] == hierarchy.table[level][min(leaves)]}
+    wanted = set().union(*(alike[leaf] for leaf in leaves))
+    if cells == "range":
+        firsts = sorted({(bool(min(of) in hidden), min(of)) for of in alike})
+        mine = [(min(alike[leaf]) in hidden, min(alike[leaf])) for leaf in leaves]
+        between = [first for hide, first in firsts if min(mine) <= (hide, first) <= max(mine)]
+        wanted = set().union(*(alike[first] for first in between))
+    return everything if wanted & hidden and len(wanted) > 1 else wanted
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "range", "set"])
+@pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda h: h.column)
+def test_a_class_is_covered_by_the_least_value_that_stands_for_all_its_leaves(hierarchy, cells):
+    rng = random.Random(f"{hierarchy.column} {cells}")
+    n = len(hierarchy.leaves)
+    classes = [rng.choices(range(n), k=rng.choice([1, 1, 2, 3, 8])) for _ in range(300)]
+    vocabulary = Vocabulary(hierarchy, cells)
+    starts = np.cumsum([0, *map(len, classes)])[:-1]
+    ids = covering(vocabulary, np.concatenate(classes).astype(np.int32), starts)
+    values = vocabulary.values
+    for leaves, i in zip(classes, ids.tolist(), strict=True):
+        covers = set(values.covers[i].tolist())
+        if leaves == [hierarchy.uncovered] * len(leaves):
+            covers = {hierarchy.uncovered} if i == Vocabulary.TOP_ID else covers  # it looks like the top from the start
+        assert covers == naive(hierarchy, cells, leaves)
+    # Equal texts are equal sets.
+    assert len(set(values.labels)) == len(values.labels)
+
+
+def test_the_order_of_classes_and_of_leaves_changes_nothing_that_is_shown():
+    hierarchy = next(hierarchies())
+    classes = [[0, 2], [2, 0, 0], [5], [3, 4], [0, 3], [3, 0]]
+    for cells, shown in {
+        "hierarchy": ["x", "x", "f", "y", "u", "u"],
+        "range": ["x", "x", "f", "y", "{a, b, c, d}", "{a, b, c, d}"],
+        "set": ["{a, c}", "{a, c}", "f", "y", "{a, d}", "{a, d}"],
+    }.items():
+        for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]):
+            vocabulary = Vocabulary(hierarchy, cells)
+            picked = [classes[c] for c in order]
+            starts = np.cumsum([0, *map(len, picked)])[:-1]
+            ids = covering(vocabulary, np.concatenate(picked).astype(np.int32), starts)
+            assert [vocabulary.values.labels[i] for i in ids] == [shown[c] for c in order]
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "range", "set"])
+def test_no_classes_are_covered_by_nothing(cells):
+    none = np.empty(0, np.int64)
+    assert len(covering(Vocabulary(next(hierarchies()), cells), none.astype(np.int32), none)) == 0
+
+
+def test_ranges_of_numbers_cost_their_part_of_the_range():
+    *_, hierarchy = hierarchies()
+    vocabulary = Vocabulary(hierarchy, "range")
+    (i,) = covering(vocabulary, np.array([3, 2], np.int32), np.array([0]))
+    assert vocabulary.values.labels[i] == "1.75-3"
+    assert vocabulary.values.shares[i] == pytest.approx((3 - 1.75) / (9 - 0.5))
+
+
+def test_leaves_are_told_apart_as_level_0_does_and_nulls_come_last():
+    _, joined, *_ = hierarchies()
+    rank, groups = told_apart(joined)
+    assert [joined.labels[0][joined.table[0][group[0]]] for group in groups] == ["a", "b", "c", "d", None]
+    assert rank.tolist() == [0, 0, 1, 2, 3, 3, 4]
