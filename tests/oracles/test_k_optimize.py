@@ -1,0 +1,201 @@
+"""k_optimize against trying every set of starting values, in plain Python where the loss is the paper's."""
+
+import itertools
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from definitions import Case, Column, Sensitive
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.search.classes import require_class_by_class
+from shoal.search.cost import loss_of
+from shoal.search.cut_kernels import splits
+from shoal.search.cuts import judged, recoding
+from shoal.search.k_optimize import _Search, k_optimize
+from strategies import KINDS, OBJECTIVES, cases, problem_of
+
+
+@pytest.fixture
+def from_nothing(monkeypatch):
+    """No climb to begin with: the tree itself has to find the answer."""
+    monkeypatch.setattr(
+        _Search, "climb_and_kick", lambda search: search.offer(np.zeros(search.axis.n_values, np.bool_))
+    )
+
+
+def random_case(seed):
+    """Up to three columns of up to four values in a row, some rare."""
+    rng = random.Random(seed)
+    columns = []
+    for name in "abc"[: rng.randint(1, 3)]:
+        leaves = [f"{name}{i}" for i in range(rng.randint(1, 4))]
+        columns.append(Column(name, {leaf: (leaf, "*") for leaf in leaves}))
+    n = rng.randint(1, 24)
+    weights = [[rng.choice((1, 3, 8)) for _ in c.paths] for c in columns]
+    rows = [tuple(rng.choices(list(c.paths), w)[0] for c, w in zip(columns, weights, strict=True)) for _ in range(n)]
+    limit = rng.choice((0, 0, rng.randint(0, n), n))
+    return Case(tuple(columns), tuple(rows), ({"model": "k-anonymity", "k": rng.randint(1, 5)},), {}, None, limit)
+
+
+def least_discernibility(case):
+    """Every way to cut every column into intervals of the values that occur."""
+    k, n = case.asked[0]["k"], case.n
+    values = [sorted({row[j] for row in case.rows}) for j in range(len(case.columns))]
+    gaps = [(j, i) for j, of in enumerate(values) for i in range(1, len(of))]
+    best = math.inf
+    for size in range(len(gaps) + 1):
+        for cut in itertools.combinations(gaps, size):
+            piece = [
+                {v: sum((j, g) in cut for g in range(1, i + 1)) for i, v in enumerate(of)}
+                for j, of in enumerate(values)
+            ]
+            found = Counter(tuple(piece[j][v] for j, v in enumerate(row)) for row in case.rows)
+            gone = sum(m for m in found.values() if m < k)
+            if gone <= case.limit and gone < n:
+                best = min(best, sum(m * m for m in found.values() if m >= k) + n * gone)
+    return best
+
+
+def loss_in(problem, answer):
+    return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name)
+
+
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("block", range(8))
+def test_no_cut_has_less_discernibility(block):
+    infeasible = 0
+    for seed in range(150 * block, 150 * (block + 1)):
+        case = random_case(seed)
+        least = least_discernibility(case)
+        problem = problem_of(case, "discernibility")
+        if least == math.inf:
+            infeasible += 1
+            with pytest.raises(InfeasibleError):
+                k_optimize(problem)
+            continue
+        answer = k_optimize(problem)
+        assert answer.proved
+        assert loss_in(problem, answer) == least, seed
+    assert infeasible < 75
+
+
+def best_of_all(problem):
+    """The least loss of all sets, each judged and priced as a recoding."""
+    axis = _Search(problem).axis
+    least = math.inf
+    for bits in itertools.product([False, True], repeat=axis.n_values):
+        pieces = axis.pieces(np.array(bits, np.bool_))
+        if judged(problem, pieces).feasible:
+            least = min(least, loss_in(problem, recoding(problem, pieces, "every")))
+    return least
+
+
+@pytest.mark.usefixtures("from_nothing")
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=2), st.sampled_from(OBJECTIVES), st.data())
+def test_no_cut_has_less_of_any_loss_under_any_models(kinds, objective, data):
+    case = data.draw(cases(kinds, max_rows=10))
+    problem = problem_of(case, objective)
+    try:
+        require_class_by_class(problem, "k_optimize")
+    except PolicyError:
+        assume(False)
+    assume(_Search(problem).axis.n_values <= 6)
+    least = best_of_all(problem)
+    if least == math.inf:
+        with pytest.raises(InfeasibleError):
+            k_optimize(problem)
+        return
+    answer = k_optimize(problem)
+    assert answer.proved
+    assert loss_in(problem, answer) == pytest.approx(least, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_no_set_between_head_and_tail_is_below_the_bound_of_a_node(objective):
+    rng = np.random.default_rng(7)
+    met = 0
+    for seed in range(120):
+        search = _Search(problem_of(random_case(seed), objective))
+        n = search.axis.n_values
+        head = rng.random(n) < 0.2
+        tail = ~head & (rng.random(n) < 0.9)
+        sums, n_lost, _ = search._look(head, tail)
+        bound = search.cost.bound(sums[None], np.array([n_lost]))[0]
+        for _ in range(8):
+            seen = search.choices.seen(head | (tail & (rng.random(n) < rng.random())))
+            if seen.feasible:
+                assert seen.value >= bound - 1e-9 * max(1, abs(bound)), seed
+                assert seen.n_suppressed >= n_lost
+                met += 1
+    assert met > 200
+
+
+@pytest.mark.usefixtures("from_nothing")
+def test_below_a_class_that_fails_a_convex_model_a_part_of_it_may_pass():
+    # Only a is half x, half y, and with b or c it no longer is: a alone can be kept, below a top that fails.
+    records = [*["ax", "ay"], *["bx"] * 4, *["cx"] * 2]
+    column = Column("q", {leaf: (leaf, "*") for leaf in "abc"})
+    paths = {"x": ("x", "*"), "y": ("y", "*")}
+    sensitive = Sensitive("s", tuple(record[1] for record in records), ("x", "y"), paths)
+    asked = ({"model": "k-anonymity", "k": 2}, {"model": "entropy-l-diversity", "l": 2})
+    for limit in (6, 8):
+        case = Case((column,), tuple((record[0],) for record in records), asked, {"s": sensitive}, None, limit)
+        problem = problem_of(case, "loss")
+        answer = k_optimize(problem)
+        assert answer.proved
+        assert loss_in(problem, answer) == pytest.approx(best_of_all(problem))
+        assert answer.parts(problem.table).n_suppressed == 6
+
+
+def test_records_that_are_suppressed_are_a_class_of_the_average():
+    # Two classes of two and one record that may go: with the stars three classes, more than there are pairs for.
+    column = Column("a", {leaf: (leaf, "*") for leaf in "xyz"})
+    case = Case((column,), tuple((leaf,) for leaf in "xxyyz"), ({"model": "k-anonymity", "k": 2},), {}, None, 1)
+    problem = problem_of(case, "average-class")
+    assert loss_in(problem, k_optimize(problem)) == pytest.approx(5 / 3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_kernel_splits_as_its_twin_does(seed):
+    rng = np.random.default_rng(seed)
+    n, q, wide = 30, 3, 6
+    codes = rng.integers(0, wide, (n, q)).astype(np.int32)
+    counts = rng.integers(1, 5, n)
+    extra = rng.integers(0, 9, (n, 2)).astype(np.float64)
+    cut = rng.integers(1, wide, q)  # the head cuts each column once
+    outer = codes >= cut
+    _, inside = np.unique(outer, axis=0, return_inverse=True)
+    stays = rng.random(inside.max() + 1) < 0.8
+    place = np.arange(wide)
+    low = np.array([np.where(place < c, 0, c) for c in cut])
+    high = np.array([np.where(place < c, c - 1, wide - 1) for c in cut])
+    entry = np.array([np.where((place == 0) | (place == c), -1, j * wide + place) for j, c in enumerate(cut)])
+    order = np.argsort(inside, kind="stable")
+    starts = np.searchsorted(inside[order], np.arange(inside.max() + 2))
+    least = 6
+    found = splits(order, starts, codes, counts, extra, stays, low, high, entry, least, q * wide)
+    expected = [np.zeros(q * wide, int), np.zeros((q * wide, 2)), np.zeros(q * wide, int), np.zeros(q * wide, int)]
+    for j, at in itertools.product(range(q), range(wide)):
+        if entry[j, at] < 0:
+            continue
+        for h in np.flatnonzero(stays):
+            rows = np.flatnonzero(inside == h)
+            if not low[j, at] <= codes[rows[0], j] <= high[j, at]:
+                continue
+            sides = [rows[codes[rows, j] < at], rows[codes[rows, j] >= at]]
+            if not all(map(len, sides)):
+                continue
+            expected[2][entry[j, at]] += 1
+            gone = [side for side in sides if counts[side].sum() < least]
+            expected[3][entry[j, at]] += len(gone) < 2
+            for side in gone:
+                expected[0][entry[j, at]] += counts[side].sum()
+                expected[1][entry[j, at]] += extra[side].sum(axis=0)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert np.array_equal(mine, theirs)
