@@ -7,16 +7,18 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from shoal import toml
 from shoal.errors import PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
+from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
 from shoal.presets import PRESETS
 from shoal.table.builders import File, Mask, Spec
+from shoal.table.centres import CENTRES
 from shoal.table.dates import Dates
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
@@ -43,9 +45,10 @@ Algorithm = Literal[
     "suppress_records",
     "suppress_columns",
     "suppress_cells",
+    "mdav",
 ]
 Objective = Literal[
-    "loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity"
+    "loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity", "classification"
 ]
 
 
@@ -57,6 +60,7 @@ PresetName = Literal[
     "health-canada",
     "health-canada-convention",
     "cihi-public",
+    "wp216",
     "lecture-low",
     "lecture-medium",
     "lecture-high",
@@ -70,6 +74,8 @@ class _Frozen(BaseModel):
 
 _QUASI_ONLY = {"min_level", "max_level", "only", "weight", "after", "cells"}
 
+Cell = Literal["hierarchy", "range", "set", "mean", "median", "mode"]
+
 
 class Column(_Frozen):
     """What a column is to an intruder, and how it may be generalized."""
@@ -82,7 +88,7 @@ class Column(_Frozen):
     only: Literal["suppress"] | None = None  # as it is, or hidden altogether: no level between
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=False)  # in losses of cells
     after: str | None = None  # generalized only where that column is at its highest level
-    cells: Literal["hierarchy", "range", "set"] = "hierarchy"  # what algorithms that mix levels write in a cell
+    cells: Cell = "hierarchy"  # what algorithms that mix levels write in a cell
 
     @model_validator(mode="after")
     def _hierarchy_has_a_use(self) -> Self:
@@ -94,6 +100,10 @@ class Column(_Frozen):
             raise ValueError(f"only a quasi column takes {', '.join(sorted(given))}")
         if self.only and given & {"min_level", "max_level"}:
             raise ValueError("only = 'suppress' leaves no levels to choose: it takes neither min_level nor max_level")
+        if self.only and self.cells in CENTRES:
+            raise ValueError(
+                f"only = 'suppress' shows a value as it is or not at all, and cells = '{self.cells}' neither"
+            )
         if self.max_level is not None and self.max_level < self.min_level:
             raise ValueError("max_level must be at least min_level")
         return self
@@ -122,7 +132,7 @@ class Policy(_Frozen):
     """Roles and hierarchies of the columns, what must hold, and how to reach it."""
 
     columns: dict[str, Column]
-    require: tuple[Requirement, ...] = ()
+    require: tuple[Annotated[Requirement | Limit, Field(discriminator="model")], ...] = ()
     preset: PresetName | None = None
     release: Options = Options()
     folder: Path = Field(Path(), exclude=True, repr=False, strict=False)  # hierarchy files are found from here
@@ -149,6 +159,8 @@ class Policy(_Frozen):
         for i, model in enumerate(self.require):
             if isinstance(model, SensitiveModel):
                 self._check_sensitive(i, model)
+            if isinstance(model, MeasuredLimit) and model.needs_sensitive and not self.sensitive:
+                raise ValueError(f"require.{i}: {model.model} needs a column with role 'sensitive'")
             if isinstance(model, KAnonymity) and model.columns is not None:
                 self._check_set(i, model.columns)
         if self.preset == "hipaa-safe-harbor":
@@ -158,6 +170,8 @@ class Policy(_Frozen):
                 raise ValueError(f"columns.{name}.after: {column.after!r} is not another column with role 'quasi'")
         if self.release.entity is not None:
             self._check_entity(self.release.entity)
+        if self.release.objective == "classification" and self.release.label is None:
+            raise ValueError("release.label: objective 'classification' needs a sensitive column to predict")
         if self.release.label is not None and self.release.label not in self.sensitive:
             raise ValueError(f"release.label: {self.release.label!r} is not a column with role 'sensitive'")
         if len({model.population for model in self.models if isinstance(model, PopulationModel)}) > 1:
@@ -214,7 +228,14 @@ class Policy(_Frozen):
     def models(self) -> tuple[PrivacyModel, ...]:
         """All that must hold: the preset's requirements, then the policy's own."""
         preset = () if self.preset is None else PRESETS[self.preset].models
-        return (*preset, *self.require)
+        return (*preset, *(model for model in self.require if not isinstance(model, MeasuredLimit)))
+
+    @property
+    def limits(self) -> tuple[MeasuredLimit, ...]:
+        """What attacks on the finished release may find at most; no search aims at these."""
+        preset = () if self.preset is None else PRESETS[self.preset].limits
+        own = (model for model in self.require if isinstance(model, MeasuredLimit))
+        return (*(limit for limit in preset if self.sensitive or not limit.needs_sensitive), *own)
 
     def having(self, role: Role) -> tuple[str, ...]:
         """The columns with this role, in the order of the policy."""
@@ -317,7 +338,7 @@ def _hint(error: ValidationError) -> str | None:
         if problem["type"] == "extra_forbidden":
             return "fields: " + ", ".join(_allowed(problem["loc"]))
         if problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
-            return "models: " + ", ".join(m.model_fields["model"].default for m in _MODELS)
+            return "models: " + ", ".join(m.model_fields["model"].default for m in (*_MODELS, *_LIMITS))
     return None
 
 
@@ -328,11 +349,12 @@ def _allowed(place: tuple[int | str, ...]) -> list[str]:
         return list(Options.model_fields)
     if place[0] == "columns":
         return list(Column.model_fields)
-    models = {m.model_fields["model"].default: m for m in _MODELS}
+    models = {m.model_fields["model"].default: m for m in (*_MODELS, *_LIMITS)}
     return list(models[str(place[2])].model_fields) if str(place[2]) in models else sorted(models)
 
 
 _MODELS: tuple[type[PrivacyModel], ...] = Requirement.__origin__.__args__  # type: ignore[attr-defined]
+_LIMITS: tuple[type[MeasuredLimit], ...] = Limit.__origin__.__args__  # type: ignore[attr-defined]
 
 _A_TABLE = 'should be a table, such as { role = "quasi" } or { model = "k-anonymity", k = 5 }'
 # Where pydantic would speak of Python, or of the machinery of unions.

@@ -11,10 +11,21 @@ from hypothesis import strategies as st
 from definitions import Case, Column, best, suppressed
 from shoal.search import SEARCHES
 from shoal.search.cost import losses
-from shoal.search.rollup import Layout, Rollup, node_codes
+from shoal.search.lattice import below
+from shoal.search.rollup import Layout, Rollup, Steps
 from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive, derive_large, group, merge_histograms, sum_by_class, sum_cells
+from shoal.table.kernels import (
+    derive,
+    derive_large,
+    derive_node,
+    group,
+    merge_histograms,
+    price_levels,
+    raise_low,
+    sum_by_class,
+    too_small,
+)
 from strategies import answer_of, problem_of, suppressed_at
 
 UNHURRIED = settings(deadline=None)
@@ -201,6 +212,52 @@ def test_derive_recodes_some_columns_and_groups_again(step, bound):
         assert class_of.tolist() == (grouped(step.rows)[0] if with_classes else [])
 
 
+@settings(deadline=None, max_examples=40)
+@given(steps(one_word=True))
+def test_a_negative_offset_stands_for_a_step_onto_0(step):
+    packed_rows, counts, _, shifts, masks, offsets, table = step.arguments
+    zeros = np.zeros(max(map(len, step.tables), default=0), np.uint64)
+    onto_0 = derive(packed_rows[:, 0], counts, shifts, masks, np.zeros_like(offsets), zeros, 1 << 40, True)
+    skipped = derive(packed_rows[:, 0], counts, shifts, masks, np.full_like(offsets, -1), table, 1 << 40, True)
+    assert [part.tolist() for part in skipped] == [part.tolist() for part in onto_0]
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, 40, 600]), st.booleans())
+def test_derive_node_takes_rows_from_one_nodes_levels_to_another(seed, n, with_classes):
+    rng = np.random.default_rng(seed)
+    hierarchies = tuple(halving_hierarchy(f"c{j}", rng.integers(1, 20)) for j in range(rng.integers(1, 5)))
+    here = np.array([rng.integers(0, h.n_levels) for h in hierarchies])
+    there = np.array([rng.integers(level, h.n_levels) for level, h in zip(here, hierarchies, strict=True)])
+    leaves = np.column_stack([rng.integers(0, len(h.leaves), n) for h in hierarchies]).astype(np.int32)
+    counts = rng.integers(1, 10**9, n)
+    of, made = Steps.of(hierarchies), Layout([h.cardinality(0) for h in hierarchies])
+    keys, sums, class_of = derive_node(
+        *(made.packed(codes_at(hierarchies, leaves, here))[:, 0], counts, here, there, made.shifts, made.masks),
+        *(of.n_labels, of.offsets, of.codes, with_classes),
+    )
+    totals = Counter()
+    rows = [tuple(row) for row in codes_at(hierarchies, leaves, there).tolist()]
+    for row, count in zip(rows, counts.tolist(), strict=True):
+        totals[row] += count
+    assert [tuple(row) for row in made.codes(keys[:, None]).tolist()] == list(totals)
+    assert sums.tolist() == list(totals.values())
+    assert class_of.tolist() == (grouped(rows)[0] if with_classes else [])
+
+
+def codes_at(hierarchies, leaves, levels):
+    """The code of every leaf at the level of its column."""
+    return np.column_stack([h.table[levels[j]][leaves[:, j]] for j, h in enumerate(hierarchies)]).astype(np.int32)
+
+
+def halving_hierarchy(name, n_leaves):
+    """Every level joins neighbours, up to a top."""
+    levels = [[f"{i}" for i in range(n_leaves)]]
+    while len(set(levels[-1])) > 1:
+        levels.append([f"{len(levels)}:{i >> len(levels)}" for i in range(n_leaves)])
+    return Hierarchy.from_levels(name, levels[0], levels)
+
+
 def require_shares_make_the_whole(step, share_bits):
     """The shares of ``derive_large`` have no key in common, and together they are what ``derive`` finds."""
     totals = step.totals
@@ -236,30 +293,68 @@ def test_derive_large_groups_tens_of_thousands_of_rows_in_several_parts(bits, sh
 
 
 @UNHURRIED
-@given(layouts(), st.data())
-def test_sum_cells_prices_every_cell(layout, data):
+@given(st.lists(st.integers(0, 2**62), max_size=3), st.lists(st.integers(1, 9), max_size=20), st.integers(1, 10))
+def test_too_small_finds_the_counts_below_the_least(large, small, least):
+    counts = [*small, *large]
+    failing, lost, total = too_small(np.array(counts, np.int64), least)
+    assert failing.tolist() == [n < least for n in counts]
+    assert lost.tolist() == [n if n < least else 0 for n in counts]
+    assert total == sum(n for n in counts if n < least)
+
+
+@UNHURRIED
+@given(layouts(), st.sampled_from([4, 40, 1100]), st.data())
+def test_price_levels_prices_every_cell(layout, most_rows, data):
     _, cardinalities, codes = layout
     narrow = [j for j, c in enumerate(cardinalities) if c <= 64]
     if not narrow:
         return
-    codes, cardinalities = codes[:40, narrow], [cardinalities[j] for j in narrow]
+    codes, cardinalities = codes[:most_rows, narrow], [cardinalities[j] for j in narrow]
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    n_levels = rng.integers(1, 4, len(narrow))
+    levels = rng.integers(0, 3, len(narrow))
     weights = rng.integers(0, 3, len(codes))
-    offsets = np.zeros((len(narrow), 3), np.int64)
+    base = rng.random((len(narrow), 3)) * 10
+    offsets = np.full((len(narrow), 3, 3), -1)
+    n_labels = np.full((len(narrow), 3), -1)
     prices = []
     for j, cardinality in enumerate(cardinalities):
-        for level in range(n_levels[j]):
-            offsets[j, level] = len(prices)
+        n_labels[j, levels[j]] = cardinality
+        for level in range(levels[j] + 1):
+            offsets[j, levels[j], level] = len(prices)
             prices += rng.random(cardinality).tolist()
     made = Layout(cardinalities)
-    found = sum_cells(
-        made.packed(codes), weights, made.words, made.shifts, made.masks, n_levels, offsets, np.array(prices)
+    found = price_levels(
+        *(made.packed(codes), weights, levels, made.words, made.shifts, made.masks),
+        *(n_labels, offsets, np.array(prices), base),
     )
-    for j in range(len(narrow)):
-        for level in range(3):
-            cells = [w * prices[offsets[j, level] + c] for w, c in zip(weights, codes[:, j], strict=True)]
-            assert found[j, level] == pytest.approx(sum(cells) if level < n_levels[j] else 0.0)
+    for j, top in enumerate(levels):
+        sums = [
+            base[j, level]
+            + sum(w * prices[offsets[j, top, level] + c] for w, c in zip(weights, codes[:, j], strict=True))
+            for level in range(top + 1)
+        ]
+        least = [min(sums[level:]) for level in range(top + 1)]
+        assert found[j].tolist() == pytest.approx([*least, *base[j, top + 1 :]])
+
+
+NODES = st.tuples(*[st.integers(0, 2)] * 3)
+
+
+@UNHURRIED
+@given(NODES, NODES, st.lists(NODES, max_size=6))
+def test_raise_low_leaves_out_only_what_is_below_a_barren_node(low, high, barren):
+    low, high = tuple(map(min, low, high)), tuple(map(max, low, high))
+    box = [node for node in np.ndindex(3, 3, 3) if below(low, node) and below(node, high)]
+    left = [node for node in box if not any(below(node, other) for other in barren)]
+    raised = np.array(low)
+    found = raise_low(raised, np.array(high), np.array(barren, np.int64).reshape(-1, 3))
+    assert found == bool(left)  # whatever is left, the highest node is
+    if found:
+        assert below(low, raised)
+        assert all(below(raised, node) for node in left)
+        # Of one barren node it leaves nothing to find.
+        if len(barren) == 1:
+            assert raised.tolist() == np.min(left, axis=0).tolist()
 
 
 def wide_hierarchy(name, n_leaves):
@@ -278,7 +373,7 @@ def test_node_tables_wider_than_a_word_are_those_of_grouping_the_records_whateve
     assert rollup.layout.n_words == 2
     nodes = [tuple(node) for node in rng.integers(0, 3, (40, 8)).tolist()]
     for node in [*nodes, *sorted(nodes)]:
-        distinct, class_of = np.unique(node_codes(table, node), axis=0, return_inverse=True)
+        distinct, class_of = np.unique(codes_at(hierarchies, codes, node), axis=0, return_inverse=True)
         counts = np.zeros(len(distinct), np.int64)
         np.add.at(counts, class_of.ravel(), table.counts)
         found = rollup.at(node)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from definitions import Case, Column, Sensitive, best, costs, feasible, suppressed
 from shoal.errors import InfeasibleError
-from shoal.search import SEARCHES
+from shoal.search import SEARCHES, rollup
 from shoal.search.loss import LOSSES
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, answer_of, cases, problem_of, suppressed_at
 
@@ -118,16 +118,34 @@ def test_optimal_finds_what_exhaustive_finds_on_larger_tables(asked, objective):
     turn = list(ASKED).index(asked) + OBJECTIVES.index(objective)
     for i, limit in enumerate((Fraction(0), Fraction(1, 10), Fraction(1))):
         way = ways[(i + turn) % 4]
-        case = larger(10 * turn + i, ASKED[asked], limit, **way)
-        answers = []
-        for name in ("exhaustive", "optimal"):
-            problem = problem_of(case, objective)
-            try:
-                recoding = SEARCHES[name](problem)
-                answers.append(answer_of(problem, recoding))
-            except InfeasibleError:
-                answers.append(None)
+        answers = both_answers(larger(10 * turn + i, ASKED[asked], limit, **way), objective)
         assert answers[0] == answers[1], (limit, way)
+
+
+def both_answers(case, objective):
+    answers = []
+    for name in ("exhaustive", "optimal"):
+        problem = problem_of(case, objective)
+        try:
+            recoding = SEARCHES[name](problem)
+            answers.append(answer_of(problem, recoding))
+        except InfeasibleError:
+            answers.append(None)
+    return answers
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("asked", ["k", "k, recursive", "equal"])
+def test_optimal_finds_it_where_tables_are_huge_and_coarser_nodes_are_looked_at_first(asked, objective, monkeypatch):
+    monkeypatch.setattr(rollup, "HUGE", 20)
+    monkeypatch.setattr(rollup, "LARGE", 10)
+    monkeypatch.setattr(rollup, "COARSER", (0.0, 2.0))
+    for i, limit in enumerate((Fraction(0), Fraction(1, 10), Fraction(1))):
+        case = larger(7 + i, ASKED[asked], limit)
+        problem = problem_of(case, objective)
+        assert any(True for node in problem.lattice for _ in problem.rollup.coarser(node))
+        answers = both_answers(case, objective)
+        assert answers[0] == answers[1], limit
 
 
 def test_optimal_looks_below_a_failing_node_where_unions_of_passing_classes_may_fail():

@@ -18,6 +18,7 @@ from shoal.search.incognito import incognito
 from shoal.search.k_minimal import k_minimal
 from shoal.search.k_optimize import k_optimize
 from shoal.search.local_suppression import local_suppression
+from shoal.search.mdav import mdav
 from shoal.search.mingen import mingen
 from shoal.search.mondrian import mondrian, mondrian_relaxed
 from shoal.search.ola import ola
@@ -51,11 +52,12 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "suppress_records": suppress_records,
     "suppress_columns": suppress_columns,
     "suppress_cells": suppress_cells,
+    "mdav": mdav,
 }
 
 # Searches that may part records with equal quasi-identifiers: they get a table with one row per sensitive value.
 PARTING: frozenset[str] = frozenset(
-    {"cover", "forest", "forest_generalize", "local_suppression", "mondrian_relaxed", "suppress_cells"}
+    {"cover", "forest", "forest_generalize", "local_suppression", "mdav", "mondrian_relaxed", "suppress_cells"}
 )
 
 __all__ = ["PARTING", "SEARCHES", "Problem"]

@@ -16,9 +16,9 @@ from shoal.models import PrivacyModel, ReleaseModel
 from shoal.models.size import KAnonymity, PSensitive
 from shoal.recoding import FullDomain
 from shoal.search.lattice import Lattice, Node
-from shoal.search.loss import LOSSES, Loss
+from shoal.search.loss import LOSSES, WITH_LABEL, Loss
 from shoal.search.rollup import NodeTable, Rollup
-from shoal.table.frequency import Counts, FrequencyTable, packed
+from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, too_small
 from shoal.table.wildcard import neighbourhoods
@@ -96,7 +96,7 @@ class Problem:
         self.rollup = rollup or Rollup(table)
         self.people = None if population is None else Rollup(population)
         self.objective_name = objective
-        self.objective: Loss = LOSSES[objective](self)
+        self.objective: Loss = (LOSSES | WITH_LABEL)[objective](self)
         self.n_evaluated = 0
         self._deadline = None if time_budget is None else time.monotonic() + time_budget
 
@@ -134,6 +134,15 @@ class Problem:
             hints=hints,
             progress=progress,
         )
+
+    @property
+    def sees_labels(self) -> bool:
+        """Whether the objective looks at the column to predict."""
+        return self.objective_name in WITH_LABEL
+
+    def labels(self, classes: FrequencyTable) -> Histogram | None:
+        """The column to predict in some classes, where the objective looks at it."""
+        return classes.sensitive[self.label] if self.label is not None and self.sees_labels else None
 
     @property
     def out_of_time(self) -> bool:

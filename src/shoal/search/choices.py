@@ -54,7 +54,8 @@ class Choices:
         n_suppressed = int(classes.counts[failing].sum())
         if n_suppressed > problem.limit or failing.all() or not self._stars_pass(classes, failing):
             return Seen(classes, failing, n_suppressed, math.inf)
-        kept = Classes(classes.codes[~failing], classes.counts[~failing], ends)
+        left = classes.taken(np.flatnonzero(~failing))
+        kept = Classes(left.codes, left.counts, ends, problem.labels(left))
         sums = self.cost.kept(kept).sum(axis=0) + self.cost.gone(classes.counts[failing]).sum(axis=0)
         return Seen(classes, failing, n_suppressed, float(self.cost.figure(sums[None], np.array([n_suppressed]))[0]))
 
@@ -72,6 +73,6 @@ class Choices:
 
     def merged(self, table: FrequencyTable, class_of: ClassOf, codes: Codes) -> FrequencyTable:
         """The classes; without sensitive values where nobody looks at them."""
-        if self.sizes_decide and table.sensitive:
+        if self.sizes_decide and table.sensitive and not self.problem.sees_labels:
             table = FrequencyTable(table.columns, table.codes, table.counts)
         return table.merged(class_of, len(codes), codes)

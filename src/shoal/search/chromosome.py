@@ -22,7 +22,7 @@ from shoal.search.base import Problem
 from shoal.search.cost import leaf_counts, prices
 from shoal.search.cuts import Judged, Pieces, judged, recoding
 from shoal.search.lattice import Node
-from shoal.search.loss import CellLoss
+from shoal.search.loss import CellLoss, most_frequent
 from shoal.search.optimal import optimal
 from shoal.search.ordered import Ordered, ordered
 from shoal.table.frequency import FrequencyTable
@@ -62,7 +62,7 @@ class _Prices:
     def of(self, leaves: Sequence[Leaves]) -> Floats:
         """The prices of several values; in ``ambiguity`` their sizes, and nothing where only classes count."""
         values = self._vocabulary.taken([self._vocabulary.of(of) for of in leaves])
-        if self._objective in ("discernibility", "average-class"):
+        if self._objective in ("discernibility", "average-class", "classification"):
             return np.zeros(len(leaves))
         if self._objective == "ambiguity":
             return values.sizes.astype(np.float64)
@@ -229,6 +229,9 @@ class Chromosome:
             return float(kept @ kept) + float(n) * gone
         if name == "average-class":
             return n / max(1, len(kept) + (gone > 0))
+        labels = self.problem.labels(seen.classes)
+        if labels is not None:
+            return 1 - int(most_frequent(labels)[~seen.failing].sum()) / n
         each = np.array([of[seen.codes[~seen.failing, j]] for j, of in enumerate(cells)])
         if name == "ambiguity":
             return float(kept @ each.prod(axis=0)) + self._everything * gone

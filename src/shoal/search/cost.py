@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.recoding import Parts, Recoding
 from shoal.search.base import Problem
-from shoal.search.loss import LOSSES, CellLoss
+from shoal.search.loss import LOSSES, WITH_LABEL, CellLoss, most_frequent
 from shoal.table.frequency import Counts, FrequencyTable, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
@@ -26,8 +26,8 @@ def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:
     """Every loss of an answer by name; where a label is named, how often a class misleads about it too."""
     parts = recoding.parts(problem.table)
     records = _records(recoding.released, parts)
-    found = {name: _loss(problem, recoding.released, parts, records, name) for name in LOSSES}
-    return found if problem.label is None else found | {"classification": classification(problem, parts, problem.label)}
+    names = LOSSES if problem.label is None else LOSSES | WITH_LABEL
+    return {name: _loss(problem, recoding.released, parts, records, name) for name in names}
 
 
 def loss_of(problem: Problem, values: tuple[Values, ...], parts: Parts, name: str) -> float:
@@ -43,7 +43,7 @@ def _records(values: tuple[Values, ...], parts: Parts) -> list[Counts]:
 
 
 def _loss(problem: Problem, values: tuple[Values, ...], parts: Parts, records: list[Counts], name: str) -> float:
-    loss = LOSSES[name](problem)
+    loss = (LOSSES | WITH_LABEL)[name](problem)
     if isinstance(loss, CellLoss):
         n_suppressed = parts.n_suppressed
         sums = [
@@ -119,19 +119,19 @@ def _ambiguity(_problem: Problem, values: tuple[Values, ...], parts: Parts) -> f
     return float(parts.counts @ np.where(parts.suppressed, everything, tuples))
 
 
-def classification(problem: Problem, parts: Parts, label: str) -> float:
-    """Share of the records whose label is not the most frequent of their class; a suppressed one has none.
-
-    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
-    """
+def _classification(problem: Problem, _values: tuple[Values, ...], parts: Parts) -> float:
     kept = np.flatnonzero(~parts.suppressed)
     class_of, firsts = group(packed(parts.codes[kept]))
-    labels = problem.table.sensitive[label].taken(parts.row[kept])
+    labels = problem.table.sensitive[str(problem.label)].taken(parts.row[kept])
     if not np.array_equal(parts.counts[kept], problem.table.counts[parts.row[kept]]):
         labels = replace(labels, counts=parts.counts[kept])  # rows are parted only where each has one value
-    merged = labels.merged(class_of, len(firsts))
-    right = np.maximum.reduceat(merged.counts, merged.starts[:-1]).sum() if len(firsts) else 0
-    return 1 - float(right / problem.table.n_records)
+    right = int(most_frequent(labels.merged(class_of, len(firsts))).sum())
+    return 1 - right / problem.table.n_records
 
 
-_CLASS_LOSSES = {"discernibility": _discernibility, "average-class": _average_class, "ambiguity": _ambiguity}
+_CLASS_LOSSES = {
+    "discernibility": _discernibility,
+    "average-class": _average_class,
+    "ambiguity": _ambiguity,
+    "classification": _classification,
+}

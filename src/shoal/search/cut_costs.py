@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from shoal.search.base import Problem
 from shoal.search.cost import leaf_counts, prices
-from shoal.search.loss import CellLoss
+from shoal.search.loss import CellLoss, most_frequent
 from shoal.search.ordered import Interval, Ordered
-from shoal.table.frequency import Codes, Counts
+from shoal.table.frequency import Codes, Counts, Histogram
 from shoal.table.values import Vocabulary
 
 Floats = NDArray[np.float64]
@@ -31,6 +31,7 @@ class Classes:
     codes: Codes  # (classes, columns)  number of the interval
     counts: Counts  # (classes)
     intervals: Sequence[Sequence[Interval]]  # [column][number]
+    labels: Histogram | None = None  # of the column to predict, where the loss looks at it
 
 
 class CutCost:
@@ -97,6 +98,29 @@ class AverageClass(CutCost):
         """No more classes than there are finest ones, or records for."""
         most = np.minimum(sums[:, 0], (self.n - n_lost) // self.least_size) + (self.problem.limit > 0)
         return np.asarray(self.n / np.maximum(1, most))
+
+
+class Classification(CutCost):
+    """A record that is kept pays 1/n if its label is not the most frequent of its class, one that is gone always.
+
+    Where classes merge no more labels are right than before, so the finest classes bound all others.
+    """
+
+    sees_classes_only = True
+
+    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+        """The records whose labels are wrong."""
+        if classes.labels is None:
+            raise ValueError("the classes were counted without their labels")
+        return (classes.counts - most_frequent(classes.labels)).astype(np.float64)[:, None]
+
+    def gone(self, counts: Counts) -> Floats:
+        """All of them."""
+        return counts.astype(np.float64)[:, None]
+
+    def figure(self, sums: Floats, n_gone: Counts) -> Floats:
+        """A share."""
+        return np.asarray(sums[:, 0] / self.n)
 
 
 class OfCells(CutCost):
@@ -231,6 +255,7 @@ def _cell_loss(problem: Problem) -> CellLoss:
 _COSTS: dict[str, Callable[[Problem, Sequence[Ordered], str], CutCost]] = {
     "discernibility": lambda problem, domains, _: Discernibility(problem, domains),
     "average-class": lambda problem, domains, _: AverageClass(problem, domains),
+    "classification": lambda problem, domains, _: Classification(problem, domains),
     "loss": LinearCells,
     "precision": LinearCells,
     "entropy": LinearCells,

@@ -146,6 +146,7 @@ class _Search:
             problem.asked,
             limit=problem.limit,
             objective=problem.objective_name,
+            label=problem.label,
             keep_suppressed=problem.keep_suppressed,
             weights=problem.weights,
             time_budget=None if problem.time_budget is None else SHARE / 4 * problem.time_budget,
@@ -228,7 +229,7 @@ class _Search:
         fails = self._fails(self.choices.merged(finest, inside, coarse[firsts]))
         gone, kept = (
             self.cost.gone(finest.counts),
-            self.cost.kept(Classes(finest.codes, finest.counts, ends), least=True),
+            self.cost.kept(Classes(finest.codes, finest.counts, ends, self.problem.labels(finest)), least=True),
         )
         sums = np.where(fails[inside][:, None], gone, kept).sum(axis=0)
         n_lost = int(finest.counts[fails[inside]].sum())

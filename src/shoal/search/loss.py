@@ -14,14 +14,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from itertools import starmap
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.lattice import Node
-from shoal.table.frequency import FrequencyTable
-from shoal.table.kernels import sum_by_class, sum_cells
+from shoal.errors import PolicyError
+from shoal.search.rollup import Steps
+from shoal.table.frequency import Counts, Histogram
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import price_levels, sum_by_class
 
 if TYPE_CHECKING:
     from shoal.search.base import Evaluation, Problem
@@ -64,22 +67,36 @@ class CellPrices:
     extra: tuple[Floats, ...]  # [level][code]  more for a suppressed record; never less on a lower level
 
 
+class Column(NamedTuple):
+    """A column as its prices depend on it."""
+
+    hierarchy: Hierarchy
+    leaves: Counts  # records of each leaf
+    under: list[Counts]  # [level][code]  records of each label
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, leaves: Counts) -> Column:
+        """Counted on every level."""
+        levels = zip(hierarchy.table.astype(np.int64), hierarchy.labels, strict=True)
+        return cls(hierarchy, leaves, [sum_by_class(leaves, codes, len(labels)) for codes, labels in levels])
+
+
 class CellLoss:
     """A sum over cells. Subclasses give the prices and how a column's sum enters the figure."""
 
     sees_classes = False
 
     def __init__(self, problem: Problem) -> None:
-        self.table = table = problem.table
-        self.n = table.n_records
-        self.q = len(table.columns)
-        self._layout = problem.rollup.layout
-        prices = [self.prices(table, j) for j in range(self.q)]
-        self._base = np.zeros((self.q, max(h.n_levels for h in table.hierarchies)))
+        self.table = problem.table
+        self.n = problem.table.n_records
+        self._layout, self._steps = problem.rollup.layout, problem.rollup.steps
+        columns = list(starmap(Column.of, zip(problem.table.hierarchies, problem.rollup.leaf_counts, strict=True)))
+        prices = [self.prices(column) for column in columns]
+        self._base = np.zeros(self._steps.n_labels.shape)
         for j, column in enumerate(prices):
             self._base[j, : len(column.base)] = column.base
-        self._offsets, self._flat = _cheapest_below(table, prices)
-        self._columns = np.arange(self.q)
+        self._offsets, self._extra = _cheapest_under(columns, prices, self._steps)
+        self._columns = np.arange(len(columns))
         self.weights = np.array(problem.weights)[:, None]
         self.shares = self.weights / self.weights.sum()
         self._floor = self.scaled(self._base)
@@ -87,8 +104,8 @@ class CellLoss:
         self._last_costs = self._floor
 
     @staticmethod
-    def prices(table: FrequencyTable, j: int) -> CellPrices:
-        """What the cells of column ``j`` cost."""
+    def prices(column: Column) -> CellPrices:
+        """What the cells of a column cost."""
         raise NotImplementedError
 
     def scaled(self, sums: Floats) -> Floats:
@@ -107,87 +124,70 @@ class CellLoss:
         """The levels, and the suppressed records."""
         if not seen.n_suppressed:
             costs = self._floor
-        elif seen.n_suppressed == seen.lost.sum():  # who is lost fails, so equal sums are the same records
+        elif seen.all_lost:
             costs = self._with_lost(seen)
         else:
-            costs = self.scaled(self._base + self._extra(seen, np.where(seen.failing, seen.table.counts, 0)))
-        return float(costs[self._columns, seen.node].sum())
+            costs = self._with(seen, np.where(seen.failing, seen.table.counts, 0))
+        return float(costs[self._columns, seen.table.levels].sum())
 
     def below(self, seen: Evaluation) -> Floats:
         """Who is lost here is suppressed on every lower node."""
-        return _from_here_up(self._with_lost(seen), seen.node) if seen.n_lost else self._floor
+        return self._with_lost(seen) if seen.n_lost else self._floor
 
     def _with_lost(self, seen: Evaluation) -> Floats:
-        """Value and bounds of a look are asked for one after the other: the sums are kept in between."""
+        """Value and bounds of a look are asked for one after the other: the costs are kept in between."""
         if self._last is not seen:
             self._last = seen
-            self._last_costs = self.scaled(self._base + self._extra(seen, seen.lost))
+            self._last_costs = self._with(seen, seen.lost)
         return self._last_costs
 
     def above(self, seen: Evaluation) -> float:
         """Nothing beyond the floor."""
         return -np.inf
 
-    def _extra(self, seen: Evaluation, weights: NDArray[np.int64]) -> Floats:
-        """[column, level]: what suppressing ``weights`` records of each class adds at the least at that level."""
-        node = np.array(seen.node)
-        layout = self._layout
-        return sum_cells(
-            seen.table.keys,
-            weights,
-            layout.words,
-            layout.shifts,
-            layout.masks,
-            node + 1,
-            self._offsets[self._columns, node],
-            self._flat,
+    def _with(self, seen: Evaluation, suppressed: NDArray[np.int64]) -> Floats:
+        """[column, level]: the least cost of a level or any above it, up to the node's own.
+
+        As many records of each class are suppressed. On a lower level a class may be any code under it, and the bound
+        takes the cheapest, so that a higher level may have a lower bound.
+        """
+        table, layout = seen.table, self._layout
+        sums = price_levels(
+            *(table.keys, suppressed, table.levels, layout.words, layout.shifts, layout.masks),
+            *(self._steps.n_labels, self._offsets, self._extra, self._base),
         )
+        return self.scaled(sums)
 
 
-def _from_here_up(costs: Floats, node: Node) -> Floats:
-    """The least cost of a level or any above it, up to the node's own.
-
-    The bound on a level takes the cheapest code under each class, so a higher level may have a lower bound.
-    """
-    beyond = np.arange(costs.shape[1]) > np.array(node)[:, None]
-    costs = np.where(beyond, np.inf, costs)
-    return np.asarray(np.minimum.accumulate(costs[:, ::-1], axis=1)[:, ::-1])
-
-
-def _cheapest_below(table: FrequencyTable, prices: list[CellPrices]) -> tuple[NDArray[np.int64], Floats]:
-    """For every code of every level and every lower level, the least extra among the codes under it.
+def _cheapest_under(columns: list[Column], prices: list[CellPrices], steps: Steps) -> tuple[NDArray[np.int64], Floats]:
+    """For every code of every level and every lower level, the least extra among the codes under it that occur.
 
     Returned end to end with ``offsets[column, level, lower level]``.
     """
-    n_levels = max(h.n_levels for h in table.hierarchies)
-    offsets = np.zeros((len(prices), n_levels, n_levels), np.int64)
-    flat, end = [], 0
-    for j, (hierarchy, column) in enumerate(zip(table.hierarchies, prices, strict=True)):
-        present = np.flatnonzero(_leaf_counts(table, j))  # a bound over codes that do not occur is needlessly low
-        extra = np.array([column.extra[level][hierarchy.table[level][present]] for level in range(hierarchy.n_levels)])
-        for level in range(hierarchy.n_levels):
-            codes = hierarchy.table[level][present]
-            order = np.argsort(codes, kind="stable")
-            starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-            least = np.zeros((level + 1, hierarchy.cardinality(level)))
-            least[:, codes[order][starts]] = np.minimum.reduceat(extra[: level + 1, order], starts, axis=1)
-            offsets[j, level, : level + 1] = end + least.shape[1] * np.arange(level + 1)
-            flat.append(least.ravel())
-            end += least.size
-    return offsets, np.concatenate(flat)
+    pairs = [
+        (j, lower, upper)
+        for j, column in enumerate(columns)
+        for lower in range(len(column.under))
+        for upper in range(lower, len(column.under))
+    ]  # in the order of the steps
+    j, lower, upper = np.array(pairs).T
+    ends = steps.n_labels[j, upper].cumsum()
+    starts = ends - steps.n_labels[j, upper]
+    to = np.repeat(starts, steps.n_labels[j, lower]) + steps.codes.astype(np.int64)
+    extra = np.concatenate([prices[column].extra[level] for column, level, _ in pairs])
+    occurs = np.concatenate([columns[column].under[level] > 0 for column, level, _ in pairs])
+    least = np.full(ends[-1], np.inf)
+    np.minimum.at(least, to[occurs], extra[occurs])
+    offsets = np.zeros_like(steps.offsets)
+    offsets[j, upper, lower] = starts
+    return offsets, np.where(least < np.inf, least, 0)
 
 
-def _leaf_counts(table: FrequencyTable, j: int) -> NDArray[np.int64]:
-    return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
-
-
-def _by_price(table: FrequencyTable, j: int, price: Callable[[int], Floats]) -> CellPrices:
+def _by_price(column: Column, price: Callable[[int], Floats]) -> CellPrices:
     """Prices that depend on the released code alone; a suppressed cell costs 1."""
-    hierarchy = table.hierarchies[j]
-    counts = _leaf_counts(table, j)
-    levels = [price(level) for level in range(hierarchy.n_levels)]
-    base = np.array([counts @ cost[hierarchy.table[level]] for level, cost in enumerate(levels)])
-    return CellPrices(base, tuple(1 - cost for cost in levels))
+    levels = [price(level) for level in range(len(column.under))]
+    base = [under @ cost for under, cost in zip(column.under, levels, strict=True)]
+    return CellPrices(np.array(base), tuple(1 - cost for cost in levels))
 
 
 class IyengarLoss(CellLoss):
@@ -197,19 +197,18 @@ class IyengarLoss(CellLoss):
     """
 
     @staticmethod
-    def prices(table: FrequencyTable, j: int) -> CellPrices:
+    def prices(column: Column) -> CellPrices:
         """The hierarchy's shares."""
-        return _by_price(table, j, lambda level: table.hierarchies[j].shares[level])
+        return _by_price(column, lambda level: column.hierarchy.shares[level])
 
 
 class ArxLoss(CellLoss):
     """ARX's Loss: M/D per cell, each column scaled to 0 … 1, the geometric mean over the columns."""
 
     @staticmethod
-    def prices(table: FrequencyTable, j: int) -> CellPrices:
+    def prices(column: Column) -> CellPrices:
         """M/D, a suppressed cell 1."""
-        hierarchy = table.hierarchies[j]
-        return _by_price(table, j, lambda level: hierarchy.sizes[level] / hierarchy.domain)
+        return _by_price(column, lambda level: column.hierarchy.sizes[level] / column.hierarchy.domain)
 
     def scaled(self, sums: Floats) -> Floats:
         """w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
@@ -233,23 +232,21 @@ class PrecisionLoss(CellLoss):
     """
 
     @staticmethod
-    def prices(table: FrequencyTable, j: int) -> CellPrices:
+    def prices(column: Column) -> CellPrices:
         """level/height."""
-        hierarchy = table.hierarchies[j]
+        hierarchy = column.hierarchy
         top = max(1, hierarchy.number_of_top)
-        return _by_price(table, j, lambda level: np.full(hierarchy.cardinality(level), hierarchy.number(level) / top))
+        return _by_price(column, lambda level: np.full(hierarchy.cardinality(level), hierarchy.number(level) / top))
 
 
 class HeightLoss(CellLoss):
     """The sum of the levels; suppression is free."""
 
     @staticmethod
-    def prices(table: FrequencyTable, j: int) -> CellPrices:
+    def prices(column: Column) -> CellPrices:
         """The level itself."""
-        hierarchy = table.hierarchies[j]
-        extra = tuple(np.zeros(hierarchy.cardinality(level)) for level in range(hierarchy.n_levels))
-        levels = np.array([hierarchy.number(level) for level in range(hierarchy.n_levels)], np.float64)
-        return CellPrices(levels, extra)
+        levels = [float(column.hierarchy.number(level)) for level in range(column.hierarchy.n_levels)]
+        return CellPrices(np.array(levels), tuple(np.zeros(len(under)) for under in column.under))
 
     def scaled(self, sums: Floats) -> Floats:
         """Weighted, as it is."""
@@ -263,19 +260,12 @@ class EntropyLoss(CellLoss):
     """
 
     @staticmethod
-    def prices(table: FrequencyTable, j: int) -> CellPrices:
+    def prices(column: Column) -> CellPrices:
         """ln n(released) − ln n(value), summed over records."""
-        hierarchy = table.hierarchies[j]
-        counts = _leaf_counts(table, j)
-        own = counts @ np.log(np.maximum(counts, 1))
-        base, extra = [], []
-        for level in range(hierarchy.n_levels):
-            under = np.zeros(hierarchy.cardinality(level), np.int64)
-            np.add.at(under, hierarchy.table[level], counts)
-            log = np.log(np.maximum(under, 1))
-            base.append(counts @ log[hierarchy.table[level]] - own)
-            extra.append(np.log(table.n_records) - log)
-        return CellPrices(np.array(base), tuple(extra))
+        own = column.leaves @ np.log(np.maximum(column.leaves, 1))
+        logs = [np.log(np.maximum(under, 1)) for under in column.under]
+        base = [under @ log - own for under, log in zip(column.under, logs, strict=True)]
+        return CellPrices(np.array(base), tuple(np.log(column.leaves.sum()) - log for log in logs))
 
     def scaled(self, sums: Floats) -> Floats:
         """Weighted, as it is."""
@@ -384,6 +374,41 @@ class Ambiguity(ClassLoss):
         ]
         return np.asarray(np.prod(np.array(leaves, np.float64), axis=0))
 
+
+class Classification(ClassLoss):
+    """Share of the records whose label is not the most frequent of their class; a suppressed one counts as wrong.
+
+    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        if problem.label is None:
+            raise PolicyError("objective 'classification' needs a column to predict", "name it: release.label")
+        self.label = problem.label
+
+    def value(self, seen: Evaluation) -> float:
+        """As defined."""
+        return float(self._wrong(seen)[~seen.failing].sum() + seen.n_suppressed) / self.n
+
+    def below(self, seen: Evaluation) -> Floats:
+        """Who is lost is wrong on every lower node; of the others all may be right."""
+        return self.whole(seen.n_lost / self.n)
+
+    def above(self, seen: Evaluation) -> float:
+        """Where classes merge no more are right than before, and who is suppressed is wrong."""
+        return float(self._wrong(seen).sum()) / self.n
+
+    def _wrong(self, seen: Evaluation) -> NDArray[np.int64]:
+        return seen.table.counts - most_frequent(seen.table.frequency.sensitive[self.label])
+
+
+def most_frequent(labels: Histogram) -> NDArray[np.int64]:
+    """Per class, how often its most frequent value occurs."""
+    return np.maximum.reduceat(labels.counts, labels.starts[:-1]) if labels.n_classes else np.zeros(0, np.int64)
+
+
+WITH_LABEL: dict[str, Callable[[Problem], Loss]] = {"classification": Classification}  # where a policy names one
 
 LOSSES: dict[str, Callable[[Problem], Loss]] = {
     "loss": IyengarLoss,

@@ -5,6 +5,7 @@ look at the highest node tells who is lost, that is, suppressed on every node of
   - where more are lost than may be suppressed, the box is empty of answers;
   - otherwise what they cost is owed at every level, which bounds the box by its lowest node;
   - levels that alone would cost more than the best answer are cut off, and the look repeats on what is left.
+Where the table of the highest node is huge, coarser nodes above it are looked at first: they may rule out the box too.
 A box that survives is split at the top of its costliest column. Losses of classes are also bounded from the lowest
 node, above which classes only merge. Verdicts prune only where the models' merging allows (``Problem.monotone``).
 
@@ -16,6 +17,7 @@ Costs  one grouping per node looked at; a small share of the lattice as a rule, 
 from __future__ import annotations
 
 import heapq
+from operator import getitem
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ from shoal.recoding import Recoding
 from shoal.search.base import Problem
 from shoal.search.best import Best
 from shoal.search.lattice import Node, below, replaced
+from shoal.table.kernels import raise_low
 
 Costs = list[list[float]]  # [column][level], to be summed over columns
 
@@ -37,6 +40,11 @@ class Box(NamedTuple):
     low: Node
     high: Node
     costs: Costs
+
+    @property
+    def columns(self) -> list[int]:
+        """Those that have more than one level."""
+        return [j for j, (lowest, highest) in enumerate(zip(self.low, self.high, strict=True)) if lowest < highest]
 
 
 def optimal(problem: Problem) -> Recoding:
@@ -61,6 +69,7 @@ class Look(NamedTuple):
 
 
 DIVE = 200  # boxes between two descents that look for a better answer
+REPORT = 16  # boxes between two words on how it goes
 
 
 class _Search:
@@ -114,12 +123,12 @@ class _Search:
             n_split += 1
             if n_split % DIVE == 0:
                 self.descend(box.high)
-            columns = [j for j in range(len(box.low)) if box.low[j] < box.high[j]]
-            # The top level apart, the rest below: the look at the rest then tells most.
-            j = max(columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
+            # The top level of a column apart, the rest below: the look at the rest then tells most.
+            j = max(box.columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
             self.add(replaced(box.low, j, box.high[j]), box.high)
             self.add(box.low, replaced(box.high, j, box.high[j] - 1))
-            self._report(box.bound)
+            if n_split % REPORT == 1:
+                self._report(box.bound)
         return None
 
     def add(self, low: Node, high: Node) -> None:
@@ -128,13 +137,17 @@ class _Search:
             shrunk = self._raised(low, high)
             if shrunk is None:
                 return
-            low, high = self._in_order(shrunk, high)
-            if not below(low, high):
+            low = shrunk
+            if self.problem.after:
+                low, high = self._in_order(low, high)
+                if not below(low, high):
+                    return
+            if high not in self.looks and any(self._excluded(low, node) for node in self.problem.rollup.coarser(high)):
                 return
             look = self.look(high)
             if look.barren:
                 return
-            bound = sum(column[level] for column, level in zip(look.costs, low, strict=True))
+            bound = sum(map(getitem, look.costs, low))
             if self.problem.objective.sees_classes:
                 bound = max(bound, self.look(low).above)
             if self.best.excludes(bound, low):
@@ -147,20 +160,17 @@ class _Search:
             self.n_boxes += 1
             heapq.heappush(self.boxes, Box(bound, self.n_boxes, low, high, look.costs))
 
+    def _excluded(self, low: Node, above: Node) -> bool:
+        """Whether the look at a node above a box rules it out."""
+        look = self.look(above)
+        return look.barren or self.best.excludes(sum(map(getitem, look.costs, low)), low)
+
     def _raised(self, low: Node, high: Node) -> Node | None:
         """The lowest node that is not below a barren one, if the box has such a node."""
         if high in self.looks:
             return low
-        over = np.array(high)[:, None] > self.barren.levels
-        n_over = over.sum(axis=0, dtype=np.uint8)
-        if not n_over.all():
-            return None
-        # Where the box sticks out of what is barren in one column only, its levels there must too.
-        once = n_over == 1
-        if not once.any():
-            return low
-        least = np.where(over[:, once], self.barren.levels[:, once] + 1, 0).max(axis=1)
-        return tuple(map(max, low, least.tolist()))
+        raised = np.array(low)
+        return tuple(raised.tolist()) if raise_low(raised, np.array(high), self.barren.levels) else None
 
     def _in_order(self, low: Node, high: Node) -> tuple[Node, Node]:
         """Where one column may be generalized only after another, what that leaves of the box."""
@@ -193,20 +203,20 @@ class _Search:
 
 
 class _Nodes:
-    """A growing list of nodes as an array, one column each: comparing a node with all of them is one operation."""
+    """A growing list of nodes as an array, for the kernel that compares a box with all of them."""
 
     def __init__(self, n_columns: int) -> None:
-        self._levels = np.zeros((n_columns, 64), np.int64)
+        self._levels = np.zeros((64, n_columns), np.int64)
         self._n = 0
 
     @property
     def levels(self) -> NDArray[np.int64]:
-        """[column, node]."""
-        return self._levels[:, : self._n]
+        """[node, column]."""
+        return self._levels[: self._n]
 
     def append(self, node: Node) -> None:
         """Add one."""
-        if self._n == self._levels.shape[1]:
-            self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)], axis=1)
-        self._levels[:, self._n] = node
+        if self._n == len(self._levels):
+            self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
+        self._levels[self._n] = node
         self._n += 1

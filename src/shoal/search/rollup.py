@@ -8,9 +8,11 @@ shifts, lookups and hashing over the table it is derived from.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,10 @@ from numpy.typing import NDArray
 from shoal.search.lattice import Node, below, replaced
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive, derive_large
+from shoal.table.kernels import derive_large, derive_node, sum_by_class
 
 Keys = NDArray[np.uint64]  # (classes, words)
+Levels = NDArray[np.int64]  # (columns)
 
 
 class Layout:
@@ -44,9 +47,13 @@ class Layout:
 
     def packed(self, codes: Codes) -> Keys:
         """Codes to keys."""
-        keys = np.zeros((len(codes), self.n_words), np.uint64)
-        for j, column in enumerate(codes.T):
-            keys[:, self.words[j]] |= column.astype(np.uint64) << self.shifts[j]
+        return self.packed_columns(codes.T, len(codes))
+
+    def packed_columns(self, columns: Iterable[Codes], n_rows: int) -> Keys:
+        """The same from codes that come column by column."""
+        keys = np.zeros((n_rows, self.n_words), np.uint64)
+        for column, word, shift in zip(columns, self.words, self.shifts, strict=True):
+            keys[:, word] |= column.astype(np.uint64) << shift
         return keys
 
     def codes(self, keys: Keys) -> Codes:
@@ -59,6 +66,7 @@ class NodeTable:
     """The classes of one node; histograms are only merged when somebody asks."""
 
     node: Node
+    levels: Levels  # the node's, as an array
     keys: Keys
     counts: Counts
     class_of: ClassOf  # the class of each row of the source
@@ -91,10 +99,14 @@ class NodeTable:
         )
 
 
-LARGE = 1024  # rows from which a table on the way is worth keeping: others will start from it
+LARGE = 4096  # rows from which a table on the way is worth keeping: others will start from it
 
 
 HUGE = 1 << 17  # classes from which a table no longer fits the processor's cache
+
+# Combinations of labels per ground tuple between which a coarser node is worth a look before a node whose table is
+# huge: with fewer hardly anybody is alone, with more its table is hardly smaller.
+COARSER = (0.05, 0.3)
 
 
 class Rollup:
@@ -110,9 +122,8 @@ class Rollup:
         self._room = max(1 << 26, 8 * table.n_classes) if room is None else room
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
-        self.layout = Layout([max(h.cardinality(level) for level in range(h.n_levels)) for h in hierarchies])
-        self._offsets, self._steps = _step_tables(hierarchies)
-        self._cardinality = [[h.cardinality(level) for level in range(h.n_levels)] for h in hierarchies]
+        self.steps = Steps.of(hierarchies)
+        self.layout = Layout(self.steps.n_labels.max(axis=1).tolist())
         # Columns with many values first: generalizing them shrinks a table most.
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
         self._ground = self._grouped_ground()
@@ -129,6 +140,25 @@ class Rollup:
             table = self._derived(table, stop)
             self._remember(table)
         return table
+
+    def coarser(self, node: Node) -> Iterator[Node]:
+        """Nodes above one whose table would be derived from a huge one, the coarsest first; none above others.
+
+        The columns with most labels stay at their levels, the others go to the top.
+        """
+        n = len(self._ground.counts)
+        if n <= HUGE or len(self._nearest(node).counts) <= HUGE:
+            return
+        n_labels = [int(of[level]) for of, level in zip(self.steps.n_labels, node, strict=True)]
+        levels = [hierarchy.height for hierarchy in self.table.hierarchies]
+        cells = 1
+        for j in sorted(range(len(node)), key=lambda j: -n_labels[j]):
+            levels[j] = node[j]
+            cells *= n_labels[j]
+            if cells > COARSER[1] * n:
+                return
+            if cells > COARSER[0] * n:
+                yield tuple(levels)
 
     def _nearest(self, node: Node) -> NodeTable:
         """A small table that the node can be derived from: the last one remembered on the way from the ground.
@@ -156,27 +186,53 @@ class Rollup:
         return way
 
     def _derived(self, source: NodeTable, node: Node) -> NodeTable:
-        changed = [j for j, level in enumerate(node) if source.node[j] != level]
-        layout = self.layout
-        offsets = np.array([self._offsets[j, source.node[j], node[j]] for j in changed], np.int64)
-        recode = (layout.words[changed], layout.shifts[changed], layout.masks[changed], offsets, self._steps)
-        keys, counts, class_of = _regrouped(source.keys, source.counts, recode, self._most(node), self._with_classes)
+        levels = np.array(node)
+        keys, counts, class_of = self._regrouped(source.keys, source.counts, source.levels, levels)
         # Without histograms to merge, a table need not hold on to the one it came from.
-        return NodeTable(node, keys, counts, class_of, source if self._with_classes else self.table, layout)
-
-    def _most(self, node: Node) -> int:
-        """No table at these levels has more classes."""
-        return min(1 << 40, math.prod(of[level] for of, level in zip(self._cardinality, node, strict=True)))
+        origin = source if self._with_classes else self.table
+        return NodeTable(node, levels, keys, counts, class_of, origin, self.layout)
 
     def _grouped_ground(self) -> NodeTable:
         # Level 0 may already join leaves (top-coding), so the ground node is a grouping like any other.
+        ground = (0,) * len(self.table.columns)
+        levels = np.array(ground)
+        columns = (h.table[0][leaves] for h, leaves in zip(self.table.hierarchies, self.table.codes.T, strict=True))
+        keys = self.layout.packed_columns(columns, len(self.table.counts))
+        keys, counts, class_of = self._regrouped(keys, self.table.counts, levels, levels)
+        return NodeTable(ground, levels, keys, counts, class_of, self.table, self.layout)
+
+    def _regrouped(self, keys: Keys, counts: Counts, here: Levels, there: Levels) -> tuple[Keys, Counts, ClassOf]:
+        """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
+        place, steps, with_classes = self.layout, self.steps, self._with_classes
+        if keys.shape[1] == 1 and (len(counts) <= HUGE or steps.most(there) <= HUGE):
+            narrow, sums, class_of = derive_node(
+                *(keys[:, 0], counts, here, there, place.shifts, place.masks),
+                *(steps.n_labels, steps.offsets, steps.codes, with_classes),
+            )
+            return narrow[:, None], sums, class_of
+        changed = np.flatnonzero(here != there)
+        offsets = steps.offsets[changed, here[changed], there[changed]]
+        fields = (place.words[changed], place.shifts[changed], place.masks[changed])
+        given = (keys, counts, *fields, offsets, steps.codes)
+        if len(counts) <= HUGE:
+            found, sums, class_of = derive_large(*given, with_classes, 0, 0)
+            return found.copy(), sums.copy(), class_of  # without what is left of the rows behind them
+        # One thread for each half of the keys; the kernels let go of Python's lock.
+        with ThreadPoolExecutor(2) as pool:
+            shares = [pool.submit(derive_large, *given, with_classes, i, 1) for i in range(2)]
+            (found, sums, class_of), (more, more_sums, more_classes) = (share.result() for share in shares)
+        if with_classes:
+            class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
+        return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
+
+    @cached_property
+    def leaf_counts(self) -> list[Counts]:
+        """Per column, the records of each leaf."""
         table = self.table
-        ground = (0,) * len(table.columns)
-        keys = self.layout.packed(node_codes(table, ground))
-        none, bits = np.zeros(0, np.int64), np.zeros(0, np.uint64)
-        recode = (none, bits, bits, none, self._steps)
-        keys, counts, class_of = _regrouped(keys, table.counts, recode, len(keys), self._with_classes)
-        return NodeTable(ground, keys, counts, class_of, table, self.layout)
+        return [
+            sum_by_class(table.counts, codes.astype(np.int64), len(hierarchy.leaves))
+            for codes, hierarchy in zip(table.codes.T, table.hierarchies, strict=True)
+        ]
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room
@@ -186,44 +242,30 @@ class Rollup:
         self._tables[table.node] = table
 
 
-Recode = tuple[
-    NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]
-]  # words, shifts, masks, offsets, steps of the columns that change
+class Steps(NamedTuple):
+    """Every step of every hierarchy, from a level to itself or a higher one, end to end."""
 
+    codes: NDArray[np.uint64]  # for every code at the lower level its code at the higher one; C1 makes it a function
+    offsets: NDArray[np.int64]  # [column, level, higher level]: where each begins
+    n_labels: NDArray[np.int64]  # [column, level]
 
-def _regrouped(
-    keys: Keys, counts: Counts, recode: Recode, most: int, with_classes: bool
-) -> tuple[Keys, Counts, ClassOf]:
-    """Recode and group again, by the kernel that suits the table."""
-    if keys.shape[1] == 1 and min(len(counts), most) <= HUGE:
-        narrow, sums, class_of = derive(keys[:, 0], counts, *recode[1:], most, with_classes)
-        return narrow[:, None], sums, class_of
-    if len(counts) <= HUGE:
-        return derive_large(keys, counts, *recode, with_classes, 0, 0)
-    # One thread for each half of the keys; the kernels let go of Python's lock.
-    with ThreadPoolExecutor(2) as pool:
-        shares = [pool.submit(derive_large, keys, counts, *recode, with_classes, i, 1) for i in range(2)]
-        (found, sums, class_of), (more, more_sums, more_classes) = (share.result() for share in shares)
-    if with_classes:
-        class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
-    return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
+    @classmethod
+    def of(cls, hierarchies: tuple[Hierarchy, ...]) -> Steps:
+        """Gathered once, for all nodes."""
+        n_levels = max(h.n_levels for h in hierarchies)
+        offsets = np.zeros((len(hierarchies), n_levels, n_levels), np.int64)
+        n_labels = np.ones((len(hierarchies), n_levels), np.int64)
+        codes, end = [], 0
+        for j, hierarchy in enumerate(hierarchies):
+            for lower in range(hierarchy.n_levels):
+                n_labels[j, lower] = n = hierarchy.cardinality(lower)
+                steps = np.zeros((hierarchy.n_levels - lower, n), np.uint64)
+                steps[:, hierarchy.table[lower]] = hierarchy.table[lower:]
+                offsets[j, lower, lower : hierarchy.n_levels] = end + n * np.arange(len(steps))
+                codes.append(steps.ravel())
+                end += steps.size
+        return cls(np.concatenate(codes), offsets, n_labels)
 
-
-def _step_tables(hierarchies: tuple[Hierarchy, ...]) -> tuple[dict[tuple[int, int, int], int], NDArray[np.uint64]]:
-    """Every ``step`` of every hierarchy end to end, and where each begins."""
-    offsets, steps, end = {}, [np.zeros(0, np.uint64)], 0
-    for j, hierarchy in enumerate(hierarchies):
-        for lower in range(hierarchy.n_levels):
-            for upper in range(lower, hierarchy.n_levels):
-                offsets[j, lower, upper] = end
-                steps.append(hierarchy.step(lower, upper).astype(np.uint64))
-                end += len(steps[-1])
-    return offsets, np.concatenate(steps)
-
-
-def node_codes(table: FrequencyTable, node: Node) -> Codes:
-    """The released codes of every ground tuple at ``node``."""
-    columns = [
-        h.table[level][table.codes[:, j]] for j, (h, level) in enumerate(zip(table.hierarchies, node, strict=True))
-    ]
-    return np.column_stack(columns).astype(np.int32)
+    def most(self, levels: Levels) -> int:
+        """No table at these levels has more classes."""
+        return math.prod(self.n_labels[np.arange(len(levels)), levels].tolist())

@@ -30,6 +30,7 @@ def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
         problem.asked,
         limit=problem.limit,
         objective=problem.objective_name,
+        label=problem.label,
         wildcard=problem.wildcard,
         keep_suppressed=problem.keep_suppressed,
         weights=problem.weights,

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
+PART = 4096  # rows that are grouped at a time where a table is beyond the processor's cache
+
 
 @njit(cache=True, nogil=True)
 def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -115,52 +117,120 @@ def derive(
     """Recode some columns of rows packed into one word each, and group again.
 
     Gives the new keys, their counts, and the class of each old row. Column ``c`` sits at bit ``shifts[c]``; its code
-    ``x`` becomes ``steps[offsets[c] + x]``. At most ``most`` keys are different, which keeps the hash table small.
-    Rows go in blocks, column by column: a loop over one column is loads and shifts that run side by side.
+    ``x`` becomes ``steps[offsets[c] + x]``, or 0 where the offset is negative. At most ``most`` keys are different,
+    which keeps the hash table small.
+
+    Rows go in blocks, column by column: a loop over one column is loads and shifts that run side by side. Indices are
+    unsigned: they need no check for negative ones, which would cost as much as the loop itself.
     """
     n = keys.shape[0]
-    bits = 4
-    while (1 << bits) < 2 * min(n, most):
-        bits += 1
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
-    slots = np.full(1 << bits, -1, np.int32)
-    out = np.empty(min(n, most), np.uint64)
-    sums = np.empty(min(n, most), np.int64)
-    class_of = np.empty(n if with_classes else 0, np.int64)
-    n_classes = 0
+    most = min(n, most)
     kept = ~np.uint64(0)
     for c in range(shifts.shape[0]):
         kept &= ~(masks[c] << shifts[c])
+    bits = 4
+    while (1 << bits) < 2 * most:
+        bits += 1
+    mask = np.uint64((1 << bits) - 1)
+    shift = np.uint64(64 - bits)
+    slots = np.full(1 << bits, -1, np.int32)
+    out = np.empty(most + 1, np.uint64)
+    sums = np.empty(most + 1, np.int64)
+    class_of = np.empty(n if with_classes else 0, np.int64)
+    n_classes = np.uint64(0)
     block = 512
     rows = np.empty(block, np.uint64)
     for first in range(0, n, block):
-        size = min(block, n - first)
-        for i in range(size):
-            rows[i] = keys[first + i] & kept
+        old = keys[first : first + block]
+        number = counts[first : first + block]
+        for i in range(old.shape[0]):
+            rows[i] = old[i] & kept
         for c in range(shifts.shape[0]):
-            at, wide, start = shifts[c], masks[c], offsets[c]
-            for i in range(size):
-                rows[i] |= steps[start + np.int64((keys[first + i] >> at) & wide)] << at
-        for i in range(size):
+            if offsets[c] < 0:
+                continue
+            at, wide = shifts[c], masks[c]
+            step = steps[offsets[c] :]
+            for i in range(old.shape[0]):
+                rows[i] |= step[(old[i] >> at) & wide] << at
+        for i in range(old.shape[0]):
+            # Each row is written down as if it began a class, and an empty slot stands for that class: whether it
+            # does begin one cannot be foreseen, and a wrong guess of the processor costs more than all this.
             key = rows[i]
-            h = np.int64((key * _MIX) >> shift)
+            out[n_classes] = key
+            sums[n_classes] = 0
+            h = (key * _MIX) >> shift
             while True:
                 found = slots[h]
-                if found < 0:
-                    found = n_classes
-                    slots[h] = found
-                    out[found] = key
-                    sums[found] = counts[first + i]
-                    n_classes += 1
+                own = n_classes if found < 0 else np.uint64(found)
+                if out[own] == key:
                     break
-                if out[found] == key:
-                    sums[found] += counts[first + i]
-                    break
-                h = (h + 1) & mask
+                h = (h + np.uint64(1)) & mask
+            slots[h] = own
+            sums[own] += number[i]
+            n_classes += np.uint64(found < 0)
             if with_classes:
-                class_of[first + i] = found
+                class_of[first + i] = own
     return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
+
+
+@njit(cache=True, nogil=True)
+def derive_node(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    here: NDArray[np.int64],
+    there: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    with_classes: bool,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """``derive`` from the levels ``here`` to the levels ``there``.
+
+    The step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
+    ``n_labels[c, b]`` codes, and where it has only one, that is 0.
+    """
+    q = here.shape[0]
+    at, wide, starts = np.empty(q, np.uint64), np.empty(q, np.uint64), np.empty(q, np.int64)
+    n_changed = 0
+    most = np.int64(1)  # typed, or derive would be compiled for the literal too
+    for c in range(q):
+        most = min(keys.shape[0], most * n_labels[c, there[c]])
+        if here[c] != there[c]:
+            at[n_changed], wide[n_changed] = shifts[c], masks[c]
+            starts[n_changed] = offsets[c, here[c], there[c]] if n_labels[c, there[c]] > 1 else -1
+            n_changed += 1
+    return derive(keys, counts, at[:n_changed], wide[:n_changed], starts[:n_changed], steps, int(most), with_classes)
+
+
+@njit(cache=True, nogil=True)
+def _recode_block(
+    old: NDArray[np.uint64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
+) -> None:
+    """Recode some columns of a block of rows of several words each, and hash what comes out."""
+    n_words = old.shape[1]
+    for i in range(old.shape[0]):
+        for w in range(n_words):
+            rows[i, w] = old[i, w]
+    for c in range(words.shape[0]):
+        w, at, wide = words[c], shifts[c], masks[c]
+        kept = ~(wide << at)
+        step = steps[offsets[c] :]
+        for i in range(old.shape[0]):
+            rows[i, w] = (rows[i, w] & kept) | (step[(rows[i, w] >> at) & wide] << at)
+    for i in range(old.shape[0]):
+        hashes[i] = rows[i, 0] * _MIX
+    for w in range(1, n_words):
+        for i in range(old.shape[0]):
+            hashes[i] = ((hashes[i] ^ (hashes[i] >> np.uint64(29))) + rows[i, w]) * _MIX
 
 
 @njit(cache=True, nogil=True)
@@ -183,112 +253,162 @@ def derive_large(
     One hash table of millions of slots misses the cache with every row. So rows are first dealt out by the next bits
     of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have
     no class in common, so that each can be done by a thread of its own; rows of other shares get class −1.
+
+    Rows are recoded twice, to count the parts and to deal them out: that costs less than keeping what came out.
     """
     n_rows, n_words = keys.shape
-    n = 0
     part_bits = 1
-    while (n_rows >> (part_bits + share_bits)) > 4096:
+    while (n_rows >> (part_bits + share_bits)) > PART:
         part_bits += 1
-    part_shift = np.uint64(64 - part_bits)
-    rows = np.empty((n_rows, n_words), np.uint64)
-    hashes = np.empty(n_rows, np.uint64)
-    from_row = np.empty(n_rows, np.int64)
-    ends = np.zeros((1 << part_bits) + 1, np.int64)
-    for i in range(n_rows):
-        for w in range(n_words):
-            rows[n, w] = keys[i, w]
-        for c in range(words.shape[0]):
-            w = words[c]
-            code = np.int64((rows[n, w] >> shifts[c]) & masks[c])
-            rows[n, w] = (rows[n, w] & ~(masks[c] << shifts[c])) | (steps[offsets[c] + code] << shifts[c])
-        mixed = rows[n, 0] * _MIX
-        for w in range(1, n_words):
-            mixed = ((mixed ^ (mixed >> np.uint64(29))) + rows[n, w]) * _MIX
-        if share_bits and np.int64(mixed >> np.uint64(64 - share_bits)) != share:
-            continue
-        mixed <<= np.uint64(share_bits)
-        hashes[n] = mixed
-        from_row[n] = i
-        ends[np.int64(mixed >> part_shift) + 1] += 1
-        n += 1
+    n_parts = 1 << part_bits
+    one, mine = np.uint64(1), np.uint64(share)
+    share_shift, part_shift = np.uint64(63 - share_bits), np.uint64(64 - part_bits)
+    left = np.uint64(share_bits)
+    block = 512
+    rows = np.empty((block, n_words), np.uint64)
+    hashes = np.empty(block, np.uint64)
+    ends = np.zeros(n_parts + 1, np.int64)
+    for first in range(0, n_rows, block):
+        old = keys[first : first + block]
+        _recode_block(old, words, shifts, masks, offsets, steps, rows, hashes)
+        for i in range(old.shape[0]):
+            ends[((hashes[i] << left) >> part_shift) + one] += (hashes[i] >> one) >> share_shift == mine
     largest = np.int64(ends.max())
-    for p in range(1 << part_bits):
+    for p in range(n_parts):
         ends[p + 1] += ends[p]
-    dealt = np.empty((n, n_words), np.uint64)
-    dealt_counts = np.empty(n, np.int64)
-    dealt_hashes = np.empty(n, np.uint64)
-    dealt_from = np.empty(n if with_classes else 0, np.int64)
-    place = ends[:-1].copy()
-    for i in range(n):
-        part = np.int64(hashes[i] >> part_shift)
-        to = place[part]
-        place[part] = to + 1
-        for w in range(n_words):
-            dealt[to, w] = rows[i, w]
-        dealt_counts[to] = counts[from_row[i]]
-        dealt_hashes[to] = hashes[i]
-        if with_classes:
-            dealt_from[to] = from_row[i]
+    n = ends[n_parts]
+    # Rows of other shares are all written to one place beyond the end: whose a row is cannot be foreseen.
+    out = np.empty((n + 1, n_words), np.uint64)
+    sums = np.empty(n + 1, np.int64)
+    from_row = np.empty(n + 1 if with_classes else 0, np.int64)
+    place = ends[:n_parts].copy()
+    for first in range(0, n_rows, block):
+        old = keys[first : first + block]
+        number = counts[first : first + block]
+        _recode_block(old, words, shifts, masks, offsets, steps, rows, hashes)
+        for i in range(old.shape[0]):
+            taken = (hashes[i] >> one) >> share_shift == mine
+            part = (hashes[i] << left) >> part_shift
+            to = np.uint64(place[part] if taken else n)
+            place[part] += taken
+            for w in range(n_words):
+                out[to, w] = rows[i, w]
+            sums[to] = number[i]
+            if with_classes:
+                from_row[to] = first + i
     bits = 4
     while (1 << bits) < 2 * largest:
         bits += 1
-    mask = (1 << bits) - 1
+    mask = np.uint64((1 << bits) - 1)
     slots = np.empty(1 << bits, np.int32)
-    out = rows  # no longer needed, and never read beyond what is written
-    sums = np.empty(n, np.int64)
     class_of = np.full(n_rows if with_classes else 0, -1, np.int64)
-    n_classes = 0
-    for p in range(1 << part_bits):
+    # Classes take the place of the rows they are made from: there are never more of them than rows read.
+    n_classes = np.uint64(0)
+    for p in range(n_parts):
         slots[:] = -1
-        for r in range(ends[p], ends[p + 1]):
-            h = np.int64((dealt_hashes[r] << np.uint64(part_bits)) >> np.uint64(64 - bits))
-            while True:
-                c = slots[h]
-                if c < 0:
-                    c = n_classes
-                    slots[h] = c
-                    for w in range(n_words):
-                        out[c, w] = dealt[r, w]
-                    sums[c] = dealt_counts[r]
-                    n_classes += 1
-                    break
-                same = True
+        for first in range(ends[p], ends[p + 1], block):
+            old = out[first : min(first + block, ends[p + 1])]
+            _recode_block(old, words[:0], shifts[:0], masks[:0], offsets[:0], steps, rows, hashes)
+            for i in range(old.shape[0]):
+                number_of = sums[first + i]
                 for w in range(n_words):
-                    if out[c, w] != dealt[r, w]:
-                        same = False
+                    out[n_classes, w] = rows[i, w]
+                sums[n_classes] = 0
+                h = (hashes[i] << (left + np.uint64(part_bits))) >> np.uint64(64 - bits)
+                while True:
+                    found = slots[h]
+                    own = n_classes if found < 0 else np.uint64(found)
+                    same = True
+                    for w in range(n_words):
+                        same &= out[own, w] == rows[i, w]
+                    if same:
                         break
-                if same:
-                    sums[c] += dealt_counts[r]
-                    break
-                h = (h + 1) & mask
-            if with_classes:
-                class_of[dealt_from[r]] = c
-    return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
+                    h = (h + one) & mask
+                slots[h] = own
+                sums[own] += number_of
+                n_classes += np.uint64(found < 0)
+                if with_classes:
+                    class_of[from_row[first + i]] = own
+    return out[:n_classes], sums[:n_classes], class_of
 
 
 @njit(cache=True, nogil=True)
-def sum_cells(
+def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
+    """Which counts are below ``least``, these counts with 0 for the others, and their sum."""
+    small = np.empty(counts.shape[0], np.bool_)
+    lost = np.empty(counts.shape[0], np.int64)
+    total = 0
+    for i in range(counts.shape[0]):
+        small[i] = counts[i] < least
+        lost[i] = counts[i] if small[i] else 0
+        total += lost[i]
+    return small, lost, total
+
+
+@njit(cache=True, nogil=True)
+def price_levels(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],
+    levels: NDArray[np.int64],
     words: NDArray[np.int64],
     shifts: NDArray[np.uint64],
     masks: NDArray[np.uint64],
-    n_levels: NDArray[np.int64],
+    n_labels: NDArray[np.int64],
     offsets: NDArray[np.int64],
     prices: NDArray[np.float64],
+    base: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Σ over rows of weight × price, per column and level.
+    """``base`` and Σ over rows of weight × price, per column and level: the least for the level or any above it.
 
-    ``prices[offsets[j, l] + x]`` is the price at level ``l`` of a cell that has code ``x`` at the node.
+    Up to ``levels``, those of the rows; beyond, ``base`` alone. A cell of column ``j`` that has code ``x``, one of
+    ``n_labels[j, levels[j]]``, costs ``prices[offsets[j, levels[j], l] + x]`` at level ``l``.
     """
-    q = words.shape[0]
-    out = np.zeros(offsets.shape)
+    rows = np.empty(keys.shape, np.uint64)  # those that weigh anything
+    weight = np.empty(weights.shape[0], np.int64)
+    n = 0
     for i in range(weights.shape[0]):
-        n = weights[i]
-        if n == 0:
-            continue
-        for j in range(q):
-            code = np.int64((keys[i, words[j]] >> shifts[j]) & masks[j])
-            for level in range(n_levels[j]):
-                out[j, level] += n * prices[offsets[j, level] + code]
+        for w in range(keys.shape[1]):
+            rows[n, w] = keys[i, w]
+        weight[n] = weights[i]
+        n += weights[i] != 0
+    out = base.copy()
+    four = np.uint64(4)
+    for j in range(levels.shape[0]):
+        w, at, wide, top = words[j], shifts[j], masks[j], levels[j]
+        n_codes = n_labels[j, top]
+        if n_codes <= n:
+            # Weights per code first, four sums each in turn: rows that follow each other often have the same code,
+            # and an addition would wait for the one before it.
+            held = np.zeros(4 * n_codes, np.int64)
+            for i in range(n):
+                held[((rows[i, w] >> at) & wide) * four + np.uint64(i) % four] += weight[i]
+            for level in range(top + 1):
+                price = prices[offsets[j, top, level] :]
+                for x in range(4 * n_codes):
+                    out[j, level] += held[x] * price[x >> 2]
+        else:
+            for level in range(top + 1):
+                price = prices[offsets[j, top, level] :]
+                for i in range(n):
+                    out[j, level] += weight[i] * price[(rows[i, w] >> at) & wide]
+        for level in range(top - 1, -1, -1):
+            out[j, level] = min(out[j, level], out[j, level + 1])
     return out
+
+
+@njit(cache=True, nogil=True)
+def raise_low(low: NDArray[np.int64], high: NDArray[np.int64], barren: NDArray[np.int64]) -> bool:
+    """Raise ``low`` to the lowest node up to ``high`` that is not below a ``barren`` one; false where there is none."""
+    for b in range(barren.shape[0]):
+        n_over = 0
+        for j in range(high.shape[0]):
+            if high[j] > barren[b, j]:
+                n_over += 1
+                column = j
+                if n_over == 2:
+                    break
+        if n_over == 0:
+            return False
+        if n_over == 1:  # the box sticks out in one column only, so its levels there must
+            low[column] = max(low[column], barren[b, column] + 1)
+    return True

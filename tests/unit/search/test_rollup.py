@@ -1,5 +1,6 @@
 """Tables of nodes, derived from each other in any order, against grouping the records anew."""
 
+import itertools
 import random
 from collections import Counter, defaultdict
 
@@ -7,8 +8,8 @@ import numpy as np
 import pytest
 
 from shoal.search import rollup as module
-from shoal.search.lattice import Lattice
-from shoal.search.rollup import Layout, NodeTable, Rollup, node_codes
+from shoal.search.lattice import Lattice, below
+from shoal.search.rollup import Layout, NodeTable, Rollup
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 
@@ -141,22 +142,29 @@ def test_a_table_that_is_remembered_is_the_same_object():
     assert rollup.at((0, 0)) is rollup.at((0, 0))
 
 
+def test_coarser_nodes_lie_above_and_come_coarsest_first(monkeypatch):
+    records = Records("coarser", n=200, leaves=[12, 9, 7], sensitive=False, entities=False)
+    rollup = Rollup(records.table)
+    nodes = list(Lattice(tuple(h.height for h in records.hierarchies)))
+    assert not any(list(rollup.coarser(node)) for node in nodes)  # nothing is huge
+    monkeypatch.setattr(module, "HUGE", 50)
+    monkeypatch.setattr(module, "COARSER", (0.0, 1.0))
+    some = [(node, list(rollup.coarser(node))) for node in nodes]
+    assert any(len(found) > 1 for _, found in some)
+    for node, found in some:
+        for coarse, finer in itertools.pairwise([*found, node]):
+            assert below(finer, coarse)
+            assert len(rollup.at(coarse).counts) <= len(records.table.counts)
+    monkeypatch.setattr(module, "COARSER", (0.0, 0.0))
+    assert not any(list(rollup.coarser(node)) for node in nodes)
+
+
 def test_the_ground_is_grouped_where_level_0_joins_leaves():
     joined = Hierarchy.from_levels("c", ["1", "2", "3"], [["1-2", "1-2", "3"], ["*"] * 3])
     table, _ = counted(("c",), np.array([[0], [1], [2], [1]], np.int32), {}, None, (joined,))
     ground = Rollup(table).at((0,))
     assert table.n_classes == 3
     assert sorted(ground.counts.tolist()) == [1, 3]
-
-
-def test_codes_at_a_node_are_those_of_the_hierarchies():
-    records = Records("codes", n=30, leaves=[5, 4], sensitive=False, entities=False)
-    for node in records.nodes(random.Random(0), 5):
-        expected = [
-            h.table[level][records.table.codes[:, j]]
-            for j, (h, level) in enumerate(zip(records.hierarchies, node, strict=True))
-        ]
-        assert node_codes(records.table, node).tolist() == np.column_stack(expected).tolist()
 
 
 @pytest.mark.parametrize("cardinalities", [[1], [2, 1, 3], [2**31] * 3, [256] * 8, [256] * 9, [2**20, 2**30, 2**20]])
