@@ -20,6 +20,7 @@ from optimal import Census, census
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
+from shoal.search.cost import loss_of
 from shoal.table.frequency import FrequencyTable, counted
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -52,9 +53,9 @@ def solved(table: FrequencyTable, policy: Policy) -> str:
     problem = Problem.of(table, policy)
     recoding = SEARCHES["optimal"](problem)
     seconds = time.process_time() - start
-    chosen = problem.chosen(recoding)
-    loss = problem.objective.shown(problem.objective.value(chosen))
-    return f"{seconds:9.3f} {recoding.n_evaluated:8,} {recoding.n_nodes:8,} {loss:10.7f} {chosen.n_suppressed:8,}"
+    parts = recoding.parts(problem.table)
+    loss = loss_of(problem, recoding.released, parts, problem.objective_name)
+    return f"{seconds:9.3f} {recoding.n_evaluated:8,} {recoding.n_nodes:8,} {loss:10.7f} {parts.n_suppressed:8,}"
 
 
 def redrawn(table: FrequencyTable, n: int, share: float) -> FrequencyTable:

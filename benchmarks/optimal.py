@@ -187,6 +187,7 @@ def solve_twice(table: Path, policy: Path) -> list[dict[str, float]]:
 
 def _solved(engine: Any, policy: Any) -> Any:
     from shoal.search import SEARCHES
+from shoal.search.cost import loss_of
 
     return SEARCHES["optimal"](_problem(engine.count(policy), policy))
 
@@ -257,20 +258,21 @@ def searches(data: Census, repeats: int) -> dict[str, Any]:
 
 def _search(table: Any, policy: Any, repeats: int) -> dict[str, Any]:
     from shoal.search import SEARCHES
+from shoal.search.cost import loss_of
 
     def run() -> tuple[Any, Any]:
         problem = _problem(table, policy)
         return problem, SEARCHES["optimal"](problem)
 
     timing, (problem, recoding) = timed(run, repeats)
-    chosen = problem.chosen(recoding)
+    parts = recoding.parts(problem.table)
     return {
         "wall": timing.wall,
         "cpu": timing.cpu,
         "evaluated": recoding.n_evaluated,
         "nodes": recoding.n_nodes,
-        "loss": problem.objective.shown(problem.objective.value(chosen)),
-        "suppressed": chosen.n_suppressed,
+        "loss": loss_of(problem, recoding.released, parts, problem.objective_name),
+        "suppressed": parts.n_suppressed,
     }
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
+from shoal.search.cost import loss_of
 from shoal.table import builders
 from shoal.table.frequency import FrequencyTable, counted
 from shoal.table.hierarchy import Hierarchy
@@ -58,7 +59,7 @@ def solved(counts: FrequencyTable, **terms: Any) -> dict[str, Any]:
     limit = int(SHARE * counts.n_records)
     problem = Problem(counts, (KAnonymity(k=K),), limit=limit, objective="arx-loss", **terms)
     recoding = SEARCHES["optimal"](problem)
-    chosen = problem.chosen(recoding)
+    parts = recoding.parts(problem.table)
     return {
         "rows": counts.n_records,
         "columns": len(counts.columns),
@@ -67,7 +68,7 @@ def solved(counts: FrequencyTable, **terms: Any) -> dict[str, Any]:
         "evaluated": recoding.n_evaluated,
         "wall": time.perf_counter() - start,
         "cpu": time.process_time() - cpu,
-        "loss": problem.objective.shown(problem.objective.value(chosen)),
+        "loss": loss_of(problem, recoding.released, parts, problem.objective_name),
         "proved": recoding.proved,
         "bound": recoding.bound,
     }
