@@ -187,7 +187,6 @@ def solve_twice(table: Path, policy: Path) -> list[dict[str, float]]:
 
 def _solved(engine: Any, policy: Any) -> Any:
     from shoal.search import SEARCHES
-from shoal.search.cost import loss_of
 
     return SEARCHES["optimal"](_problem(engine.count(policy), policy))
 
@@ -258,7 +257,7 @@ def searches(data: Census, repeats: int) -> dict[str, Any]:
 
 def _search(table: Any, policy: Any, repeats: int) -> dict[str, Any]:
     from shoal.search import SEARCHES
-from shoal.search.cost import loss_of
+    from shoal.search.cost import loss_of
 
     def run() -> tuple[Any, Any]:
         problem = _problem(table, policy)
