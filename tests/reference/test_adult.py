@@ -9,6 +9,7 @@ import pyarrow.csv
 import pytest
 
 import shoal
+from adult import COLUMNS, N, adult_policy
 from shoal.engines.local import LocalEngine
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
@@ -16,36 +17,12 @@ from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.loss import LOSSES
 
-COLUMNS = (
-    "age",
-    "education",
-    "marital-status",
-    "native-country",
-    "occupation",
-    "race",
-    "salary-class",
-    "sex",
-    "workclass",
-)
-N = 30_162
-
 # ARX's Loss at k = 5: share that may be suppressed, least loss, records suppressed there.
 OPTIMA = [(0, 0.5731510, 0), (0.02, 0.3137130, 506), (0.05, 0.2419324, 1_346), (1, 0.2204119, 2_553)]
 
 
-def policy(folder, *, k=5, limit=0.0, sensitive=()):
-    columns = {
-        name: {"role": "sensitive"}
-        if name in sensitive
-        else {"role": "quasi", "hierarchy": f"adult_hierarchy_{name}.csv"}
-        for name in COLUMNS
-    }
-    fields = {
-        "columns": columns,
-        "require": [{"model": "k-anonymity", "k": k}],
-        "release": {"objective": "arx-loss", "max_suppression": limit},
-    }
-    return shoal.Policy.of(fields, folder)
+def policy(folder, *, limit=0.0, **options):
+    return adult_policy(folder, objective="arx-loss", max_suppression=limit, **options)
 
 
 def nodes_of(path):

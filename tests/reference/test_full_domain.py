@@ -4,33 +4,20 @@ import gzip
 
 import pytest
 
-import shoal
+from adult import adult_policy
 from shoal.engines.local import LocalEngine
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.incognito import satisfying
 from shoal.search.k_minimal import minimal_nodes
 
-COLUMNS = (
-    "age",
-    "education",
-    "marital-status",
-    "native-country",
-    "occupation",
-    "race",
-    "salary-class",
-    "sex",
-    "workclass",
-)
 LIMITS = (0, 603)  # none, and two per cent
 
 
 @pytest.fixture(scope="module")
 def table(shared):
     folder = shared / "data" / "adult"
-    columns = {name: {"role": "quasi", "hierarchy": f"adult_hierarchy_{name}.csv"} for name in COLUMNS}
-    policy = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 5}]}, folder)
-    return LocalEngine.of(folder / "adult.csv").count(policy)
+    return LocalEngine.of(folder / "adult.csv").count(adult_policy(folder))
 
 
 @pytest.fixture(scope="module")
