@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shoal.models import PrivacyModel
+from shoal.models.measured import InferenceRisk, LinkageRisk, MeasuredLimit, SinglingOutRisk
 from shoal.models.size import KAnonymity, MaximumRisk
 
 
@@ -18,6 +19,7 @@ class Preset:
     citation: str
     models: tuple[PrivacyModel, ...]
     note: str = ""  # which reading of the rule is applied
+    limits: tuple[MeasuredLimit, ...] = ()  # what attacks on the finished release may find at most
 
 
 _EMA = "EMA Policy 0070 (EMA/144064/2019): external guidance on the anonymisation of clinical reports, threshold 0.09"
@@ -45,6 +47,14 @@ PRESETS: dict[str, Preset] = {
         "Canadian Institute for Health Information, 'Best Practice' Guidelines for Managing the Disclosure of "
         "De-Identified Health Information (2010): maximum risk 0.05 for public release",
         (MaximumRisk(max=0.05),),
+    ),
+    "wp216": Preset(
+        "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP216): "
+        "singling out, linkability, inference",
+        (KAnonymity(k=2),),
+        "each question is answered by attacks on the finished release; the opinion names no figures, these are "
+        "shoal's: nobody singled out, at most 0.09 linked, at most 0.09 inferred beyond a guess",
+        (SinglingOutRisk(max=0), LinkageRisk(max=0.09), InferenceRisk(max=0.09)),
     ),
     "lecture-low": Preset(_LECTURE + "k from 3 to 5 for data of low sensitivity", (KAnonymity(k=3),), "the least: 3"),
     "lecture-medium": Preset(_LECTURE + "k from 5 to 10 for medium sensitivity", (KAnonymity(k=5),), "the least: 5"),

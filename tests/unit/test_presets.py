@@ -29,6 +29,7 @@ RULES = {
     "health-canada": (["re-identification risk at most 0.09"], 12),
     "health-canada-convention": (["11-anonymity"], 11),
     "cihi-public": (["re-identification risk at most 0.05"], 20),
+    "wp216": (["2-anonymity"], 2),
     "lecture-low": (["3-anonymity"], 3),
     "lecture-medium": (["5-anonymity"], 5),
     "lecture-high": (["10-anonymity"], 10),

@@ -1,0 +1,102 @@
+"""Inference: a model is trained on the release, and predicts the sensitive value of people from what is known of them.
+
+The model is naive Bayes over the released texts, corrected by the records that fit the person: alone it generalizes
+where few fit, and where many do they decide. Needs no library, and is the same on every machine.
+Bound  the greatest share of a value in a class, where each person fits one class: no guess beats the most frequent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from shoal.attacks.risk import Risk, percent
+from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.sight import Secret
+from shoal.attacks.standing import Rows
+
+BLOCK = 2**22  # scores of kinds and values computed together
+MOST_VALUES = 256  # the most frequent values, of which the model learns; the others are left to the records that fit
+LARGEST = 2**24  # texts of a column times values
+
+
+def inference(found: Secret, outside: Secret | None = None) -> Risk:
+    """How often the predicted value is the person's own."""
+    scored = _scored(found)
+    blind = float(scored.blind.mean()) if scored.blind is not None else 0.0
+    return risk(
+        "inference",
+        "inference",
+        scored,
+        f"A model trained on the release predicts the {found.column} of {percent(float(scored.credits.mean()))} of "
+        f"the people; always saying the most frequent value is right for {percent(blind)}.",
+        column=found.column,
+        outside=None if outside is None else _scored(outside),
+        bound=_greatest_share(found) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
+    )
+
+
+def _scored(found: Secret) -> Scored:
+    guess = predicted(found)[found.sight.kind_of]
+    credits = (guess == found.truth).astype(np.float64)
+    common = found.truth == int(found.whole.argmax())
+    return Scored(credits, common.astype(np.float64), "always the most frequent value")
+
+
+def predicted(found: Secret) -> Rows:
+    """Per kind the value that the model holds most likely.
+
+    The model counts as one more record among those that fit, so where any do, one of their values is the answer.
+    """
+    seen, shown = found.sight, found.shown
+    values = np.argsort(-found.whole, kind="stable")[:MOST_VALUES]
+    place = np.full(len(found.values), -1, np.int64)
+    place[values] = np.arange(len(values))
+    likely = _likelihoods(found, values)
+    prior = np.log(np.maximum(found.shares[values], 1e-300))
+    score = shown.data.astype(np.float64)
+    alone = np.full(shown.shape[0], values[0], np.int64)
+    step = max(1, BLOCK // len(values))
+    for first in range(0, len(seen.kinds), step):
+        kinds = seen.kinds[first : first + step]
+        logs: NDArray[np.float64] = np.tile(prior, (len(kinds), 1))
+        for j, table in likely.items():
+            logs += table[kinds[:, j]]
+        belief = np.exp(logs - logs.max(axis=1, keepdims=True))
+        belief /= belief.sum(axis=1, keepdims=True)
+        alone[first : first + len(kinds)] = values[belief.argmax(axis=1)]
+        entries = slice(shown.indptr[first], shown.indptr[first + len(kinds)])
+        row = np.repeat(np.arange(len(kinds)), np.diff(shown.indptr[first : first + len(kinds) + 1]))
+        of_entry = place[shown.indices[entries]]
+        score[entries] += np.where(of_entry >= 0, belief[row, of_entry], 0.0)
+    best = found.best(score)
+    return np.where(best < 0, alone, best)
+
+
+def _likelihoods(found: Secret, values: Rows) -> dict[int, NDArray[np.float64]]:
+    """Per column (kinds of the column, values): log P(a text that stands for the kind | value), smoothed by Laplace.
+
+    A column with a text for nearly everybody generalizes nothing and is left to the records that fit.
+    """
+    seen, out = found.sight, {}
+    place = np.full(len(found.values), -1, np.int64)
+    place[values] = np.arange(len(values))
+    of_record = place[found.of_record]
+    kept = of_record >= 0
+    for j, column in enumerate(seen.columns):
+        if column.n_texts * len(values) > LARGEST or column.n_kinds * len(values) > LARGEST:
+            continue
+        keys = seen.tuples[seen.tuple_of[kept], j] * len(values) + of_record[kept]
+        counts = np.bincount(keys, minlength=column.n_texts * len(values)).reshape(column.n_texts, len(values))
+        given = (counts + 1) / (found.whole[values] + column.n_texts)
+        stands = csr_array(
+            (np.ones(len(column.kinds)), (column.kinds, column.texts)), shape=(column.n_kinds, column.n_texts)
+        )
+        out[j] = np.log(stands @ given)
+    return out
+
+
+def _greatest_share(found: Secret) -> float:
+    table = found.of_tuple
+    return float((table.data / np.repeat(found.sight.counts, np.diff(table.indptr))).max())

@@ -1,0 +1,414 @@
+"""Every attack on a release, with what an intruder is taken to know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.attacks.background import exclusion, relative
+from shoal.attacks.complementary import complementary_release
+from shoal.attacks.external import external_knowledge
+from shoal.attacks.homogeneity import homogeneity
+from shoal.attacks.identity import identity
+from shoal.attacks.inference import inference
+from shoal.attacks.minimality import NotApplicableError, minimality
+from shoal.attacks.risk import Attacks, Risk
+from shoal.attacks.sight import Secret, Sight, secret, sight
+from shoal.attacks.similarity import meaning, similarity
+from shoal.attacks.singling_out import singling_out
+from shoal.attacks.skewness import skewness
+from shoal.attacks.unsorted import AHEAD, ASIDE, MOST, unsorted_matching
+from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.local import LocalEngine
+from shoal.errors import DataError, PolicyError, VerificationError
+from shoal.policy import Policy
+from shoal.release import Release
+from shoal.table import builders, codec
+from shoal.table.hierarchy import Hierarchy
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What the intruder can do besides reading the release."""
+
+    excludes: int = 1  # values that can be ruled out for a person
+    excluded: Mapping[str, Sequence[str]] | None = None  # or, per sensitive column, which
+    level: int = 1  # of a sensitive column's hierarchy, on which values mean the same
+    within: float = 0.25  # numbers that mean the same lie within this share of the range
+
+
+def attack(
+    release: Any,
+    *,
+    original: Any = None,
+    policy: Policy | None = None,
+    quasi: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    register: Any = None,
+    known: Sequence[str] = (),
+    control: Any = None,
+    previous: Any = None,
+    id: str | None = None,
+    excludes: int = 1,
+    excluded: Mapping[str, Sequence[str]] | None = None,
+    level: int = 1,
+    within: float = 0.25,
+    sample: int | None = 10_000,
+    seed: int = 0,
+) -> Attacks:
+    """Attack a release, or any table, as an intruder would.
+
+    ``release`` is what ``shoal.anonymize`` returned, or a path or frame, also from another tool. ``original`` is the
+    table it was made from: its people are attacked, and its values are the truth. Without it the rows of the table
+    attack themselves, as when raw data are judged. Roles come from ``policy``, or from ``quasi`` and ``sensitive``.
+
+    ``register``: people with names, who are linked instead; ``known``: the columns that the intruder knows, all quasi
+    columns when left out; ``control``: people who are not in the release; ``previous``: an earlier release of the
+    same people; ``id``: a column of release and original that tells whose record is whose, read by the referee alone.
+    ``sample``: how many people are attacked at most, drawn at random with ``seed``; None for all.
+
+    ``excludes``, or ``excluded`` per sensitive column, is what background knowledge rules out; values mean the same
+    on ``level`` of a sensitive column's hierarchy, or as numbers ``within`` a share of the range.
+    """
+    target = _opened(release, original, policy, quasi, sensitive)
+    on = _known(target, known)
+    knows = Knowledge(excludes, excluded, level, within)
+    if sample is not None and sample < 1:
+        raise DataError("sample: must be at least 1")
+    if excludes < 1:
+        raise DataError("excludes: must be at least 1")
+    return _Session(target, on, knows, id, sample, seed).run(register, control, previous)
+
+
+# ── What is given ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """A release and its roles."""
+
+    release: pa.Table
+    original: LocalEngine | None
+    policy: Policy | None
+    quasi: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    persons: Places | None
+    ordered: bool  # whether both tables stand in an order of their own; what an engine has grouped does not
+
+    @property
+    def people(self) -> pa.Table:
+        """Who is attacked: the people of the original, or those whom the rows show as they are."""
+        return self.release if self.original is None else self.original.table
+
+
+def measured(rows: Rows | Query, engine: Any, policy: Policy) -> Attacks | None:
+    """What attacks on finished rows find, where the policy limits it; raises if that is too much. Attacks everybody."""
+    if not policy.limits:
+        return None
+    table, persons = released_rows(rows)
+    original, ordered = _engine(engine, [*policy.quasi, *policy.sensitive], policy)
+    target = _Target(table, original, policy, policy.quasi, policy.sensitive, persons, ordered)
+    found = _Session(target, policy.quasi, Knowledge(), None, None, policy.release.seed).run(None, None, None)
+    for limit in policy.limits:
+        if not limit.holds(found):
+            raise VerificationError(
+                f"{limit.asked}: the attack on the finished release reached {limit.value(found):.4g}; "
+                "nothing was written",
+                "ask for more, such as a larger k, an ℓ-diversity or t-closeness, and try again",
+            )
+    return found
+
+
+def _opened(
+    release: Any, original: Any, policy: Policy | None, quasi: Sequence[str], sensitive: Sequence[str]
+) -> _Target:
+    persons = None
+    if isinstance(release, Release):
+        policy = policy or release.policy
+        original = release.engine if original is None else original
+        table, persons = released_rows(release.rows)
+        ordered = isinstance(release.rows, Rows)
+    else:
+        table, ordered = _rows(release, [*quasi, *sensitive], policy)
+    if policy is not None:
+        quasi, sensitive = tuple(quasi) or policy.quasi, tuple(sensitive) or policy.sensitive
+    if not quasi:
+        raise PolicyError("quasi: name at least one column that an intruder could know", "or give a policy")
+    engine = None
+    if original is not None:
+        engine, in_order = _engine(original, [*quasi, *sensitive], policy)
+        ordered = ordered and in_order
+    for what, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
+        absent = [] if names is None else [name for name in (*quasi, *sensitive) if name not in names]
+        if absent:
+            raise PolicyError(f"the {what} has no column {_listed(absent)}")
+    if repeated := set(quasi) & set(sensitive):
+        raise PolicyError(f"column {_listed(sorted(repeated))} is both quasi and sensitive")
+    return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, ordered)
+
+
+def released_rows(rows: Rows | Query) -> tuple[pa.Table, Places | None]:
+    """The released rows, and whose each is; of those in an engine, as many of each kind as it has counted."""
+    if isinstance(rows, Query):
+        table = _expanded(rows.groups)
+        person = rows.groups.person
+        if person is None:
+            return table, None
+        return table.drop_columns([person]), codec.texts(person, table[person]).codes.astype(np.int64)
+    return rows.table, None if rows.persons is None else rows.persons.astype(np.int64)
+
+
+def _expanded(groups: Groups) -> pa.Table:
+    n = np.asarray(groups.table[groups.weight]).astype(np.int64)
+    return groups.table.drop_columns([groups.weight]).take(pa.array(np.repeat(np.arange(len(n)), n)))
+
+
+def _rows(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[pa.Table, bool]:
+    engine, ordered = _engine(data, names, policy)
+    return engine.table, ordered
+
+
+def _engine(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
+    """The rows in memory, and whether they stand in the order they came in.
+
+    Of a table in another engine these are the columns that matter, as many rows of each kind as it counts.
+    """
+    from shoal.pipeline import engine_of  # which attacks what it has made
+
+    engine = engine_of(data)
+    if not isinstance(engine, LocalEngine):
+        wanted = names or ([] if policy is None else [*policy.quasi, *policy.sensitive])
+        # Not its tally: what the engine has counted last is what its release and certificate speak of.
+        groups = engine.groups([name for name in wanted if name in engine.columns])
+        return LocalEngine(_expanded(groups), fingerprint=""), False
+    return engine, True
+
+
+def _known(target: _Target, known: Sequence[str]) -> tuple[str, ...]:
+    if strange := [name for name in known if name not in target.quasi]:
+        raise PolicyError(
+            f"known: {_listed(strange)} is not quasi", f"quasi columns: {', '.join(map(repr, target.quasi))}"
+        )
+    return tuple(dict.fromkeys(known)) or target.quasi
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+# ── The attacks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class _Session:
+    """One intruder at one release."""
+
+    target: _Target
+    on: tuple[str, ...]
+    knows: Knowledge
+    id: str | None
+    sample: int | None
+    seed: int
+
+    def run(self, register: Any, control: Any, previous: Any) -> Attacks:
+        target = self.target
+        everybody = target.people
+        rows = self._drawn(everybody.num_rows)
+        people = everybody if rows is None else everybody.take(pa.array(rows))
+        seen = self._sight(people, owner=self._owners(people, rows))
+        gone = max(0, everybody.num_rows - target.release.num_rows)
+        notes, left_out = self._notes(seen, gone), []
+        masked = self._masked(seen, gone, everybody.num_rows)
+        if masked:
+            notes.append(
+                f"{seen.unmatched} of {seen.n_people} people fit no record though at most {gone} were left out: the "
+                "values were changed, so the nearest records are taken for theirs"
+            )
+            seen = self._nearest(seen, people)
+        outside = None if control is None else self._outside(control, masked)
+        linked = seen if register is None else self._register(register, masked)
+        strangers = None if outside is None else outside[0]
+        risks = [singling_out(linked, strangers), identity(linked, strangers)]
+        if target.original is None:
+            left_out.append("unsorted matching: there is no original whose order could be kept")
+        elif not target.ordered:
+            left_out.append("unsorted matching: the rows are in an engine, which keeps them in no order")
+        else:
+            risks.append(self._unsorted(gone, masked))
+        if not target.sensitive:
+            left_out.append("attacks on attributes: there is no sensitive column")
+        for name in target.sensitive:
+            found = secret(seen, name, target.release, people)
+            theirs = None
+            if outside is not None and name in outside[1].column_names:
+                theirs = secret(outside[0], name, target.release, outside[1])
+            self._attributes(found, theirs, risks, left_out)
+            if previous is not None:
+                risks.append(self._complementary(found, previous, people, name))
+        if previous is None:
+            left_out.append("complementary release: no other release of the same people was given")
+        self._minimality(risks, left_out)
+        if outside is None:
+            notes.append("no control group was given: the controls are guesses without the release's classes")
+        return Attacks(tuple(risks), tuple(left_out), tuple(notes))
+
+    def _drawn(self, n: int) -> Places | None:
+        if self.sample is None or n <= self.sample:
+            return None
+        return np.sort(np.random.default_rng(self.seed).choice(n, self.sample, replace=False))
+
+    def _sight(self, people: pa.Table, release: pa.Table | None = None, **known: Any) -> Sight:
+        own = release is None
+        return sight(
+            people,
+            self.target.release if release is None else release,
+            self.on,
+            ground=self.target.people,
+            policy=self.target.policy,
+            persons=self.target.persons if own else None,
+            **known,
+        )
+
+    def _nearest(self, seen: Sight, people: pa.Table) -> Sight:
+        return seen.with_nearest(people, self.target.release, self.target.policy, self.target.people)
+
+    def _masked(self, seen: Sight, gone: int, n: int) -> bool:
+        """Whether more people fit no record than were left out, or than chance can have drawn of these."""
+        expected = gone * seen.n_people / n
+        slack = 4 * np.sqrt(expected) if seen.n_people < n else 0.0
+        return bool(seen.unmatched > expected + slack)
+
+    def _notes(self, seen: Sight, gone: int) -> list[str]:
+        policy = self.target.policy
+        notes = [
+            f"column {column.name!r}: {column.unread} released texts stand for no value of the original; they are "
+            "taken for all values that have no text of their own (a policy with the hierarchy would tell)"
+            for column in seen.columns
+            if column.unread
+        ]
+        if gone and seen.owner is None:
+            notes.append(
+                f"{gone} records of the original are not in the release, nobody knows which: who fits a record is "
+                "taken to be behind it, so linkage is rather over- than underestimated"
+            )
+        if policy is not None and policy.release.entity is not None and self.target.persons is None:
+            notes.append(f"column {policy.release.entity!r} is not in the release: records are counted, not persons")
+        return notes
+
+    def _owners(self, people: pa.Table, rows: Places | None) -> Places | None:
+        if self.target.original is None:
+            return np.arange(people.num_rows) if rows is None else rows
+        if self.id is None:
+            return None
+        for what, table in (("release", self.target.release), ("original", people)):
+            if self.id not in table.column_names:
+                raise PolicyError(f"id: the {what} has no column {self.id!r}")
+        mine, theirs = codec.texts(self.id, people[self.id]), codec.texts(self.id, self.target.release[self.id])
+        if len(theirs.texts) < len(theirs.codes):
+            raise DataError(f"column {self.id!r}: does not tell every record of the release apart")
+        record = {theirs.texts[code]: i for i, code in enumerate(theirs.codes)}
+        return np.array([*(record.get(text, -1) for text in mine.texts), -1], np.int64)[mine.codes]
+
+    def _outside(self, control: Any, masked: bool) -> tuple[Sight, pa.Table]:
+        people = self._table("control", control)
+        # Nobody of them is there; but the intruder does not know that, and links them all the same.
+        seen = self._sight(people)
+        return (self._nearest(seen, people) if masked else seen), people
+
+    def _table(self, what: str, data: Any) -> pa.Table:
+        table, _ = _rows(data, [*self.on, *self.target.sensitive], None)
+        if absent := [name for name in self.on if name not in table.column_names]:
+            raise PolicyError(
+                f"the {what} has no column {_listed(absent)}", "name with known the columns that it shares"
+            )
+        rows = self._drawn(table.num_rows)
+        return table if rows is None else table.take(pa.array(rows))
+
+    def _register(self, register: Any, masked: bool) -> Sight:
+        people = self._table("register", register)
+        seen = self._sight(people, present=self._present(people))
+        return self._nearest(seen, people) if masked else seen
+
+    def _present(self, people: pa.Table) -> NDArray[np.bool_] | None:
+        """Which people of a register are in the original: the referee compares names, which the intruder cannot."""
+        target = self.target
+        if target.original is None or target.policy is None:
+            return None
+        everybody = target.original.table
+        both = [n for n in target.policy.identifiers if n in people.column_names and n in everybody.column_names]
+        if not both:
+            return None
+        there = set(_tuples(everybody, [*both, *self.on]))
+        return np.array([key in there for key in _tuples(people, [*both, *self.on])], np.bool_)
+
+    def _unsorted(self, gone: int, masked: bool) -> Risk:
+        people = self.target.people.slice(0, MOST + AHEAD + ASIDE)
+        seen = self._sight(people, owner=self._owners(people, None) if self.id is not None else None)
+        if masked:
+            seen = self._nearest(seen, people)
+        secrets = [secret(seen, name, self.target.release, people) for name in self.target.sensitive]
+        return unsorted_matching(seen, secrets, gone=gone, seed=self.seed)
+
+    def _attributes(self, found: Secret, outside: Secret | None, risks: list[Risk], left_out: list[str]) -> None:
+        knows = self.knows
+        named = tuple((knows.excluded or {}).get(found.column, ()))
+        risks += [
+            homogeneity(found, outside),
+            exclusion(found, outside, excludes=knows.excludes, excluded=named),
+            relative(found, outside),
+            external_knowledge(found),
+            skewness(found, outside),
+            inference(found, outside),
+        ]
+        means = meaning(found, self._hierarchy(found.column), level=knows.level, within=knows.within)
+        if means is None:
+            left_out.append(
+                f"similarity on {found.column}: neither a hierarchy of more than one step nor numbers tell what is near"
+            )
+        else:
+            risks.append(similarity(found, means, outside))
+
+    def _hierarchy(self, name: str) -> Hierarchy | None:
+        policy = self.target.policy
+        if policy is None or name not in policy.columns or policy.columns[name].hierarchy is None:
+            return None
+        texts = codec.texts(name, self.target.people[name]).texts
+        return builders.build(
+            name, policy.columns[name].hierarchy, texts, nulls=True, uncovered="suppress", folder=policy.folder
+        )
+
+    def _complementary(self, found: Secret, previous: Any, people: pa.Table, name: str) -> Risk:
+        names = [*self.on, name]
+        if isinstance(previous, Release):
+            table = released_rows(previous.rows)[0]
+        else:
+            table, _ = _rows(previous, names, None)
+        if absent := [column for column in names if column not in table.column_names]:
+            raise PolicyError(f"the previous release has no column {_listed(absent)}")
+        return complementary_release(found, secret(self._sight(people, table), name, table, people))
+
+    def _minimality(self, risks: list[Risk], left_out: list[str]) -> None:
+        target = self.target
+        if target.policy is None or target.original is None:
+            left_out.append("minimality: needs the original and the policy")
+            return
+        try:
+            risks.extend(minimality(target.original, target.release, target.policy, seed=self.seed))
+        except NotApplicableError as reason:
+            left_out.append(f"minimality: {reason}")
+
+
+def _tuples(table: pa.Table, names: Sequence[str]) -> list[tuple[str | None, ...]]:
+    columns = []
+    for name in names:
+        coded = codec.texts(name, table[name])
+        texts = (*coded.texts, None)
+        columns.append([texts[code] for code in coded.codes])
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,57 @@
+"""Skewness: a value is more frequent among the records that fit a person than in the whole, and is bet on.
+
+N. Li, T. Li, S. Venkatasubramanian, "t-closeness", ICDE 2007: where one in a hundred is positive, a class of which
+every other one is tells a lot about its members, though it is as diverse as can be.
+Bound  the control plus t: in a class the share of no value exceeds that of the whole by more than t (distance equal).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from shoal.attacks.risk import Risk, percent
+from shoal.attacks.scoring import Scored, risk
+from shoal.attacks.sight import Secret
+
+
+def skewness(found: Secret, outside: Secret | None = None) -> Risk:
+    """How often the value that has gained most is the person's own."""
+    scored = _scored(found)
+    blind = float(scored.blind.mean()) if scored.blind is not None else 0.0
+    return risk(
+        "skewness",
+        "inference",
+        scored,
+        f"Betting on the {found.column} that is most over-represented among the records that fit a person is right in "
+        f"{percent(float(scored.credits.mean()))} of all cases; the whole table alone gives {percent(blind)}.",
+        column=found.column,
+        outside=None if outside is None else _scored(outside),
+        bound=min(1.0, blind + closeness(found)),
+    )
+
+
+def _scored(found: Secret) -> Scored:
+    gain = _shares(found.shown) - found.shares[found.shown.indices]
+    bet = found.best(gain)[found.sight.kind_of]
+    claimed = bet >= 0
+    credits = (claimed & (bet == found.truth)).astype(np.float64)
+    blind = np.where(claimed, found.shares[bet], 0.0)
+    return Scored(credits, blind, "the same bets, at the shares of the whole table")
+
+
+def closeness(found: Secret) -> float:
+    """The t of t-closeness with the distance equal, over the columns that the intruder knows."""
+    table = found.of_tuple
+    rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    whole = found.shares[table.indices]
+    apart = np.bincount(rows, np.abs(_shares(table) - whole), table.shape[0])
+    absent = 1 - np.bincount(rows, whole, table.shape[0])
+    return float(((apart + absent) / 2).max())
+
+
+def _shares(table: csr_array) -> NDArray[np.float64]:
+    """Each entry by the sum of its row."""
+    sums = np.asarray(table.sum(axis=1)).ravel()
+    return np.asarray(table.data / np.repeat(sums, np.diff(table.indptr)))

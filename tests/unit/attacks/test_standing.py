@@ -1,0 +1,120 @@
+"""What a released text stands for, whoever wrote it."""
+
+import math
+
+import pyarrow as pa
+import pytest
+
+from shoal.attacks.standing import Range, column_of, read_range
+from shoal.policy import Policy
+from shoal.table import codec
+
+
+def texts(values):
+    return codec.texts("q", pa.chunked_array([pa.array(values, pa.string())]))
+
+
+def standing(known, released, *, ground=None, spec=None, wildcard=False):
+    """Per known value the released texts that stand for it."""
+    policy = None
+    if spec is not None:
+        columns = {"q": {"role": "quasi", "hierarchy": spec}}
+        policy = Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 1}]})
+    mine, theirs = texts(known), texts(released)
+    base = None if ground is None else texts(ground)
+    column = column_of("q", mine, theirs, base, policy, wildcard=wildcard)
+    words = (*theirs.texts, None)
+    out = []
+    for code in mine.codes:
+        kind = column.kind_of[code]
+        out.append({words[t] for k, t in zip(column.kinds, column.texts, strict=True) if k == kind})
+    return out, column
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("20-29", Range(20, 29, True, True)),
+        ("20 - 29", Range(20, 29, True, True)),
+        ("20–29", Range(20, 29, True, True)),
+        ("[-5, 3]", Range(-5, 3, True, True)),
+        ("[20, 30)", Range(20, 30, True, False)),
+        ("[20, 30[", Range(20, 30, True, False)),
+        ("(20, 30]", Range(20, 30, False, True)),
+        ("]20;30]", Range(20, 30, False, True)),
+        ("< 30", Range(-math.inf, 30, True, False)),
+        ("<=30", Range(-math.inf, 30, True, True)),
+        ("≥ 40", Range(40, math.inf, True, True)),
+        ("> 40", Range(40, math.inf, False, True)),
+        ("90+", Range(90, math.inf, True, True)),
+        ("2001-02", None),
+        ("20", None),
+        ("", None),
+        ("a-b", None),
+        ("*", None),
+    ],
+)
+def test_ranges_of_several_tools(text, found):
+    assert read_range(text) == found
+
+
+def test_ends_are_within_or_not():
+    found, _ = standing(["20", "25", "30", "31"], ["[20, 30)", "(20, 30]", ">30"])
+    assert found == [{"[20, 30)"}, {"[20, 30)", "(20, 30]"}, {"(20, 30]"}, {">30"}]
+
+
+def test_masks_sets_stars_and_equals():
+    found, _ = standing(["02138", "02141", "9"], ["0213*", "{02138, 9}", "*", "02141", "**141"])
+    assert found == [{"0213*", "{02138, 9}", "*"}, {"02141", "**141", "*"}, {"{02138, 9}", "*"}]
+
+
+def test_stars_inside_a_text():
+    found, _ = standing(["64/04/12", "63/02/18", "64/4/1"], ["64/**/**", "63/**/**", "6*/04/1*"])
+    assert found == [{"64/**/**", "6*/04/1*"}, {"63/**/**"}, set()]
+
+
+def test_a_number_may_be_written_otherwise_where_nothing_else_fits():
+    assert standing(["23", "5"], ["23.0", "5", "5.0"])[0] == [{"23.0"}, {"5"}]
+
+
+def test_labels_of_a_hierarchy_cover_what_they_cover():
+    spec = {"tree": {"*": {"care": ["nurse", "physician"], "trade": ["cook"]}}}
+    found, column = standing(["nurse", "cook", "physician"], ["care", "trade", "nurse"], spec=spec)
+    assert found == [{"care", "nurse"}, {"trade"}, {"care"}]
+    assert column.unread == 0
+
+
+def test_a_date_that_the_original_does_not_have_falls_into_the_same_month():
+    found, _ = standing(
+        ["1964-09-14", "1970-01-01"], ["1964-09"], ground=["1964-09-13"], spec={"dates": ["month", "year"]}
+    )
+    assert found == [{"1964-09"}, set()]
+
+
+def test_a_longer_code_does_not_shift_the_masks_of_the_others():
+    found, _ = standing(["02138", "02138-1234"], ["0213*"], ground=["02138", "02139"], spec={"mask": "right"})
+    assert found == [{"0213*"}, set()]
+
+
+def test_a_label_that_cannot_be_read_stands_for_who_has_none():
+    known = ["divorced", "married", "single"]
+    found, column = standing(known, ["been", "single"], ground=known)
+    assert found == [{"been"}, {"been"}, {"single"}]
+    assert column.unread == 1
+    # Without the original it may be a value that nobody of these people has.
+    assert standing(known, ["been", "single"])[0] == [set(), set(), {"single"}]
+    assert standing(known, ["Any"], ground=known)[0] == [{"Any"}] * 3
+
+
+def test_a_number_that_nobody_has_is_no_label():
+    found, column = standing(["1", "2"], ["1.5", "7-9"], ground=["1", "2"])
+    assert found == [set(), set()]
+    assert column.unread == 0
+
+
+def test_a_null_is_a_value_or_a_wildcard():
+    found, _ = standing(["a", None], ["a", None, "*"])
+    assert found == [{"a", "*"}, {None, "*"}]
+    found, _ = standing(["a", None], ["a", None], wildcard=True)
+    assert found == [{"a", None}, {"a", None}]
+    assert standing([None], ["a"])[0] == [set()]
