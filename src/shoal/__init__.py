@@ -8,9 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.attacks.run import attack as attack
+    from shoal.certified import verify_certificate as verify_certificate
     from shoal.comparison import compare as compare
     from shoal.consistency import beside as beside
     from shoal.errors import ShoalError as ShoalError
+    from shoal.exploration import explore as explore
     from shoal.generalizations import k_minimal as k_minimal
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
@@ -26,15 +29,32 @@ _HOME = {
     "Release": "release",
     "ShoalError": "errors",
     "anonymize": "pipeline",
+    "attack": "attacks.run",
     "beside": "consistency",
     "check": "pipeline",
     "compare": "comparison",
+    "explore": "exploration",
     "frontier": "sweep",
     "k_minimal": "generalizations",
     "measure": "pipeline",
+    "verify_certificate": "certified",
 }
 
-__all__ = ["Policy", "Release", "ShoalError", "anonymize", "beside", "check", "compare", "frontier", "k_minimal", "measure"]
+__all__ = [
+    "Policy",
+    "Release",
+    "ShoalError",
+    "anonymize",
+    "attack",
+    "beside",
+    "check",
+    "compare",
+    "explore",
+    "frontier",
+    "k_minimal",
+    "measure",
+    "verify_certificate",
+]
 __version__ = "0.1.0"
 
 

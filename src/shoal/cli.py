@@ -57,6 +57,18 @@ app = typer.Typer(
 )
 
 Data = Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)]
+Rows = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="The table: CSV or Parquet, a folder of Parquet files, or postgresql://…, duckdb://…, spark://…",
+        show_default=False,
+    ),
+]
+TableName = Annotated[str | None, typer.Option("--table", help="The table behind a URI: name or schema.name.")]
+Parquet = Annotated[str | None, typer.Option("--parquet", help="The folder that Spark is to read.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Who reads files: local (in memory), duckdb, or auto.")]
+Memory = Annotated[str | None, typer.Option("--memory", help="What DuckDB may use, such as 4GB.")]
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
@@ -128,10 +140,20 @@ def inspect(
 
 @app.command()
 def anonymize(
-    data: Data,
+    data: Rows,
     policy: PolicyFile,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The release: .csv or .parquet.")] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="The release: .csv, .parquet, a folder, or table:schema.name.")
+    ] = None,
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate, JSON, to this file.")] = None,
+    recoding: Annotated[
+        Path | None, typer.Option(help="Write what became of each value to this file, for shoal apply. Not to publish.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report, HTML, to this file.")] = None,
     frontier: Annotated[
         list[str] | None,
         typer.Option(help="Solve for several values instead, such as k=2,3,5,10; may be repeated. Writes nothing."),
@@ -146,6 +168,7 @@ def anonymize(
     with _loading():
         from shoal.engines.files import check_target, write_text
         from shoal.engines.local import LocalEngine
+        from shoal.engines.sources import in_memory, opened
         from shoal.errors import OutputError
         from shoal.pipeline import anonymize as run
         from shoal.policy import Policy
@@ -154,24 +177,52 @@ def anonymize(
 
     asked = Policy.load(policy)
     if frontier:
+        if report is not None:
+            raise OutputError("--frontier compares releases, and --report shows one", "leave one of them out")
         _frontier(data, asked, frontier, output, json, quiet, separator, encoding)
         return
     if output is None:
         raise OutputError("-o: name the file to write the release to", "or sweep parameters with --frontier k=2,5,10")
-    sources = [data, policy, *asked.files]
+    sources = [Path(data), policy, *asked.files]
     for source in sources:
         refuse_to_overwrite(source, output)
-    check_target(output, force)
-    if certificate is not None and certificate.resolve() == output.resolve():
+    if certificate is not None and certificate.resolve() == Path(output).resolve():
         raise OutputError(f"{output}: is both the release and its certificate", "name two files")
-    _check_text_target(certificate, force, sources)
+    if report is not None and report.resolve() in {Path(other).resolve() for other in (output, certificate) if other}:
+        raise OutputError(f"{report}: is the report and something else too", "name different files")
+    for target in (certificate, report, recoding):
+        _check_text_target(target, force, sources)
+    if in_memory(data, engine, memory):
+        check_target(Path(output), force)
+    else:
+        with _loading():
+            import shoal.engines.connect
     with _progress(quiet) as progress:
-        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-        release = run(engine, asked, progress=progress)
+        rows = opened(
+            data,
+            table=table,
+            parquet=parquet,
+            engine=engine,
+            memory=memory,
+            separator=separator,
+            encoding=encoding,
+        )
+        if not isinstance(rows, LocalEngine):
+            rows.place.check_target(output, force)
+        release = run(rows, asked, progress=progress)
         progress("writing", 0)
         proof = release.save(output, force=force)
     if certificate is not None:
         write_text(certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
+    if recoding is not None:
+        with _loading():
+            from shoal.replay import save
+
+        save(release, recoding, force=force)
+    if report is not None:
+        with _loading():
+            import shoal.report.html  # noqa: F401
+        release.report(report, certificate=proof, force=force)
     if json:
         _print_json(proof)
     elif not quiet:
@@ -179,10 +230,10 @@ def anonymize(
 
 
 def _frontier(
-    data: Path,
+    data: str,
     policy: Policy,
     swept: list[str],
-    output: Path | None,
+    output: str | None,
     json: bool,
     quiet: bool,
     separator: str | None,
@@ -208,12 +259,51 @@ def _frontier(
 
 
 @app.command()
-def check(
+def apply(
+    recoding: Annotated[Path, typer.Argument(help="What anonymize --recoding wrote.", show_default=False)],
     data: Data,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The release: .csv or .parquet.", show_default=False)],
+    json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Recode new rows as earlier ones were; rows that would break the policy are held back."""
+    with _loading():
+        from shoal.engines.files import check_target
+        from shoal.engines.local import LocalEngine
+        from shoal.release import refuse_to_overwrite
+        from shoal.replay import replay
+        from shoal.report.terminal import show_replay
+
+    for source in (recoding, data):
+        refuse_to_overwrite(source, output)
+    check_target(output, force)
+    with _progress(quiet):
+        done = replay(recoding, LocalEngine.of(data, separator=separator, encoding=encoding))
+        done.save(output, force=force)
+    if json:
+        _print_json(done.as_dict())
+    elif not quiet:
+        show_replay(done, output)
+
+
+@app.command()
+def check(
+    data: Rows,
     policy: PolicyFile,
     original: Annotated[
         Path | None, typer.Option(help="Compare distributions with this table instead of DATA itself.")
     ] = None,
+    previous: Annotated[
+        list[Path] | None,
+        typer.Option(help="An earlier release of the same people; may be repeated. Needs --original."),
+    ] = None,
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
     separator: Separator = None,
@@ -221,19 +311,154 @@ def check(
 ) -> None:
     """Tell whether a table keeps a policy: exit 0 if it holds, 1 if not."""
     with _loading():
-        from shoal.engines.local import LocalEngine
+        from shoal.engines.sources import opened
         from shoal.pipeline import check as run
         from shoal.policy import Policy
         from shoal.report.terminal import show_verdicts
 
     asked = Policy.load(policy)
-    engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-    verdicts = run(engine, asked, original=original)
+    rows = opened(
+        data, table=table, parquet=parquet, engine=engine, memory=memory, separator=separator, encoding=encoding
+    )
+    verdicts = run(rows, asked, original=original, previous=previous or ())
     if json:
         _print_json(verdicts.as_dict())
     elif not quiet:
         show_verdicts(verdicts)
     if not verdicts.hold:
+        raise typer.Exit(1)
+
+
+@app.command()
+def attack(
+    release: Annotated[Path, typer.Argument(help="The table to attack: CSV or Parquet.", show_default=False)],
+    policy: PolicyFile,
+    original: Annotated[
+        Path | None, typer.Option(help="The table it was made from: its people are attacked, its values are the truth.")
+    ] = None,
+    register: Annotated[Path | None, typer.Option(help="People with names, linked instead of the original's.")] = None,
+    known: Annotated[
+        str | None, typer.Option(help="Columns that the intruder knows, with commas between; all quasi when left out.")
+    ] = None,
+    control: Annotated[Path | None, typer.Option(help="People like those, who are not in the release.")] = None,
+    previous: Annotated[Path | None, typer.Option(help="Another release of the same people.")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="A column of release and original that tells whose record is whose.")
+    ] = None,
+    excludes: Annotated[int, typer.Option(help="Values that background knowledge rules out for a person.")] = 1,
+    sample: Annotated[int, typer.Option(help="People attacked at most, drawn at random; 0 for all.")] = 10_000,
+    json: Json = False,
+    quiet: Quiet = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Play the intruder: link, infer and intersect; exit 1 if a measured limit of the policy is exceeded."""
+    with _loading():
+        from shoal.attacks.run import attack as run
+        from shoal.engines.local import LocalEngine
+        from shoal.policy import Policy
+        from shoal.report.terminal import show_attacks
+
+    asked = Policy.load(policy)
+    with _progress(quiet) as progress:
+        engine = LocalEngine.of(release, separator=separator, encoding=encoding)
+        progress("attacking", 0)
+        found = run(
+            engine,
+            original=original,
+            policy=asked,
+            register=register,
+            known=[name.strip() for name in known.split(",")] if known else (),
+            control=control,
+            previous=previous,
+            id=id,
+            excludes=excludes,
+            sample=sample or None,
+        )
+    exceeded = [limit for limit in asked.limits if not limit.holds(found)]
+    if json:
+        _print_json(found.as_dict() | {"exceeded": [limit.asked for limit in exceeded]})
+    elif not quiet:
+        show_attacks(found, asked.limits)
+    if exceeded:
+        raise typer.Exit(1)
+
+
+@app.command()
+def explore(
+    data: Data,
+    policy: PolicyFile,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(help="Values to solve for, such as k=2,3,5,10; may be repeated. Around the policy when left out."),
+    ] = None,
+    sensitivity: Annotated[
+        str | None, typer.Option(help="Of the data: low, medium or high; all three when left out.")
+    ] = None,
+    tolerable: Annotated[float | None, typer.Option(help="The risk that can be borne, such as 0.1, instead.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw loss against risk: .html, .svg or .png.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Solve a policy for several k, ℓ, t and shares of suppression, and recommend one. Writes no release."""
+    with _loading():
+        from shoal.engines.local import LocalEngine
+        from shoal.exploration import explore as run
+        from shoal.policy import Policy
+        from shoal.report.terminal import show_exploration
+        from shoal.sweep import parameters
+
+    asked = Policy.load(policy)
+    if plot is not None:
+        with _loading():
+            from shoal.report.charts import frontier_chart
+            from shoal.report.plots import check_plot, save
+
+        check_plot(plot)
+        _check_text_target(plot, force, [data, policy, *asked.files])
+    with _progress(quiet) as progress:
+        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
+        found = run(
+            engine,
+            asked,
+            swept=parameters(sweep) if sweep else None,
+            sensitivity=sensitivity,
+            tolerable=tolerable,
+            progress=progress,
+        )
+    if plot is not None:
+        save(frontier_chart(found.frontier, found.chosen), plot, force=force)
+    if json:
+        _print_json(found.as_dict())
+    elif not quiet:
+        show_exploration(found)
+    if not any(point.feasible for point in found.frontier):
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="The certificate, JSON.", show_default=False)],
+    release: Annotated[Path, typer.Argument(help="The released table: CSV or Parquet.", show_default=False)],
+    json: Json = False,
+    quiet: Quiet = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Count a release again and compare with its certificate: exit 0 if nothing contradicts it, 1 if something does."""
+    with _loading():
+        from shoal.certified import verify_certificate
+        from shoal.report.terminal import show_verification
+
+    found = verify_certificate(certificate, release, separator=separator, encoding=encoding)
+    if json:
+        _print_json(found.as_dict())
+    elif not quiet:
+        show_verification(found)
+    if not found.hold:
         raise typer.Exit(1)
 
 
@@ -244,6 +469,7 @@ def compare(
     algorithms: Annotated[
         str | None, typer.Option(help="Which, with commas between; all that suit when left out.", show_default=False)
     ] = None,
+    utility: Annotated[bool, typer.Option("--utility", help="Ask random counts of every release, too.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -268,7 +494,7 @@ def compare(
     names = [name.strip() for name in algorithms.split(",")] if algorithms else []
     with _progress(quiet) as progress:
         engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-        found = run(engine, asked, algorithms=names, progress=progress)
+        found = run(engine, asked, algorithms=names, utility=utility, progress=progress)
     if plot is not None:
         save(comparison_chart(found), plot, force=force)
     if json:

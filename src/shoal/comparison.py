@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +41,7 @@ class Entry:
     claim: str = ""  # what else it proved
     seconds: float | None = None  # of search; the first run of a loop compiles it
     memory: float | None = None  # megabytes that the process grew by at the most, where the system tells
+    query_error: dict[str, Any] | None = None  # of random counts on the release, where that was asked for
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,18 @@ class Comparison:
         return asdict(self)
 
 
-def compare(data: Any, policy: Policy, *, algorithms: Sequence[str] = (), progress: Progress = silent) -> Comparison:
-    """Run several algorithms on the same problem; all of them where none is named. Writes nothing."""
+def compare(
+    data: Any,
+    policy: Policy,
+    *,
+    algorithms: Sequence[str] = (),
+    utility: bool = False,
+    progress: Progress = silent,
+) -> Comparison:
+    """Run several algorithms on the same problem; all of them where none is named. Writes nothing.
+
+    With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
+    """
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
@@ -79,7 +90,11 @@ def compare(data: Any, policy: Policy, *, algorithms: Sequence[str] = (), progre
         def heard(what: str, share: float, name: str = name, i: int = i) -> None:
             progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
 
-        entries.append(_entry(name, tables[name in PARTING], policy, population, heard))
+        entry, recoding = _entry(name, tables[name in PARTING], policy, population, heard)
+        if utility and recoding is not None:
+            engine.count(policy, outside, apart=name in PARTING)  # an answer is applied to the rows counted last
+            entry = replace(entry, query_error=_query_error(engine, recoding, policy))
+        entries.append(entry)
     records = next(iter(tables.values())).n_records
     return Comparison(policy.release.objective, records, tuple(entries))
 
@@ -87,19 +102,25 @@ def compare(data: Any, policy: Policy, *, algorithms: Sequence[str] = (), progre
 _ORACLES = ("exhaustive", "mingen")  # they look at every node, and find what optimal finds
 
 
+def _query_error(engine: LocalEngine, recoding: Recoding, policy: Policy) -> dict[str, Any]:
+    from shoal.utility.queries import query_error
+
+    return query_error(engine, engine.apply(recoding, policy).table, policy, seed=policy.release.seed)
+
+
 def _entry(
     name: str, table: FrequencyTable, policy: Policy, population: FrequencyTable | None, progress: Progress
-) -> Entry:
+) -> tuple[Entry, Recoding | None]:
     with _grown() as grown:
         begin = time.perf_counter()
         try:
             problem = Problem.of(table, policy, population=population, progress=progress)
             recoding = SEARCHES[name](problem)
         except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
-            return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message)
+            return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message), None
         seconds = time.perf_counter() - begin
     seen = released(problem, recoding)
-    return Entry(
+    entry = Entry(
         name,
         "found",
         kind=KINDS[type(recoding)],
@@ -112,6 +133,7 @@ def _entry(
         seconds=seconds,
         memory=max(grown, default=None),
     )
+    return entry, recoding
 
 
 _OUTCOMES: dict[type[Exception], Outcome] = {InfeasibleError: "infeasible", OutOfTimeError: "out of time"}

@@ -126,7 +126,7 @@ def beside(original: Any, release: Any, policy: Policy) -> Consistency:
     columns = [_Column.of(h, engine.coded(h.column), wildcard) for h in table.hierarchies]
     tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
     kinds, originals = _kinds(table.codes, table.counts, columns)
-    matches, consistent = _best_matches(kinds, tuples.codes, columns)
+    matches, consistent = best_matches(kinds, tuples.codes, columns)
     edges = _rows_where(consistent, matches)
     return Consistency(
         originals,
@@ -149,12 +149,17 @@ def people_like(
     """
     columns = [_Column.of(h, coded, wildcard) for h, coded in zip(population.hierarchies, released, strict=True)]
     kinds, people = _kinds(population.codes, population.counts, columns)
-    matches, consistent = _best_matches(kinds, tuples, columns)
+    matches, consistent = best_matches(kinds, tuples, columns)
     return _rows_where(consistent, matches).T @ people, int((~consistent).sum())
 
 
 def _engine(data: Any) -> LocalEngine:
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+
+
+def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], *, wildcard: bool) -> list[_Column]:
+    """Released columns, read by the hierarchies of the original's."""
+    return [_Column.of(h, coded, wildcard) for h, coded in zip(hierarchies, released, strict=True)]
 
 
 # ── What a released text stands for ─────────────────────────────────────────────────────────────────────────
@@ -222,7 +227,7 @@ def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Co
 # ── Who could be whose ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> tuple[csr_array, NDArray[np.bool_]]:
+def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> tuple[csr_array, NDArray[np.bool_]]:
     """For each kind the released tuples with the most consistent columns, and whether these are all columns."""
     found, lengths, consistent = [], [], []
     n_found = 0

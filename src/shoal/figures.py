@@ -33,6 +33,11 @@ class Figures(Mapping[str, float]):
         """Plain values, for JSON."""
         return {**self.overall, "columns": {name: dict(figures) for name, figures in self.columns.items()}}
 
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import figures_html
+
+        return figures_html(self)
+
 
 # Where the least figure of several columns is the worst one.
 _LEAST = {"l", "entropy_l"}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from shoal.attacks.run import measured
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
@@ -20,15 +22,30 @@ from shoal.search.base import Progress, silent
 from shoal.search.cost import losses
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
-from shoal.verify import Reference, Verdicts, as_seen, judged, recount, recounted, require, warnings_of
+from shoal.together import together
+from shoal.verify import (
+    Reference,
+    Verdicts,
+    as_seen,
+    judged,
+    recount,
+    recounted,
+    recounted_groups,
+    require,
+    warnings_of,
+)
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
 
 
 def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Release:
     """Turn a table into a release that satisfies the policy, at the least loss the algorithm finds.
 
-    ``data`` is a path or a pandas, polars or pyarrow frame. Raises InfeasibleError where no release satisfies.
+    ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are. Raises
+    InfeasibleError where no release satisfies.
     """
-    engine = _engine(data)
+    engine = engine_of(data)
     outside = population_of(policy)
     progress("counting", 0)
     algorithm = policy.release.algorithm
@@ -43,6 +60,7 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     released = recounted(rows, policy, reference)
     verdicts = judged(released, policy)
     require(verdicts)  # raises before anything is written
+    attacks = measured(rows, engine, policy)  # so does this, where the policy limits what an intruder may find
     return Release(
         rows,
         engine,
@@ -54,28 +72,40 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
         losses(problem, recoding),
         recoding.parts(table).n_suppressed,
         (*engine.notes, *warnings_of(rows, released, policy)),
+        attacks,
     )
 
 
-def check(data: Any, policy: Policy, *, original: Any = None) -> Verdicts:
+def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:
     """Whether a table, as it stands, keeps the promises of a policy; identifiers must be gone.
 
-    Distributions are compared with the whole of ``original`` where it is given, else with the table's own.
+    Distributions are compared with the whole of ``original`` where it is given, else with the table's own. With
+    ``previous`` releases of the same people it must keep them beside these too, which takes the original to tell.
     """
-    engine = _engine(data)
-    names = engine.table.column_names
+    if previous:
+        if original is None:
+            raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
+        alone, beside = check(data, policy, original=original), together(original, [data, *previous], policy)
+        return replace(alone, verdicts=(*alone.verdicts, *beside.verdicts))
+    engine = engine_of(data)
+    names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
     if policy.release.entity is not None and policy.release.entity not in names:
         raise PolicyError(
             f"column {policy.release.entity!r} tells persons apart and is not in the table: nobody can count them",
             "the certificate holds what was counted when the release was made",
         )
+    seen = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
-        engine.forbid_nulls(policy)
-    whole = engine.domains(policy) if original is None else _original(original, policy).domains(policy)
+        seen.forbid_nulls(policy)
+    whole = seen.domains(policy) if original is None else _original(original, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy))
-    table = recounted(Rows(engine.table, engine.persons(policy)), policy, reference)
+    if isinstance(engine, LocalEngine):
+        table = recounted(Rows(engine.table, engine.persons(policy)), policy, reference)
+    else:
+        seen.persons(policy)  # none may be missing
+        table = recounted_groups(engine.last_groups, policy.quasi, reference)
     return judged(table, policy, identifiers=[name for name in policy.identifiers if name in names])
 
 
@@ -92,9 +122,9 @@ def measure(
 
     ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population`` there are its figures too.
     """
-    engine = _engine(data)
+    engine = engine_of(data)
     for name in (*quasi, *sensitive):
-        if name not in engine.table.column_names:
+        if name not in engine.columns:
             raise PolicyError(f"column {name!r} is not in the table")
     if not quasi:
         raise PolicyError("quasi: name at least one column that an intruder could link on")
@@ -102,23 +132,34 @@ def measure(
         raise PolicyError("l: must be at least 1")
     if distance not in DISTANCES:
         raise PolicyError(f"distance: no such distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
-    whole = {name: domain_of(name, engine.coded(name), None)[0] for name in sensitive}
-    reference = Reference(whole, None if population is None else _engine(population).values(quasi))
-    with duckdb.connect() as connection:
-        connection.register("rows", engine.table)
-        table = recount(connection, "rows", quasi, reference, engine.table.schema)
+    seen = engine if isinstance(engine, LocalEngine) else engine.tally([*quasi, *sensitive])
+    whole = {name: domain_of(name, seen.coded(name), None, seen.weights)[0] for name in sensitive}
+    reference = Reference(whole, None if population is None else LocalEngine.of(population).values(quasi))
+    if isinstance(engine, LocalEngine):
+        with duckdb.connect() as connection:
+            connection.register("rows", engine.table)
+            table = recount(connection, "rows", quasi, reference, engine.table.schema)
+    else:
+        table = recounted_groups(engine.last_groups, quasi, reference)
     return figures(table, l=l, distances=dict.fromkeys(sensitive, distance))
 
 
-def _engine(data: Any) -> LocalEngine:
-    return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+def engine_of(data: Any) -> LocalEngine | IbisEngine:
+    """Where the rows of ``data`` live."""
+    if isinstance(data, LocalEngine):
+        return data
+    if type(data).__module__.partition(".")[0] == "ibis" or type(data).__name__ == "IbisEngine":
+        from shoal.engines.connect import engine_of_expression  # takes a second to import
+
+        return engine_of_expression(data)
+    return LocalEngine.of(data)
 
 
 def _original(data: Any, policy: Policy) -> LocalEngine:
-    engine = _engine(data)
-    if absent := [name for name in policy.sensitive if name not in engine.table.column_names]:
+    engine = engine_of(data)
+    if absent := [name for name in policy.sensitive if name not in engine.columns]:
         raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
-    return engine
+    return engine if isinstance(engine, LocalEngine) else engine.tally(policy.sensitive)
 
 
 def population_of(policy: Policy) -> LocalEngine | None:

@@ -41,6 +41,7 @@ Algorithm = Literal[
     "forest",
     "forest_generalize",
     "cover",
+    "local",
     "local_suppression",
     "suppress_records",
     "suppress_columns",
@@ -126,6 +127,7 @@ class Options(_Frozen):
     seed: int = Field(default=0, ge=0)
     shuffle: bool = True  # row order is a side channel; False keeps it
     time_budget: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=False)  # seconds of search
+    max_tuples: int | None = Field(default=None, ge=1)  # distinct tuples that an engine may send here
 
 
 class Policy(_Frozen):

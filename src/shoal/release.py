@@ -6,23 +6,33 @@ import datetime
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from shoal import __version__
+from shoal.attacks.risk import Attacks
 from shoal.engines import files, frames
-from shoal.engines.base import Rows
+from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, VerificationError
 from shoal.figures import Figures
+from shoal.mapping import mapping_of
 from shoal.plain import finite
 from shoal.policy import Policy
 from shoal.presets import PRESETS
 from shoal.recoding import Recoding
-from shoal.verify import Reference, Verdicts, judged, recounted_file, require
+from shoal.table.frequency import FrequencyTable
+from shoal.verify import Reference, Verdicts, judged, recounted_file, recounted_groups, require
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+    from shoal.sweep import Frontier
 
 SCHEMA = "shoal-certificate/1"
 
@@ -31,8 +41,8 @@ SCHEMA = "shoal-certificate/1"
 class Release:
     """What may be published, and why."""
 
-    rows: Rows
-    engine: LocalEngine
+    rows: Rows | Query
+    engine: LocalEngine | IbisEngine
     recoding: Recoding
     policy: Policy
     reference: Reference  # what the classes were compared with
@@ -41,16 +51,30 @@ class Release:
     loss: Mapping[str, float]
     suppressed: int
     warnings: tuple[str, ...]
+    attacks: Attacks | None = None  # what intruders found, where they were sent
 
     @cached_property
     def table(self) -> Any:
-        """The released rows, as the kind of frame that came in (pyarrow for a path)."""
-        return self.engine.back(self.rows.table)
+        """The released rows, as the kind of frame that came in (pyarrow for a path, a query for an engine)."""
+        if isinstance(self.rows, Query):
+            return self.rows.expression
+        return self._local.back(self.rows.table)
+
+    @property
+    def _local(self) -> LocalEngine:
+        if not isinstance(self.engine, LocalEngine):
+            raise TypeError("the rows are not in memory")
+        return self.engine
 
     @property
     def levels(self) -> dict[str, int | None]:
         """The level of each quasi column; None where its cells are not all on one."""
         return self.recoding.levels
+
+    @cached_property
+    def mapping(self) -> dict[str, pa.Table]:
+        """Per quasi column what each released value stands for, and how often it occurs; not for publication."""
+        return mapping_of(self.recoding, self.rows)
 
     @property
     def classes(self) -> int:
@@ -60,15 +84,17 @@ class Release:
     @property
     def certificate(self) -> dict[str, Any]:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
-        return self._certificate(frames.fingerprint(self.rows.table), _now())
+        rows = self.rows
+        output = digest_of_counts(rows.groups) if isinstance(rows, Query) else frames.fingerprint(rows.table)
+        return self._certificate(output, _now())
 
     def _certificate(self, output: str, created: str) -> dict[str, Any]:
         recoding = self.recoding
         certificate = {
             "schema": SCHEMA,
             "policy": self.policy.model_dump(mode="json", exclude_none=True),
-            "input": {"sha256": self.engine.fingerprint, "records": self.engine.table.num_rows},
-            "output": {"sha256": output, "records": self.rows.table.num_rows, "suppressed": self.suppressed},
+            "input": {"sha256": self.engine.fingerprint, "records": self.engine.n_records},
+            "output": {"sha256": output, "records": self.rows.n_records, "suppressed": self.suppressed},
             "requirements": [vars(verdict) for verdict in self.verdicts.verdicts],
             "measured": self.measured.as_dict(),
             "loss": dict(self.loss),
@@ -82,6 +108,7 @@ class Release:
                 "bound": recoding.bound,
                 "claim": recoding.claim,
             },
+            "attacks": None if self.attacks is None else self.attacks.as_dict(),
             "preset": self._preset,
             "seed": self.policy.release.seed,
             "warnings": list(self.warnings),
@@ -100,24 +127,74 @@ class Release:
         preset = PRESETS[self.policy.preset]
         return {"name": self.policy.preset, "citation": preset.citation, "note": preset.note}
 
+    def attacked(self, **given: Any) -> Release:
+        """The same release with the results of ``shoal.attack`` on it, which its certificate then holds."""
+        from shoal.attacks.run import attack  # which needs to know what a release is
+
+        return replace(self, attacks=attack(self, **given))
+
     def save(self, path: str | Path, *, force: bool = False) -> dict[str, Any]:
         """Write the release; the written file is counted again by SQL first, and only a file that holds appears.
 
-        Returns the certificate of the file.
+        In an engine ``path`` may be ``table:schema.name``, or a folder. Returns the certificate of what was written.
         """
-        target = Path(path)
-        refuse_to_overwrite(self.engine.source, target)
+        refuse_to_overwrite(self.engine.source, path)
         created = _now()
-        sha256 = files.write(self.rows.table, target, dialect=self.engine.dialect, force=force, verify=self._verify)
+        if isinstance(self.rows, Rows):
+            return self._certificate(self._write_file(self.rows, path, force), created)
+        if isinstance(self.engine, LocalEngine):
+            raise TypeError("the rows are not in memory")
+        sha256 = self.engine.write(self.rows, str(path), self.policy, force=force, verify=self._verify_groups)
         return self._certificate(sha256, created)
 
-    def _verify(self, written: Path) -> None:
-        """Count the written file, and compare with what was promised and measured."""
-        table = recounted_file(written, self.engine.dialect, self.rows, self.policy, self.reference)
-        left = [name for name in self.rows.table.column_names if name in self.policy.identifiers]
+    def _write_file(self, rows: Rows, path: str | Path, force: bool) -> str:
+        engine = self._local
+        if str(path).startswith("table:"):
+            raise OutputError("a table in memory is released to a file", "name a .csv or .parquet file")
+
+        def verify(written: Path) -> None:
+            self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference))
+
+        return files.write(rows.table, Path(path), dialect=engine.dialect, force=force, verify=verify)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        certificate: Mapping[str, Any] | None = None,
+        frontier: Frontier | None = None,
+        attacks: Any = None,
+        force: bool = False,
+    ) -> None:
+        """Write one HTML file that shows all this; it needs no network, and holds no record of the input.
+
+        ``certificate`` is what ``save`` returned, ``frontier`` and ``attacks`` what was found besides.
+        """
+        from shoal.report.html import rendered  # Altair and its converter take a second to load
+
+        refuse_to_overwrite(self.engine.source, path)
+        page = rendered(self, certificate=certificate, frontier=frontier, attacks=attacks)
+        files.write_text(Path(path), page, force=force)
+
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import release_html
+
+        return release_html(self)
+
+    def _verify_groups(self, written: Groups) -> None:
+        self._verify(recounted_groups(written, self.policy.quasi, self.reference))
+
+    def _verify(self, table: FrequencyTable) -> None:
+        """Compare what was counted in the written file with what was promised and measured."""
+        left = [name for name in self.rows.columns if name in self.policy.identifiers]
         verdicts = judged(table, self.policy, identifiers=left)
         require(verdicts)
         if not verdicts.same(self.verdicts):
+            if isinstance(self.rows, Query):
+                raise VerificationError(
+                    "what was written does not count as was foreseen; nothing was released",
+                    "did the table change meanwhile? Try again",
+                )
             raise VerificationError("the written file does not count as the release in memory did; nothing was written")
 
 

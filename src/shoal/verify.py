@@ -16,12 +16,11 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.consistency import people_like
-from shoal.engines.base import Rows
-from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source
+from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
 from shoal.errors import VerificationError
 from shoal.models import PrivacyModel
 from shoal.policy import Policy
@@ -70,6 +69,11 @@ class Verdicts:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {"hold": self.hold, **asdict(self)}
+
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import verdicts_html
+
+        return verdicts_html(self)
 
 
 def require(verdicts: Verdicts) -> None:
@@ -123,11 +127,22 @@ class Reference:
     population: FrequencyTable | None = None  # the people that the records are some of
 
 
-def recounted(rows: Rows, policy: Policy, reference: Reference) -> FrequencyTable:
-    """Released rows in memory, counted by SQL."""
+def recounted(rows: Rows | Query, policy: Policy, reference: Reference) -> FrequencyTable:
+    """Released rows in memory, counted by SQL; of those in an engine, what they will count to."""
+    if isinstance(rows, Query):
+        return recounted_groups(rows.groups, policy.quasi, reference)
     with duckdb.connect() as connection:
         connection.register("released", rows.table)
         return _with_persons(connection, "released", rows, policy, reference)
+
+
+def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
+    """What an engine has grouped: each row stands for as many records as its weight says."""
+    with duckdb.connect() as connection:
+        connection.register("groups", groups.table)
+        return recount(
+            connection, "groups", quasi, reference, groups.table.schema, person=groups.person, weight=groups.weight
+        )
 
 
 def recounted_file(
@@ -159,13 +174,11 @@ def _with_persons(
     return recount(connection, beside, policy.quasi, reference, schema, person=person)
 
 
-def warnings_of(rows: Rows, table: FrequencyTable, policy: Policy) -> list[str]:
+def warnings_of(rows: Rows | Query, table: FrequencyTable, policy: Policy) -> list[str]:
     """What a user should know although every requirement holds."""
-    n = rows.table.num_rows
     found = [
         f"column {name!r} is plain but different in every record: if others know it, it identifies"
-        for name in policy.having("plain")
-        if n > 1 and len(codec.texts(name, rows.table[name]).texts) == n
+        for name in (rows.unique if isinstance(rows, Query) else _unique(rows, policy))
     ]
     alone = judged(_compared_with_itself(table), policy)
     found += [
@@ -175,6 +188,13 @@ def warnings_of(rows: Rows, table: FrequencyTable, policy: Policy) -> list[str]:
         if not verdict.holds
     ]
     return found
+
+
+def _unique(rows: Rows, policy: Policy) -> list[str]:
+    """The plain columns that are different in every record."""
+    n = rows.n_records
+    names = policy.having("plain") if n > 1 else ()
+    return [name for name in names if len(codec.texts(name, rows.table[name]).texts) == n]
 
 
 def _compared_with_itself(table: FrequencyTable) -> FrequencyTable:
@@ -202,12 +222,14 @@ def recount(
     schema: pa.Schema,
     *,
     person: str | None = None,
+    weight: str | None = None,
 ) -> FrequencyTable:
     """Group the rows of ``source``, a table expression, into a frequency table of the values as they stand.
 
-    ``schema`` names the types of the columns: a CSV file holds their texts, and SQL has types of its own.
+    ``schema`` names the types of the columns: a CSV file holds their texts, and SQL has types of its own. ``weight``
+    is the column that tells how many records a row stands for, where an engine has grouped them already.
     """
-    groups = _grouped(connection, source, [*quasi, *reference.whole], schema)
+    groups = _grouped(connection, source, [*quasi, *reference.whole], schema, weight)
     n = groups.column(groups.num_columns - 1).to_numpy().astype(np.int64)
     codes, nulls = _codes(groups, quasi)
     class_of, firsts = _classes(codes)
@@ -222,7 +244,7 @@ def recount(
         codes[firsts],
         sum_by_class(n, class_of, len(firsts)),
         histograms,
-        None if person is None else _persons(connection, source, quasi, person, groups, class_of, schema),
+        None if person is None else _persons(connection, source, quasi, person, groups, class_of, schema, weight),
         population=people,
         absent=absent,
         nulls=nulls,
@@ -248,9 +270,12 @@ def _header(connection: duckdb.DuckDBPyConnection, written: Path, dialect: Diale
         return []
 
 
-def _grouped(connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], schema: pa.Schema) -> pa.Table:
+def _grouped(
+    connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], schema: pa.Schema, weight: str | None
+) -> pa.Table:
     """The distinct rows of some columns and, last, how often each occurs; values in the types of ``schema``."""
-    query = f"SELECT {', '.join(map(quoted, names))}, count(*) FROM {source} GROUP BY ALL"
+    count = "count(*)" if weight is None else f"CAST(sum({quoted(weight)}) AS BIGINT)"
+    query = f"SELECT {', '.join(map(quoted, names))}, {count} FROM {source} GROUP BY ALL"
     try:
         table = connection.sql(query).to_arrow_table()
         columns = [_typed(table.column(i), name, schema) for i, name in enumerate(names)]
@@ -260,12 +285,7 @@ def _grouped(connection: duckdb.DuckDBPyConnection, source: str, names: Sequence
 
 
 def _typed(column: pa.ChunkedArray, name: str, schema: pa.Schema) -> pa.ChunkedArray:
-    if name not in schema.names or schema.field(name).type == column.type:
-        return column
-    kind = schema.field(name).type
-    if pa.types.is_time(kind) and pa.types.is_string(column.type):  # Arrow reads times only as parts of a date
-        column = pc.binary_join_element_wise("1970-01-01T", column, "").cast(pa.timestamp(kind.unit))
-    return column.cast(kind)
+    return typed(column, schema.field(name).type) if name in schema.names else column
 
 
 def _classes(codes: Codes) -> tuple[ClassOf, NDArray[np.int64]]:
@@ -305,9 +325,10 @@ def _persons(
     groups: pa.Table,
     class_of: ClassOf,
     schema: pa.Schema,
+    weight: str | None,
 ) -> Histogram:
     """Who stands behind each class: the distinct persons, by a second grouping."""
-    pairs = _grouped(connection, source, [*quasi, person], schema)
+    pairs = _grouped(connection, source, [*quasi, person], schema, weight)
     keys = list(range(len(quasi)))
     both = pa.concat_tables([groups.select(keys), pairs.select(keys)])
     codes, _ = _codes(both, quasi)

@@ -243,7 +243,7 @@ def test_a_release_that_does_not_count_ends_with_1_and_is_not_there(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = files._write_csv
-    monkeypatch.setattr(files, "_write_csv", lambda table, *rest: write(table.slice(1), *rest))
+    monkeypatch.setattr(files, "_write_csv", lambda tables, *rest: write((t.slice(1) for t in tables), *rest))
     assert "does not hold" in failure(place.anonymize(), 1)
     assert place.names() == place.inputs
 

@@ -135,3 +135,34 @@ def test_nothing_found_ends_with_1(place: Path) -> None:
 )
 def test_large_figures_are_short(value: float, text: str) -> None:
     assert compact(value) == text
+
+
+def test_queries_are_asked_of_what_each_algorithm_would_release(tmp_path: Path) -> None:
+    from shoal.utility import query_error
+
+    names = ["mondrian_relaxed", "mondrian", "optimal", "k_optimize", "mdav"]
+    found = shoal.compare(PEOPLE, policy(seed=3), algorithms=[*names, "suppress_records"], utility=True)
+    for entry in list(found)[:-1]:
+        release = shoal.anonymize(PEOPLE, policy(algorithm=entry.algorithm, seed=3))
+        assert entry.query_error == query_error(PEOPLE, release, policy(), seed=3)
+    assert list(found)[-1].query_error is None  # it has no answer
+    assert {entry.query_error for entry in shoal.compare(PEOPLE, policy(), algorithms=["datafly"])} == {None}
+
+
+def test_the_median_error_of_queries_is_a_column_where_it_is_asked_for(tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    policy().save(tmp_path / "policy.toml")
+    arguments = [
+        "compare",
+        str(tmp_path / "people.csv"),
+        "-p",
+        str(tmp_path / "policy.toml"),
+        "--algorithms",
+        "datafly",
+    ]
+    assert "query error" not in CliRunner().invoke(app, arguments).stdout
+    shown = CliRunner().invoke(app, [*arguments, "--utility"]).stdout
+    (entry,) = shoal.compare(PEOPLE, policy(), algorithms=["datafly"], utility=True)
+    assert entry.query_error is not None
+    assert "query error" in shown
+    assert f"{entry.query_error['median']:.1%}" in shown

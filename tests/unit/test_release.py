@@ -284,7 +284,7 @@ def test_a_wrong_file_never_appears(
     release = made()
     for name in ("_write_csv", "_write_parquet"):
         write = getattr(files, name)
-        monkeypatch.setattr(files, name, lambda table, *rest, write=write: write(spoil(table), *rest))
+        monkeypatch.setattr(files, name, lambda tables, *rest, write=write: write(map(spoil, tables), *rest))
     target = tmp_path / f"release{suffix}"
     with pytest.raises(VerificationError):
         release.save(target)
@@ -301,7 +301,7 @@ def test_a_file_that_holds_and_counts_otherwise_never_appears(tmp_path: Path, mo
     release = made()
     write = files._write_csv
     monkeypatch.setattr(
-        files, "_write_csv", lambda table, *rest: write(pa.concat_tables([table, table.slice(0, 1)]), *rest)
+        files, "_write_csv", lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest)
     )
     with pytest.raises(VerificationError, match="does not count as the release in memory did"):
         release.save(tmp_path / "release.csv")

@@ -21,12 +21,13 @@ from shoal.release import Release
 from shoal.search.base import Progress, silent
 
 KNOWN = ("birth", "zip", "sex")  # what the voter list and the hospital share
-PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE = (
+PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, REPORT = (
     "hospital.csv",
     "voters.csv",
     "policy.toml",
     "release.csv",
     "certificate.json",
+    "report.html",
 )
 
 
@@ -66,6 +67,8 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     certificate = release.save(folder / RELEASE, force=True)
     proof = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
     files.write_text(folder / CERTIFICATE, proof, force=True)
+    progress("drawing", 0)
+    release.report(folder / REPORT, certificate=certificate, force=True)
 
     ground = {name: engine.coded(name).texts for name in KNOWN}
     levels = {name: level for name, level in release.levels.items() if level is not None}  # full-domain: all of them
@@ -75,7 +78,7 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
 
 def claim(folder: Path) -> None:
     """Make the folder, or take one that holds nothing but an earlier demo."""
-    ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE}
+    ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, REPORT}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [entry for entry in folder.iterdir() if entry.name not in ours]

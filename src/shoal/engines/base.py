@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,45 @@ class Rows:
     table: pa.Table
     persons: NDArray[np.int32] | None = None
 
+    @property
+    def columns(self) -> list[str]:
+        """What is released."""
+        return list(self.table.column_names)
+
+    @property
+    def n_records(self) -> int:
+        """Released records."""
+        return int(self.table.num_rows)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Distinct rows of some columns, and how many records each stands for."""
+
+    table: pa.Table
+    weight: str  # the column with the number of records
+    person: str | None = None  # the column that tells persons apart
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """Released rows that stay in their engine: how they are made, and what they will count to."""
+
+    expression: Any  # an Ibis table
+    groups: Groups
+    unique: tuple[str, ...] = ()  # the plain columns that are different in every record
+    persons: Any = None  # the same with the column that tells persons apart; counted, never written
+
+    @property
+    def columns(self) -> list[str]:
+        """What is released."""
+        return list(self.expression.columns)
+
+    @property
+    def n_records(self) -> int:
+        """Released records."""
+        return int(np.asarray(self.groups.table[self.groups.weight]).sum())
+
 
 class Engine(Protocol):
     """Where the rows live."""
@@ -30,7 +69,7 @@ class Engine(Protocol):
     def count(self, policy: Policy) -> FrequencyTable:
         """Rows to frequency table, with the hierarchies of the quasi columns."""
 
-    def apply(self, recoding: Recoding, policy: Policy) -> Rows:
+    def apply(self, recoding: Recoding, policy: Policy) -> Rows | Query:
         """Rows to released rows."""
 
 

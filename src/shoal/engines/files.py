@@ -18,9 +18,9 @@ import os
 import re
 import secrets
 import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,6 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from shoal.engines import foreign
 from shoal.engines.frames import pieces, plain, require_names, string_bytes
 from shoal.errors import DataError, OutputError
 
@@ -78,6 +79,9 @@ def read(path: Path, *, separator: str | None = None, encoding: str | None = Non
     digest = hashlib.sha256(raw).hexdigest()
     if path.suffix.lower() in PARQUET:
         table, notes = _read_parquet(raw, path.name)
+        return Source(table, None, digest, notes)
+    if foreign.is_foreign(path):
+        table, notes = foreign.read(path)
         return Source(table, None, digest, notes)
     if path.suffix.lower() == ".gz":
         raw = _gunzip(raw, path.name)
@@ -342,7 +346,7 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
     """The same for what is no text, such as a picture."""
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
-        with _output_errors(path):
+        with output_errors(path):
             with hidden.open("xb") as file:
                 file.write(content)
                 file.flush()
@@ -353,29 +357,33 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
 
 
 def write(
-    table: pa.Table,
+    table: pa.Table | Iterable[pa.Table],
     path: Path,
     *,
     dialect: Dialect | None = None,
     force: bool = False,
     verify: Callable[[Path], None],
 ) -> str:
-    """Write under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256."""
+    """Write under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256.
+
+    The table may come in pieces, of which only one is in memory at a time.
+    """
     check_target(path, force)
-    if table.num_rows == 0:
+    tables = _row_groups([table] if isinstance(table, pa.Table) else table)
+    first = next(tables, None)
+    if first is None:
         raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
-    table = plain(table)
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
-        with _output_errors(path), hidden.open("xb") as file:
+        with output_errors(path), hidden.open("xb") as file:
             if path.suffix.lower() in PARQUET:
-                _write_parquet(table, file)
+                _write_parquet(chain([first], tables), file)
             else:
-                _write_csv(table, file, separator_of(path, dialect))
+                _write_csv(chain([first], tables), file, separator_of(path, dialect))
             file.flush()
             os.fsync(file.fileno())
         verify(hidden)
-        with _output_errors(path):
+        with output_errors(path):
             with hidden.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             _publish(hidden, path, force)
@@ -385,7 +393,8 @@ def write(
 
 
 @contextlib.contextmanager
-def _output_errors(path: Path) -> Iterator[None]:
+def output_errors(path: Path) -> Iterator[None]:
+    """What the system says about a path that cannot be written."""
     try:
         yield
     except OSError as error:
@@ -435,16 +444,32 @@ def separator_of(path: Path, dialect: Dialect | None) -> str:
     return dialect.separator if dialect else ","
 
 
-def _write_csv(table: pa.Table, file: BinaryIO, separator: str) -> None:
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of a fixed size, each column in one chunk, so that equal rows give equal bytes."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) >= ROW_GROUP:
+            whole = pa.concat_tables(held)
+            yield plain(whole.slice(0, ROW_GROUP)).combine_chunks()
+            held = [whole.slice(ROW_GROUP)]
+    if sum(map(len, held)):
+        yield plain(pa.concat_tables(held)).combine_chunks()
+
+
+def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> None:
     """UTF-8 with LF, quotes only where needed, null as nothing and '' as two quotes."""
-    header = pa.RecordBatch.from_arrays([pa.array([name]) for name in table.column_names], table.column_names)
-    for batch in (header, *table.to_batches(max_chunksize=2**16)):
-        for piece in pieces(batch):
-            if piece.num_rows:
-                file.write(_lines(piece, separator))
+    for i, table in enumerate(tables):
+        if i == 0:
+            names = [pa.array([name]) for name in table.column_names]
+            file.write(csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
+        for batch in table.to_batches(max_chunksize=2**16):
+            for piece in pieces(batch):
+                if piece.num_rows:
+                    file.write(csv_lines(piece, separator))
 
 
-def _lines(batch: pa.RecordBatch, separator: str) -> bytes:
+def csv_lines(batch: pa.RecordBatch, separator: str) -> bytes:
     """The values of a string array lie end to end in memory: joined, each with its LF, they are the file."""
     columns = zip(batch.schema.names, batch.columns, strict=True)
     fields = [_fields(name, column, separator) for name, column in columns]
@@ -487,19 +512,57 @@ def _without_zero_fraction(text: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(text, r"\.0+$", "")
 
 
-def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
-    """Row groups of a fixed size, each in one chunk, so that equal tables give equal bytes."""
-    with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
-        for start in range(0, table.num_rows, ROW_GROUP):
-            writer.write_table(table.slice(start, ROW_GROUP).combine_chunks(), row_group_size=ROW_GROUP)
+def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    """One row group per table."""
+    writer: pq.ParquetWriter | None = None
+    try:
+        for table in tables:
+            writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+            writer.write_table(table, row_group_size=ROW_GROUP)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column that was read back as text, in the type that was written."""
+    if column.type == kind:
+        return column
+    if pa.types.is_time(kind) and pa.types.is_string(column.type):  # Arrow reads times only as parts of a date
+        column = pc.binary_join_element_wise("1970-01-01T", column, "").cast(pa.timestamp(kind.unit))
+    return column.cast(kind)
 
 
 # ── the second path ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> str:
+def sniffed(
+    path: Path, *, separator: str | None = None, encoding: str | None = None
+) -> tuple[Dialect, list[str], tuple[str, ...]]:
+    """How a CSV file is spelled and what its columns are called, from its beginning alone."""
+    if path.suffix.lower() == ".gz":
+        raise DataError(f"{path.name} is compressed, and too large to read at once", "unpack it first")
+    if encoding is not None and _known_encoding(encoding) != "utf-8":
+        raise DataError("DuckDB reads CSV as UTF-8 only", "convert the file first, as with iconv")
+    with path.open("rb") as file:
+        text = bytearray(file.read(SAMPLE_BYTES))
+    if any(text.startswith(mark) for mark, found in BOMS if found != "utf-8"):
+        raise DataError(f"{path.name} is not UTF-8", "convert the file first, as with iconv")
+    while text.startswith(codecs.BOM_UTF8):
+        del text[: len(codecs.BOM_UTF8)]
+    notes: tuple[str, ...] = ()
+    if separator is None:
+        separator, notes = _guess_separator(text, tabbed=".tsv" in path.name.lower())
+    with contextlib.closing(_records(text, separator)) as records:
+        _, names = next(records, (1, []))
+    require_names(names)
+    return Dialect(separator, "utf-8"), names, notes
+
+
+def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, strange: bool = False) -> str:
     """A DuckDB table expression over a file that ``write`` made: CSV as VARCHAR only, nothing guessed.
 
+    ``strange``: a file that somebody else made, with line ends of its own and the separator of the dialect.
     DuckDB's messages quote the line they stumble over: whoever runs the query must not pass them on.
     """
     lowered = [name.encode().lower() for name in columns]  # bytes: DuckDB folds ASCII letters only
@@ -517,7 +580,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> s
         "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
         "header": "true",
         "skip": "0",
-        "delim": _literal(separator_of(path, dialect)),
+        "delim": _literal(dialect.separator if strange and dialect else separator_of(path, dialect)),
         "quote": _literal('"'),
         "escape": _literal('"'),
         "comment": "''",
@@ -536,7 +599,15 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str]) -> s
         "max_line_size": str(longest),
         "buffer_size": str(longest),
     }
+    if strange:
+        del options["new_line"]
     return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
+
+
+def parquet_folder(path: Path) -> str:
+    """A DuckDB table expression over the Parquet files of a folder."""
+    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())) + "/**/*.parquet")
+    return f"read_parquet({location}, hive_partitioning = false, union_by_name = false, filename = false)"
 
 
 def _literal(text: str) -> str:

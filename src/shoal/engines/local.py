@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import numpy as np
@@ -24,9 +24,19 @@ from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.values import Values
 
-
 # What is left of a float when it is hashed: its whole part below 2^53, and 40 bits behind the point.
 WHOLE, FRACTION = 2.0**53, 2.0**40
+
+
+class Texts(Protocol):
+    """Values outside the table that its hierarchies must cover too."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Of which columns."""
+
+    def coded(self, name: str, /) -> codec.Coded:
+        """The texts of one, and whether it has nulls."""
 
 
 class LocalEngine:
@@ -43,7 +53,7 @@ class LocalEngine:
         source: Path | None = None,
         weights: Counts | None = None,
     ) -> None:
-        _require_names_apart(table.column_names)
+        require_names_apart(table.column_names)
         self.table = table
         self.fingerprint = fingerprint
         self.back = back  # turns Arrow into the kind of frame that came in
@@ -70,6 +80,13 @@ class LocalEngine:
         return list(self.table.column_names)
 
     @property
+    def counted(self) -> tuple[FrequencyTable, ClassOf]:
+        """The last count, and the row of each record in it."""
+        if self._counted is None:
+            raise ValueError("count the rows first: a recoding is an answer to a count")
+        return self._counted
+
+    @property
     def n_records(self) -> int:
         """Records of the table."""
         return self.table.num_rows if self.weights is None else int(self.weights.sum())
@@ -80,7 +97,7 @@ class LocalEngine:
     def _coded(self, column: str) -> codec.Coded:
         return codec.texts(column, self.table[column])
 
-    def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> FrequencyTable:
+    def count(self, policy: Policy, outside: Texts | None = None, *, apart: bool = False) -> FrequencyTable:
         """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too.
 
         ``apart``: records that differ in a sensitive value or a person get rows of their own, for searches that
@@ -89,7 +106,7 @@ class LocalEngine:
         require_columns(self.table.column_names, policy)
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
-        hierarchies = tuple(self._allowed(self._hierarchy(name, policy, outside), policy) for name in policy.quasi)
+        hierarchies = tuple(self._allowed(self.hierarchy(name, policy, outside), policy) for name in policy.quasi)
         self._counted = counted(
             policy.quasi,
             self._leaves(hierarchies),
@@ -103,9 +120,7 @@ class LocalEngine:
 
     def apply(self, recoding: Recoding, policy: Policy) -> Rows:
         """The rows counted last to released rows: identifiers gone, quasi columns recoded, in the order of a hash."""
-        if self._counted is None:
-            raise ValueError("count the rows first: a recoding is an answer to a count")
-        table, row_of = self._counted
+        table, row_of = self.counted
         parts = recoding.parts(table)
         part = self._part_of(parts, row_of, policy)
         gone = parts.suppressed[part]
@@ -122,7 +137,7 @@ class LocalEngine:
         if len(rows) < len(released):
             released = released.take(pa.array(rows))
         if policy.release.shuffle:
-            order = _hash_order(released, policy.release.seed)
+            order = hash_order(released, policy.release.seed)
             released, rows = released.take(pa.array(order)), rows[order]
         persons = self.persons(policy)
         return Rows(released, None if persons is None else persons[rows])
@@ -131,7 +146,7 @@ class LocalEngine:
         """The part of each record. Where equals part ways, the order of a keyed hash deals them out."""
         if (np.diff(parts.row) == 1).all():
             return row_of
-        order = _hash_order(self.table, policy.release.seed)
+        order = hash_order(self.table, policy.release.seed)
         order = order[np.argsort(row_of[order], kind="stable")]
         part = np.empty(len(row_of), np.int64)
         part[order] = np.repeat(np.arange(len(parts.row)), parts.counts)
@@ -145,7 +160,7 @@ class LocalEngine:
         """The rows as a population: the quasi columns alone, along hierarchies made for both tables, or its own."""
         if absent := [name for name in policy.quasi if name not in self.table.column_names]:
             raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
-        hierarchies = hierarchies or tuple(self._hierarchy(name, policy) for name in policy.quasi)
+        hierarchies = hierarchies or tuple(self.hierarchy(name, policy) for name in policy.quasi)
         return counted(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
 
     def values(self, columns: Sequence[str]) -> FrequencyTable:
@@ -159,9 +174,10 @@ class LocalEngine:
             hierarchies.append(builders.build(name, None, coded.texts, nulls=nulls, uncovered="error", folder=Path()))
         return counted(tuple(columns), self._leaves(tuple(hierarchies)), {}, None, tuple(hierarchies))[0]
 
-    def _hierarchy(self, name: str, policy: Policy, outside: LocalEngine | None = None) -> Hierarchy:
-        tables = [self] if outside is None else [self, outside]
-        coded = [table.coded(name) for table in tables if name in table.table.column_names]
+    def hierarchy(self, name: str, policy: Policy, outside: Texts | None = None) -> Hierarchy:
+        """The hierarchy that the policy describes for a column, over the values of it here and ``outside``."""
+        tables: list[Texts] = [self] if outside is None else [self, outside]
+        coded = [table.coded(name) for table in tables if name in table.columns]
         column = policy.columns[name]
         return builders.build(
             name,
@@ -197,7 +213,7 @@ class LocalEngine:
         return leaves
 
     def _domain(self, name: str, policy: Policy) -> tuple[Domain, Codes]:
-        hierarchy = self._hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None
+        hierarchy = self.hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None
         return domain_of(name, self.coded(name), hierarchy, self.weights)
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
@@ -224,10 +240,7 @@ class LocalEngine:
     def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> pa.Array:
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
-        alone = values.labels == hierarchy.leaves and all(len(leaves) == 1 for leaves in values.covers)
-        if alone and hierarchy.uncovered is None and stars is None:
-            # Nothing is generalized: the values keep their type. One value stands for all that share a text. Labels
-            # tell nothing alone: a leaf that is written as the top is one value with it.
+        if unchanged(values) and stars is None:  # the values keep their type; one stands for all that share a text
             kept = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
             return kept.cast(self.table.schema.field(hierarchy.column).type)
         labels = np.array([*values.labels, TOP], dtype=object)
@@ -236,7 +249,14 @@ class LocalEngine:
         return pa.array(labels, pa.string()).take(pa.array(codes))
 
 
-def _require_names_apart(names: list[str]) -> None:
+def unchanged(values: Values) -> bool:
+    """Whether nothing is generalized. Labels alone do not tell: a leaf that is written as the top is one with it."""
+    hierarchy = values.hierarchy
+    alone = values.labels == hierarchy.leaves and all(len(leaves) == 1 for leaves in values.covers)
+    return alone and hierarchy.uncovered is None
+
+
+def require_names_apart(names: list[str]) -> None:
     """SQL, which counts the release again, takes ``id`` and ``ID`` for the same column."""
     seen: dict[str, str] = {}
     for name in names:
@@ -244,7 +264,7 @@ def _require_names_apart(names: list[str]) -> None:
             raise DataError(f"columns {other!r} and {name!r} differ only in case", "rename one of them")
 
 
-def _hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
+def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     """An order that depends on what the rows say and on the seed, not on where they stood."""
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))

@@ -11,35 +11,21 @@ from rich.table import Table
 from rich.text import Text
 
 from shoal.attacks.linkage import Linkage
+from shoal.attacks.risk import Attacks
+from shoal.certified import Verification
 from shoal.comparison import Comparison
-from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, Demo
+from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
+from shoal.engines.base import Query
+from shoal.exploration import Exploration
 from shoal.inspect import Inspection, Separation
+from shoal.models.measured import MeasuredLimit
 from shoal.release import Release
+from shoal.replay import Replay
+from shoal.report.formats import number, share
 from shoal.sweep import Frontier
 from shoal.verify import Verdicts
 
 console = Console(highlight=False)
-
-
-def number(value: float) -> str:
-    """As many digits as a reader needs."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
-
-
-def share(part: float, whole: float) -> str:
-    """A percentage; never 0 % for something, nor 100 % for less than all."""
-    percent = 100 * part / whole if whole else 0.0
-    if 0 < percent < 0.1:
-        return "<0.1 %"
-    if 99.9 < percent < 100:
-        return ">99.9 %"
-    return f"{percent:.1f} %"
 
 
 def _table(*columns: str, title: str | None = None) -> Table:
@@ -69,9 +55,80 @@ def show_verdicts(verdicts: Verdicts) -> None:
     console.print(Text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
 
 
-def show_release(release: Release, output: Path) -> None:
+def show_attacks(found: Attacks, limits: Sequence[MeasuredLimit] = ()) -> None:
+    """What every attack reached, what it would have without the release, then the three questions."""
+    table = _table("attack", "people", "worked", "95 %", "control", "beyond", "bound")
+    table.columns[0].no_wrap = True
+    for risk in found:
+        low, high = risk.interval
+        _row(
+            table,
+            risk.name if risk.column is None else f"{risk.name}, {risk.column}",
+            number(risk.attempts),
+            share(risk.share, 1),
+            f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f}",  # rounded outwards
+            "" if risk.control is None else share(risk.control.share, 1),
+            share(risk.above, 1),
+            "" if risk.bound is None else share(risk.bound, 1),
+        )
+    console.print(table)
+    console.print()
+    for risk in found:
+        console.print(Text(f"{risk.name}: {risk.sentence}"))
+    console.print()
+    for answer in found.answers():
+        style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
+        console.print(Text(answer.sentence, style=style))
+    _show_limits(found, limits)
+    for note in (*found.notes, *(f"left out: {reason}" for reason in found.left_out)):
+        console.print(Text(f"Note: {note}", style="yellow"))
+
+
+def _show_limits(found: Attacks, limits: Sequence[MeasuredLimit]) -> None:
+    for limit in limits:
+        holds = limit.holds(found)
+        text = f"{limit.asked}: found {number(limit.value(found))}, {'holds' if holds else 'FAILS'}."
+        console.print(Text(text, style="bold green" if holds else "bold red"))
+
+
+def show_verification(found: Verification) -> None:
+    """Every claim of a certificate: whether it holds, and why it cannot be told."""
+    table = _table("claim", "certificate", "found", "")
+    table.columns[0].overflow = "fold"
+    for line in found:
+        if line.holds is not None:
+            mark = "holds" if line.holds else "DOES NOT HOLD" + (f": {line.why}" if line.why else "")
+            _row(table, line.name, _claim(line.claimed), _claim(line.found), mark)
+    console.print(table)
+    for why, names in _untold(found).items():
+        console.print(Text(f"Not to be told from the release alone ({why}): {', '.join(names)}.", style="dim"))
+    wrong = [line.name for line in found if line.holds is False]
+    if wrong:
+        console.print(Text(f"The certificate does not hold: {', '.join(wrong)}.", style="bold red"))
+    else:
+        console.print(Text("Nothing contradicts the certificate.", style="bold green"))
+
+
+def _claim(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    text = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return text if len(text) <= 40 else text[:12] + "…"  # a hash
+
+
+def _untold(found: Verification) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for line in found:
+        if line.holds is None:
+            reasons.setdefault(line.why, []).append(line.name)
+    return reasons
+
+
+def show_release(release: Release, output: str | Path) -> None:
     """What became of the table."""
     show_verdicts(release.verdicts)
+    if release.attacks is not None:
+        _show_limits(release.attacks, release.policy.limits)
     console.print()
     levels = _table("column", "level", "of", "a released value")
     for hierarchy in release.recoding.hierarchies:
@@ -93,7 +150,7 @@ def show_release(release: Release, output: Path) -> None:
     console.print(Text(f"{recoding.algorithm}: {release.policy.release.objective} {proof}{looked}."))
     if recoding.claim:
         console.print(Text(f"Proved: {recoding.claim}."))
-    n = release.engine.table.num_rows
+    n = release.engine.n_records
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
     console.print(Text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
     for warning in release.warnings:
@@ -101,10 +158,32 @@ def show_release(release: Release, output: Path) -> None:
     console.print(Text(f"Written and counted again: {output}"))
 
 
+def show_replay(done: Replay, output: Path) -> None:
+    """What became of new rows."""
+    show_verdicts(done.verdicts)
+    console.print()
+    reasons = {
+        "have values that the recoding has no place for": done.unknown,
+        "have tuples that were suppressed before": done.suppressed,
+        "would break the policy": done.failing,
+    }
+    n = done.engine.n_records
+    console.print(Text(f"{number(done.held_back)} of {number(n)} records held back."))
+    for reason, records in reasons.items():
+        if records:
+            console.print(Text(f"Note: {number(records)} {reason}", style="yellow"))
+    console.print(Text(f"Written and counted again: {output}"))
+
+
 def _example(release: Release, column: str) -> str:
     """A released value that most records share; a label, not a record."""
-    counts = release.rows.table[column].value_counts()
-    values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    if isinstance(release.rows, Query):
+        groups = release.rows.groups
+        sums = groups.table.group_by([column]).aggregate([(groups.weight, "sum")])
+        values, n = sums[column].to_pylist(), sums[f"{groups.weight}_sum"].to_pylist()
+    else:
+        counts = release.rows.table[column].value_counts()
+        values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
     texts = ("(missing)" if value is None else str(value) for value in values)
     common = max(zip(n, texts, strict=True))
     return common[1] if len(common[1]) <= 40 else common[1][:39] + "…"
@@ -137,10 +216,23 @@ def show_frontier(found: Frontier) -> None:
     console.print(Text(f"Levels of {', '.join(columns)}." if columns else "No release keeps any of these promises."))
 
 
+def show_exploration(found: Exploration) -> None:
+    """The points, then what the tolerable risk recommends."""
+    show_frontier(found.frontier)
+    if found.own is not None:
+        console.print(Text(f"The policy as it stands is number {found.own + 1} of these {len(found.frontier)}."))
+    for each in found.recommendations:
+        console.print(Text(each.sentence))
+    console.print(Text("These are recommendations; whoever publishes decides.", style="dim"))
+
+
 def show_comparison(found: Comparison) -> None:
     """What each algorithm took and proved, then what it lost in every measure."""
     answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
-    effort = _table("algorithm", found.objective, "classes", "suppressed", "time", "memory", "")
+    asked = any(e.query_error is not None for e in answers)
+    effort = _table(
+        "algorithm", found.objective, "classes", "suppressed", *["query error"] * asked, "time", "memory", ""
+    )
     for entry in answers:
         _row(
             effort,
@@ -148,6 +240,7 @@ def show_comparison(found: Comparison) -> None:
             number(entry.loss[found.objective]),
             number(entry.classes or 0),
             number(entry.suppressed or 0),
+            *[f"{(entry.query_error or {}).get('median', 0):.1%}"] * asked,
             f"{entry.seconds or 0:.2f} s",
             "–" if entry.memory is None else f"{entry.memory:,.0f} MB",
             "proved" if entry.proved else "",
@@ -240,6 +333,7 @@ def show_demo(result: Demo, folder: Path) -> None:
     console.print(Text(f"\nIn between, {folder / POLICY_FILE} was applied:\n"))
     show_release(result.release, folder / RELEASE)
     console.print(Text(f"Certificate: {folder / CERTIFICATE}"))
+    console.print(Text(f"Report, to be opened in a browser: {folder / REPORT}"))
 
 
 _LINKAGE_ROWS: dict[str, Callable[[Linkage], str]] = {

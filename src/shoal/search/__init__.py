@@ -17,6 +17,7 @@ from shoal.search.genetic import genetic
 from shoal.search.incognito import incognito
 from shoal.search.k_minimal import k_minimal
 from shoal.search.k_optimize import k_optimize
+from shoal.search.local import local
 from shoal.search.local_suppression import local_suppression
 from shoal.search.mdav import mdav
 from shoal.search.mingen import mingen
@@ -48,6 +49,7 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "forest": forest,
     "forest_generalize": forest_generalize,
     "cover": cover,
+    "local": local,
     "local_suppression": local_suppression,
     "suppress_records": suppress_records,
     "suppress_columns": suppress_columns,
@@ -57,7 +59,7 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
 
 # Searches that may part records with equal quasi-identifiers: they get a table with one row per sensitive value.
 PARTING: frozenset[str] = frozenset(
-    {"cover", "forest", "forest_generalize", "local_suppression", "mdav", "mondrian_relaxed", "suppress_cells"}
+    {"cover", "forest", "forest_generalize", "local", "local_suppression", "mdav", "mondrian_relaxed", "suppress_cells"}
 )
 
 __all__ = ["PARTING", "SEARCHES", "Problem"]

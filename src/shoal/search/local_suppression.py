@@ -74,6 +74,7 @@ def _starts(problem: Problem) -> list[Node]:
             problem.asked,
             limit=int(share * n),
             objective=problem.objective_name,
+            label=problem.label,
             weights=problem.weights,
             time_budget=None if problem.time_budget is None else problem.time_budget / (len(SHARES) + 1),
             rollup=problem.rollup,

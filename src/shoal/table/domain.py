@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.codec import Coded
-from shoal.table.frequency import Codes, Domain
+from shoal.table.frequency import Codes, Counts, Domain
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import number
 
 
-def domain_of(column: str, coded: Coded, hierarchy: Hierarchy | None) -> tuple[Domain, Codes]:
-    """The domain of a column and the codes of its records.
+def domain_of(
+    column: str, coded: Coded, hierarchy: Hierarchy | None, weights: Counts | None = None
+) -> tuple[Domain, Codes]:
+    """The domain of a column and the codes of its records, each of which may stand for several.
 
     Values are ordered as a file or tree lists them, else as numbers where all are, else as text; a null is a value
     of its own, after all others.
@@ -33,9 +35,17 @@ def domain_of(column: str, coded: Coded, hierarchy: Hierarchy | None) -> tuple[D
         Domain(
             column,
             texts,
-            np.bincount(codes, minlength=len(texts)).astype(np.int64),
+            _tally(codes, len(texts), weights),
             np.array([float(str(numbers[i])) for i in order]) if numeric and not has_null else None,
             None if hierarchy is None else hierarchy.table[:, hierarchy.encode(texts)],
         ),
         codes,
     )
+
+
+def _tally(codes: Codes, n: int, weights: Counts | None) -> Counts:
+    if weights is None:
+        return np.bincount(codes, minlength=n).astype(np.int64)
+    totals = np.zeros(n, np.int64)  # bincount would add weights up as floats
+    np.add.at(totals, codes, weights)
+    return totals

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,11 +87,18 @@ class Histogram:
         return out
 
     @staticmethod
-    def of(class_of: ClassOf, values: Codes, n_classes: int, n_values: int, domain: Domain | None) -> Histogram:
-        """Count the ``values`` of records that lie in the classes ``class_of``."""
+    def of(
+        class_of: ClassOf,
+        values: Codes,
+        n_classes: int,
+        n_values: int,
+        domain: Domain | None,
+        weights: Counts | None = None,
+    ) -> Histogram:
+        """Count the ``values`` of records that lie in the classes ``class_of``; a record may stand for several."""
         starts = np.arange(len(values) + 1)
-        ones = np.ones(len(values), np.int64)
-        records = Histogram(starts, values, ones, n_values, domain)
+        each = np.ones(len(values), np.int64) if weights is None else weights
+        records = Histogram(starts, values, each, n_values, domain)
         return records.merged(class_of, n_classes)
 
 
@@ -191,11 +199,13 @@ def counted(
     hierarchies: tuple[Hierarchy, ...] = (),
     *,
     apart: bool = False,
+    weights: Counts | None = None,
 ) -> tuple[FrequencyTable, ClassOf]:
     """Count records into a frequency table, and tell the class of each record.
 
     Classes come sorted by their codes, so that nothing downstream depends on the order of the records. ``apart``:
     records that differ in a sensitive value or a person are counted apart, so that a row has one of each.
+    ``weights``: how many equal records each one stands for, where an engine has counted already.
     """
     others = [*sensitive.values(), *([] if entities is None else [entities])] if apart else []
     keys = packed(np.column_stack([codes, *others]) if others else codes)  # which sort as the rows of codes do
@@ -205,12 +215,15 @@ def counted(
     n_classes = len(starts)
     class_of = np.empty(len(keys), np.int64)
     class_of[order] = np.repeat(np.arange(n_classes), np.diff(starts, append=len(keys)))
+    histogram = partial(Histogram.of, class_of, n_classes=n_classes, weights=weights)
     table = FrequencyTable(
         columns,
         codes[order[starts]],
-        np.diff(starts, append=len(keys)).astype(np.int64),
-        {d.column: Histogram.of(class_of, v, n_classes, len(d.texts), d) for d, v in sensitive.items()},
-        None if entities is None else Histogram.of(class_of, entities, n_classes, int(entities.max()) + 1, None),
+        np.diff(starts, append=len(keys)).astype(np.int64)
+        if weights is None
+        else sum_by_class(weights, class_of, n_classes),
+        {d.column: histogram(v, n_values=len(d.texts), domain=d) for d, v in sensitive.items()},
+        None if entities is None else histogram(entities, n_values=int(entities.max()) + 1, domain=None),
         hierarchies,
     )
     return table, class_of

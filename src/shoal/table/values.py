@@ -151,8 +151,11 @@ class Vocabulary:
             return None
         if order == "time":
             return written_range(first, last, dates=True)
-        lower, upper = ends_of(first), ends_of(last)
-        return None if lower is None or upper is None else written_range(lower[0], upper[1])
+        # Below 18 and 19 is <=19: where the first of them is bottom-coded, the range has no lower end.
+        lower, upper = (None, None) if first.startswith("<") else ends_of(first), ends_of(last)
+        if lower is None or upper is None or lower[0] is upper[1] is None:  # open at both ends, it is no range
+            return None
+        return written_range(lower[0], upper[1])
 
     def _set(self, leaves: Leaves) -> str:
         labels = self.hierarchy.labels[0]

@@ -93,3 +93,19 @@ def test_leaves_are_told_apart_as_level_0_does_and_nulls_come_last():
     rank, groups = told_apart(joined)
     assert [joined.labels[0][joined.table[0][group[0]]] for group in groups] == ["a", "b", "c", "d", None]
     assert rank.tolist() == [0, 0, 1, 2, 3, 3, 4]
+
+
+def test_a_range_that_begins_with_bottom_coded_values_is_open_below():
+    coded = Intervals.model_validate({"intervals": [5, 10], "bottom": 18, "top": 60})
+    hierarchy = coded.build("age", ["12", "15", "19", "22", "70", "80"]).with_null()
+    vocabulary = Vocabulary(hierarchy, "range")
+
+    def label(*leaves):
+        ids = covering(vocabulary, np.array(leaves, np.int32), np.array([0]))
+        return vocabulary.values.labels[int(ids[0])]
+
+    assert label(0) == label(1) == label(0, 1) == "<18"
+    assert label(0, 2) == label(1, 2) == "<=19"
+    assert label(2, 5) == label(2, 4) == ">=19"
+    # Every number there is, and no null: no range says that.
+    assert label(0, 5) == "{<18, 19, 22, >=60}"

@@ -1,0 +1,159 @@
+"""What does a release cost whose rows do not fit in memory, and where does the time go?
+
+    python benchmarks/engines.py [--rows 1000000 10000000] [--memory 4GB] [--folder FOLDER] [--json FILE]
+
+A census-like table of eight columns (seeded) is written to Parquet and anonymized through DuckDB: k = 5, 3-diversity of
+the job, at most 2 % suppressed. Every size runs in a process of its own, so that the peak of memory is its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import census
+
+COLUMNS = [column for column in census.COLUMNS if column.name not in ("zip", "country")]
+SENSITIVE = "job"
+
+
+def policy() -> str:
+    """Seven quasi columns and a sensitive one, in TOML."""
+    roles = {column.name: f'{{ role = "quasi", hierarchy = {column.hierarchy} }}' for column in COLUMNS}
+    roles[SENSITIVE] = '{ role = "sensitive" }'
+    lines = ["[columns]", *(f"{name} = {role}" for name, role in roles.items())]
+    lines += ["[[require]]", 'model = "k-anonymity"', "k = 5"]
+    lines += ["[[require]]", 'model = "distinct-l-diversity"', "l = 3", "[release]", "max_suppression = 0.02"]
+    return "\n".join(lines)
+
+
+def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
+    """Anonymize a file, step by step, with the clock running."""
+    from shoal.engines import connect
+    from shoal.engines.ibis import IbisEngine
+    from shoal.pipeline import anonymize
+    from shoal.policy import Policy
+    from shoal.search import SEARCHES
+
+    spent: dict[str, float] = {}
+
+    def timed(owner: Any, name: str, what: str) -> None:
+        inner = owner[name] if isinstance(owner, dict) else getattr(owner, name)
+
+        def run(*given: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return inner(*given, **options)
+            finally:
+                spent[what] = spent.get(what, 0.0) + time.perf_counter() - start
+
+        if isinstance(owner, dict):
+            owner[name] = run
+        else:
+            setattr(owner, name, run)
+
+    timed(SEARCHES, "optimal", "search")
+    timed(IbisEngine, "count", "group by")
+    timed(IbisEngine, "write", "join and write")
+    timed(IbisEngine, "groups", "groups")
+    start = time.perf_counter()
+    engine = connect.from_files(path, memory=memory)
+    release = anonymize(engine, Policy.parse(policy()))
+    counted = spent["groups"]
+    release.save(target, force=True)
+    whole = time.perf_counter() - start
+    verified = spent.pop("groups") - counted
+    return {
+        "rows": release.engine.n_records,
+        "distinct": release.engine.last_groups.table.num_rows,
+        "seconds": whole,
+        "group by": spent["group by"],
+        "search": spent["search"],
+        "join and write": spent["join and write"] - verified,
+        "verify": verified,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "input": path.stat().st_size,
+        "output": target.stat().st_size,
+        "suppressed": release.suppressed,
+        "loss": release.loss["loss"],
+    }
+
+
+def write(path: Path, n: int) -> None:
+    """The table as Parquet, with the eight columns."""
+    import pyarrow.parquet as pq
+
+    whole = path.with_suffix(".all.parquet")
+    census.write(whole, n)
+    names = [column.name for column in COLUMNS]
+    with (
+        pq.ParquetFile(whole) as file,
+        pq.ParquetWriter(path, file.schema_arrow.empty_table().select(names).schema) as out,
+    ):
+        for i in range(file.num_row_groups):
+            out.write_table(file.read_row_group(i, columns=names))
+    whole.unlink()
+
+
+def show(found: list[dict[str, Any]]) -> None:
+    """Aligned text."""
+    steps = ("group by", "search", "join and write", "verify")
+    print(
+        f"{'rows':>13}{'distinct':>12}{'seconds':>9}{'rows/s':>12}{'µs/row':>8}{'peak GB':>9}"
+        + "".join(f"{s:>16}" for s in steps)
+    )
+    for row in found:
+        shares = "".join(f"{row[step]:>9.1f} s {row[step] / row['seconds']:>4.0%}" for step in steps)
+        print(
+            f"{row['rows']:>13,}{row['distinct']:>12,}{row['seconds']:>9.1f}{row['rows'] / row['seconds']:>12,.0f}"
+            f"{row['seconds'] / row['rows'] * 1e6:>8.2f}{row['peak'] / 1e9:>9.2f}{shares}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--memory", default="4GB", help="what DuckDB may use")
+    parser.add_argument(
+        "--folder", type=Path, help="where the generated tables are kept; a temporary one when left out"
+    )
+    parser.add_argument("--json", type=Path, help="write everything measured to this file")
+    parser.add_argument("--one", nargs=2, type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        print(json.dumps(one(*asked.one, asked.memory)))
+        return
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = asked.folder or Path(scratch)
+        for n in [20_000, *asked.rows]:  # the first compiles the loops, and is not shown
+            path = folder / f"census8_{n}.parquet"
+            if not path.exists():
+                print(f"writing {n:,} rows", file=sys.stderr)
+                write(path, n)
+            command = [
+                sys.executable,
+                __file__,
+                "--one",
+                path,
+                Path(scratch) / "release.parquet",
+                "--memory",
+                asked.memory,
+            ]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found.append(json.loads(done.stdout))
+            print(f"{n:,} rows: {found[-1]['seconds']:.1f} s", file=sys.stderr)
+    show(found[1:])
+    if asked.json:
+        asked.json.write_text(json.dumps(found[1:], indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A budget for the frequency table: where there are too many distinct tuples, counting starts from coarser levels.
+
+The values of each column come here, which are few, and the engine gets back a table of each: a value, and one value
+that stands for all that share its label on the lowest level allowed. Grouping by these gives the tuples of that level.
+The column with the most labels is raised first. Whatever is released keeps the policy as ever; finer releases are not
+looked for, and a note says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines.local import LocalEngine
+from shoal.policy import Policy
+from shoal.table.codec import Coded
+from shoal.table.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse:
+    """A column on its way up."""
+
+    values: pa.ChunkedArray  # distinct, as they are in the engine
+    hierarchy: Hierarchy  # all of it
+    leaves: NDArray[np.int32]  # of the values
+    level: int
+    top: int  # the highest level that the policy allows
+
+    @classmethod
+    def of(cls, name: str, values: pa.ChunkedArray, policy: Policy, outside: LocalEngine | None) -> Coarse:
+        """Not raised yet."""
+        alone = LocalEngine(pa.table({name: values}), fingerprint="")
+        hierarchy, column, coded = alone.hierarchy(name, policy, outside), policy.columns[name], alone.coded(name)
+        leaves = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
+        top = hierarchy.height if column.max_level is None else min(column.max_level, hierarchy.height)
+        lowest = min(column.min_level, top)
+        return cls(values, hierarchy, leaves[coded.codes], lowest, lowest if column.only else top)
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """The label of each value on the level."""
+        return np.asarray(self.hierarchy.table[self.level][self.leaves])
+
+    @property
+    def n_labels(self) -> int:
+        """Distinct labels on the level."""
+        return len(np.unique(self.codes))
+
+    @property
+    def stand_ins(self) -> pa.ChunkedArray:
+        """For each value, the one that stands for all with its label."""
+        _, first, inverse = np.unique(self.codes, return_index=True, return_inverse=True)
+        return self.values.take(pa.array(first[inverse.ravel()]))
+
+
+def next_up(columns: Mapping[str, Coarse]) -> str | None:
+    """The column to raise: the one with the most labels, of those that may still rise."""
+    free = {name: column.n_labels for name, column in columns.items() if column.level < column.top}
+    return max(free, key=lambda name: free[name], default=None)
+
+
+class Domains:
+    """All values of the raised columns, for hierarchies that do not depend on how the table was counted."""
+
+    def __init__(self, columns: Mapping[str, Coarse], outside: LocalEngine | None) -> None:
+        self._columns = columns
+        self._outside = outside
+        self.columns = [*columns, *([] if outside is None else outside.columns)]
+
+    def coded(self, name: str) -> Coded:
+        """The texts of a column, and whether it has nulls; nothing else is asked."""
+        parts = [] if self._outside is None or name not in self._outside.columns else [self._outside.coded(name)]
+        if name in self._columns:
+            parts.append(LocalEngine(pa.table({name: self._columns[name].values}), fingerprint="").coded(name))
+        texts = sorted({text for part in parts for text in part.texts})
+        null = any(bool((part.codes < 0).any()) for part in parts)
+        return Coded(np.full(1, -1 if null else 0, np.int32), tuple(texts), pa.array([], pa.string()))

@@ -1,0 +1,152 @@
+"""From what a user names, a URI, files, a folder, an Ibis table, to the engine that has its rows."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import ibis
+
+from shoal.engines import files
+from shoal.engines.ibis import IbisEngine
+from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, safe_uri
+from shoal.errors import DataError, ShoalError
+
+
+def engine_of_expression(table: Any) -> IbisEngine:
+    """The engine of an Ibis table, by the connection that it came with."""
+    if isinstance(table, IbisEngine):
+        return table
+    if not isinstance(table, ibis.expr.types.Table):
+        raise DataError("an Ibis expression that is no table", "pass the table, not a column of it")
+    try:
+        backend = table.get_backend()
+    except ibis.common.exceptions.IbisError:
+        raise DataError(
+            "the Ibis table has no connection", "make it with con.table(…) or con.read_parquet(…)"
+        ) from None
+    places: dict[str, Callable[[Any], Place]] = {"duckdb": DuckDB, "postgres": PostgreSQL, "pyspark": _spark}
+    if backend.name not in places:
+        raise DataError(f"no engine for the Ibis backend {backend.name!r}", f"backends: {', '.join(places)}")
+    return IbisEngine(table, places[backend.name](backend))
+
+
+def _spark(backend: Any) -> Place:
+    from shoal.engines.spark import Spark
+
+    return Spark(backend)
+
+
+# ── by URI ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def connected(
+    uri: str, *, table: str | None = None, parquet: str | None = None, memory: str | None = None
+) -> IbisEngine:
+    """The engine behind a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2]."""
+    scheme = urlsplit(uri).scheme
+    shown = safe_uri(uri)
+    if scheme == "spark":
+        return _on_spark(uri, table, parquet)
+    if table is None:
+        raise DataError(f"{shown}: which table?", "name it: --table patients, or --table schema.patients")
+    if scheme == "duckdb":
+        path = uri.removeprefix("duckdb://")
+        if not Path(path).is_file():
+            raise DataError(f"{path} does not exist")
+        with _connecting(shown):
+            backend = ibis.duckdb.connect(path, **_limits(memory))
+        return IbisEngine(_table(backend, table, shown), DuckDB(backend))
+    with _connecting(shown):
+        backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
+    atexit.register(backend.disconnect)
+    return IbisEngine(_table(backend, table, shown), PostgreSQL(backend))
+
+
+def _on_spark(uri: str, table: str | None, parquet: str | None) -> IbisEngine:
+    from shoal.engines.spark import Spark, session
+
+    if (table is None) == (parquet is None):
+        raise DataError(f"{uri}: which rows?", "name a folder, --parquet people/, or a table, --table people")
+    local = uri.removeprefix("spark://")
+    with _connecting(uri):
+        running = session(local if local.startswith("local") else uri)
+        backend = ibis.pyspark.connect(running)
+    if table is not None:
+        return IbisEngine(_table(backend, table, uri), Spark(backend))
+    with _connecting(uri, "read the folder"):
+        name = f"shoal_source_{id(backend)}"
+        running.read.parquet(str(parquet)).createOrReplaceTempView(name)
+        return IbisEngine(backend.table(name), Spark(backend))
+
+
+def _table(backend: Any, table: str, shown: str) -> Any:
+    schema, _, name = table.rpartition(".")
+    try:
+        return backend.table(name, database=schema or None)
+    except ibis.common.exceptions.TableNotFound:
+        raise DataError(
+            f"{shown} has no table {table!r}", "write schema.name where it is not in the search path"
+        ) from None
+    except Exception as error:
+        raise failure(shown, f"open the table {table!r}", error) from None
+
+
+@contextlib.contextmanager
+def _connecting(shown: str, what: str = "be reached") -> Iterator[None]:
+    try:
+        yield
+    except ShoalError:
+        raise
+    except ImportError:
+        raise DataError(f"{shown}: its driver is not installed", "python -m pip install 'shoal[postgres]'") from None
+    except Exception as error:
+        raise failure(shown, what, error) from None
+
+
+# ── files, out of core ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def from_files(
+    path: Path, *, memory: str | None = None, separator: str | None = None, encoding: str | None = None
+) -> IbisEngine:
+    """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB in pieces."""
+    backend = ibis.duckdb.connect(**_limits(memory))
+    dialect: files.Dialect | None = None
+    notes: tuple[str, ...] = ()
+    if path.is_dir():
+        if not list(path.rglob("*.parquet")):
+            raise DataError(f"{path} is a directory without .parquet files")
+        source = files.parquet_folder(path)
+    elif path.suffix.lower() in files.PARQUET:
+        source = files.sql_source(path, None, [])
+    else:
+        dialect, names, notes = files.sniffed(path, separator=separator, encoding=encoding)
+        source = files.sql_source(path, dialect, names, strange=True)
+    place = DuckDB(backend, dialect)
+    with place.failing(f"read {path.name}"):
+        table = place.view(source)
+    return IbisEngine(table, place, notes=notes, source=path, fingerprint=_hashed(path))
+
+
+def _hashed(path: Path) -> str | None:
+    """Of a file its own hash, as of one that is read into memory."""
+    if path.is_dir():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _limits(memory: str | None) -> dict[str, Any]:
+    """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table."""
+    folder = tempfile.mkdtemp(prefix="shoal-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    limits = {"temp_directory": folder, "preserve_insertion_order": False}
+    return limits if memory is None else limits | {"memory_limit": memory}

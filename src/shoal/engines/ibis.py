@@ -1,0 +1,408 @@
+"""DuckDB, PostgreSQL and Spark through Ibis: one GROUP BY, one JOIN, written once, where the data is.
+
+Nothing leaves the engine but the frequency table: the distinct tuples of the quasi and sensitive columns (and of the
+one that tells persons apart), each with its number of records. They are coded here as if they were rows in memory, so
+hierarchies, codes and searches are the same whatever engine counted. Back goes one table of distinct tuples and what
+each becomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from ibis.expr import types as ir
+from numpy.typing import NDArray
+
+from shoal.engines.base import Groups, Query, require_columns
+from shoal.engines.budget import Coarse, Domains, next_up
+from shoal.engines.fingerprints import digest_of_counts
+from shoal.engines.frames import plain
+from shoal.engines.hashing import hash_order
+from shoal.engines.local import LocalEngine, Texts, require_names_apart, unchanged
+from shoal.engines.places import Place
+from shoal.errors import DataError, VerificationError
+from shoal.policy import Policy
+from shoal.recoding import Parts, Recoding
+from shoal.sql import unused
+from shoal.table.frequency import ClassOf, Counts, Domain, FrequencyTable
+from shoal.table.hierarchy import TOP
+from shoal.table.values import Values
+
+SAMPLE = 1_000  # rows among which a column must not repeat before all of them are looked at
+
+NO_ORDER = "rows have no order in an engine: shuffle = false leaves them as it gives them"
+
+Verify = Callable[[Groups], None]
+
+
+class IbisEngine:
+    """A table in a database or a cluster, or in files that are read in pieces."""
+
+    def __init__(
+        self,
+        table: ir.Table,
+        place: Place,
+        *,
+        notes: tuple[str, ...] = (),
+        source: Any = None,
+        fingerprint: str | None = None,
+    ) -> None:
+        require_names_apart(list(table.columns))
+        self.expression = table
+        self.place = place
+        self.notes = notes
+        self.source = source  # a file that no release may overwrite
+        self._fingerprint = fingerprint
+        self._stand_ins: dict[str, ir.Table] = {}  # where a budget raises columns, one value for all with a label
+        self._counted: tuple[Groups, LocalEngine, bool] | None = None  # the last count, and whether it was apart
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return list(self.expression.columns)
+
+    @property
+    def n_records(self) -> int:
+        """Records of the table, as they were counted last."""
+        return self._last[1].n_records
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the file, or of the frequency table: rows in a database have no order that a hash could follow."""
+        return self._fingerprint or digest_of_counts(self._last[0])
+
+    @property
+    def _last(self) -> tuple[Groups, LocalEngine, bool]:
+        if self._counted is None:
+            raise ValueError("count the rows first: a recoding is an answer to a count")
+        return self._counted
+
+    # ── one GROUP BY ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> FrequencyTable:
+        """Rows to frequency table, as ``LocalEngine.count``: the distinct tuples come here, with their numbers."""
+        require_columns(self.columns, policy)
+        if not policy.release.shuffle:
+            self._note(NO_ORDER)
+        self._stand_ins = {}
+        covered: Texts | None = outside
+        if policy.release.max_tuples is not None:
+            policy, covered = self._within(policy.release.max_tuples, policy, outside)
+        local = self.tallied(policy)
+        self._counted = self.last_groups, local, apart
+        # The others never come here; that they have a role was asked above.
+        named = set(local.columns)
+        return local.count(
+            policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in named}}),
+            covered,
+            apart=apart,
+        )
+
+    def _within(self, limit: int, policy: Policy, outside: LocalEngine | None) -> tuple[Policy, Texts | None]:
+        """Raise columns until no more than ``limit`` tuples are left; the policy of the levels that remain."""
+        entity = policy.release.entity
+        names = [*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]
+        n = self._n_tuples(names)
+        if n <= limit:
+            return policy, outside
+        n_all = n
+        columns = {name: Coarse.of(name, self.groups([name]).table[name], policy, outside) for name in policy.quasi}
+        lowest = {name: column.level for name, column in columns.items()}
+        while n > limit:
+            name = next_up(columns)
+            if name is None:
+                raise DataError(
+                    f"{n} distinct tuples are left on the highest levels, and max_tuples is {limit}",
+                    "raise max_tuples, or leave out a sensitive column or the entity",
+                )
+            columns[name] = replace(columns[name], level=columns[name].level + 1)
+            self._stand_ins[name] = self._stand_in(name, columns[name])
+            n = self._n_tuples(names)
+        raised = {name: column.level for name, column in columns.items() if column.level > lowest[name]}
+        told = ", ".join(f"{name!r} from level {level}" for name, level in raised.items())
+        self._note(
+            f"{n_all} distinct tuples exceed max_tuples = {limit}: counting started with {told}; releases with finer "
+            "cells were not looked for, and losses count from there"
+        )
+        kept = {
+            name: column.model_copy(update={"min_level": raised[name]}) if name in raised else column
+            for name, column in policy.columns.items()
+        }
+        return policy.model_copy(update={"columns": kept}), Domains(columns, outside)
+
+    def _n_tuples(self, names: Sequence[str]) -> int:
+        rows = self._told(names).select(*names).distinct()
+        return int(self.place.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+
+    def _stand_in(self, name: str, column: Coarse) -> ir.Table:
+        inside = _Inside(self.columns)
+        kind = self.place.plain(self.expression[name], key=True).type()
+        table = pa.table({inside.key(0): column.values, inside.label(name): column.stand_ins})
+        return self.place.upload(table, {inside.key(0): kind, inside.label(name): kind})
+
+    def _note(self, text: str) -> None:
+        self.notes = tuple(dict.fromkeys([*self.notes, text]))
+
+    def tallied(self, policy: Policy) -> LocalEngine:
+        """The distinct tuples of the columns that matter to a policy, as rows that each stand for many."""
+        entity = policy.release.entity
+        return self.tally([*policy.quasi, *policy.sensitive], entity)
+
+    def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
+        """The distinct tuples of some columns, as rows that each stand for many."""
+        groups = self.groups([*names, *([] if person is None else [person])])
+        local = LocalEngine(
+            groups.table.drop_columns([groups.weight]),
+            fingerprint="",
+            weights=np.asarray(groups.table[groups.weight]).astype(np.int64),
+        )
+        self._counted = Groups(groups.table, groups.weight, person), local, False
+        return local
+
+    @property
+    def counted(self) -> tuple[FrequencyTable, ClassOf]:
+        """The last count, and the row of each distinct tuple in it."""
+        return self._last[1].counted
+
+    @property
+    def last_groups(self) -> Groups:
+        """What was counted last."""
+        return self._last[0]
+
+    def groups(self, names: Sequence[str], table: ir.Table | None = None) -> Groups:
+        """The distinct tuples of some columns, and how many records have each."""
+        rows = self._told(names) if table is None else table
+        weight = unused("n", names)
+        return Groups(plain(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight)
+
+    def _told(self, keys: Sequence[str]) -> ir.Table:
+        """The rows with values told apart as in memory: no NaN, no -0.0, and ``keys`` of types that come back equal."""
+        rows = self.expression.select(
+            **{name: self.place.plain(self.expression[name], key=name in keys) for name in self.columns}
+        )
+        inside = _Inside(self.columns)
+        for raised, values in self._stand_ins.items():
+            joined = rows.join(values, self.place.same(rows[raised], values[inside.key(0)]))
+            label = values.columns[1]
+            rows = joined.select(**{name: joined[label if name == raised else name] for name in self.columns})
+        return rows
+
+    def domains(self, policy: Policy) -> dict[str, Domain]:
+        """The sensitive columns' values, and how often each occurs in the whole table."""
+        return self._last[1].domains(policy)
+
+    # ── one JOIN ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def apply(self, recoding: Recoding, policy: Policy) -> Query:
+        """The rows counted last to released rows: a query that makes them, and what they will count to."""
+        groups, local, apart = self._last
+        table, row_of = local.counted
+        parts = recoding.parts(table)
+        stars = bool(policy.release.suppressed == "keep" and parts.suppressed.any())
+        changed = {
+            values.hierarchy.column: _labels(values, parts, j, stars)
+            for j, values in enumerate(recoding.released)
+            if stars or not unchanged(values)
+        }
+        kept = np.ones(len(parts.row), np.bool_) if stars else ~parts.suppressed
+        entity = policy.release.entity
+        keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
+        rows = self._told(local.columns)
+        if (np.diff(parts.row) == 1).all():
+            joined = self._joined(rows, keys, groups, row_of, parts, changed, kept)
+        else:
+            joined = self._dealt(rows, keys, groups, row_of, parts, changed, kept, policy)
+        names = [name for name in self.columns if policy.columns[name].role != "identifier"]
+        released = joined.select(*names)
+        if policy.release.shuffle:
+            released = released.order_by(hash_order(released, policy.release.seed))
+        return Query(
+            released,
+            _foreseen(groups, local, row_of, parts, changed, kept, policy),
+            self._unique(policy),
+            None if entity is None else joined.select(*names, entity),
+        )
+
+    def _joined(
+        self,
+        rows: ir.Table,
+        keys: Sequence[str],
+        groups: Groups,
+        part_of: NDArray[np.int64],
+        parts: Parts,
+        changed: dict[str, pa.Array],
+        kept: NDArray[np.bool_],
+    ) -> ir.Table:
+        """Every tuple has one part: what it becomes stands beside it."""
+        inside = _Inside(rows.columns)
+        own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
+        distinct = pa.table(own | {inside.row: part_of}).group_by([*own, inside.row]).aggregate([])
+        part = distinct[inside.row].to_numpy()
+        distinct = distinct.filter(pa.array(kept[part]))
+        part = part[kept[part]]
+        for name, labels in changed.items():
+            distinct = distinct.append_column(inside.label(name), labels.take(pa.array(part)))
+        types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
+        mapping = self.place.upload(distinct.drop_columns([inside.row]), types)
+        joined = rows.join(mapping, [self.place.same(rows[k], mapping[inside.key(j)]) for j, k in enumerate(keys)])
+        return _relabelled(joined, rows.columns, changed, inside)
+
+    def _dealt(
+        self,
+        rows: ir.Table,
+        keys: Sequence[str],
+        groups: Groups,
+        row_of: NDArray[np.int64],
+        parts: Parts,
+        changed: dict[str, pa.Array],
+        kept: NDArray[np.bool_],
+        policy: Policy,
+    ) -> ir.Table:
+        """Where equals part ways, the order of a keyed hash deals them out: a second join, by place in that order."""
+        inside = _Inside(rows.columns)
+        own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
+        distinct = pa.table(own | {inside.row: row_of}).group_by([*own, inside.row]).aggregate([])
+        types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
+        numbered = self.place.upload(distinct, types)
+        found = rows.join(numbered, [self.place.same(rows[k], numbered[inside.key(j)]) for j, k in enumerate(keys)])
+        found = found.select(*rows.columns, inside.row)
+        order = hash_order(found.select(*rows.columns), policy.release.seed, of=found)
+        place = ibis.row_number().over(group_by=found[inside.row], order_by=order)
+        found = found.mutate(**{inside.place: place})
+
+        last = np.cumsum(parts.counts)
+        first_of_row = np.concatenate([[True], np.diff(parts.row) != 0])
+        before = (last - parts.counts)[first_of_row][np.cumsum(first_of_row) - 1]
+        bounds = pa.table(
+            {
+                inside.part: parts.row,
+                inside.first: last - parts.counts - before,
+                inside.last: last - before,
+                **{inside.label(name): labels for name, labels in changed.items()},
+            }
+        )
+        fates = self.place.upload(bounds.filter(pa.array(kept)), {})
+        joined = found.join(
+            fates,
+            [
+                found[inside.row] == fates[inside.part],
+                found[inside.place] >= fates[inside.first],
+                found[inside.place] < fates[inside.last],
+            ],
+        )
+        return _relabelled(joined, rows.columns, changed, inside)
+
+    def _unique(self, policy: Policy) -> tuple[str, ...]:
+        """The plain columns that are different in every record."""
+        n = self.n_records
+        names = policy.having("plain") if n > 1 else ()
+        if not names:
+            return ()
+        rows = self._told(())
+        few = plain(self.place.fetch(rows.select(*names).limit(SAMPLE)))
+        left = [name for name in names if len(few[name].unique()) == len(few)]
+        if len(few) == n or not left:
+            return tuple(left)
+        distinct = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in left}))
+        return tuple(name for name in left if distinct[name][0].as_py() == n)
+
+    # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, rows: Query, target: str, policy: Policy, *, force: bool, verify: Verify) -> str:
+        """Write where ``target`` says, let ``verify`` judge what is counted there, then give it its name; a hash."""
+        names = [*policy.quasi, *policy.sensitive]
+        written: list[Groups] = []
+
+        def judge(table: ir.Table, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
+            if list(table.columns) != rows.columns:
+                raise VerificationError("what was written has other columns than the release; nothing was released")
+            found = self.groups(names, table)
+            found = Groups(typed(found.table), found.weight)
+            written.append(found)
+            verify(found if rows.persons is None else self._with_persons(rows, found, policy))
+
+        return self.place.write(rows.expression, target, force=force, judge=judge) or digest_of_counts(written[-1])
+
+    def _with_persons(self, rows: Query, written: Groups, policy: Policy) -> Groups:
+        """Who stands behind the written rows. Persons are not written: they are counted on what the rows come from."""
+        entity = policy.release.entity
+        names = [*policy.quasi, *policy.sensitive]
+        groups = self.groups([*names, str(entity)], rows.persons)
+        without = groups.table.group_by(names).aggregate([(groups.weight, "sum")])
+        without = without.rename_columns([*names, written.weight])
+        if digest_of_counts(Groups(without, written.weight)) != digest_of_counts(written):
+            raise VerificationError("the written rows are not those whose persons were counted; nothing was released")
+        return Groups(groups.table, groups.weight, entity)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """No: rows stay where they are."""
+        raise DataError(
+            "this needs the rows in memory, and they stay in their engine",
+            "write the release to a file first, and use that file",
+        )
+
+
+class _Inside:
+    """Names of columns that go along with the rows inside a query, and never come out."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self._taken = list(taken)
+        self._labels: dict[str, str] = {}
+        names = ("shoal_row", "shoal_place", "shoal_part", "shoal_first", "shoal_last")
+        self.row, self.place, self.part, self.first, self.last = (unused(name, taken) for name in names)
+
+    def key(self, j: int) -> str:
+        return unused(f"shoal_key_{j}", self._taken)
+
+    def label(self, column: str) -> str:
+        return self._labels.setdefault(column, unused(f"shoal_label_{len(self._labels)}", self._taken))
+
+
+def _relabelled(joined: Any, columns: Sequence[str], changed: dict[str, pa.Array], inside: _Inside) -> ir.Table:
+    """The rows as they were, with the released value in the place of what it replaces."""
+    shown: ir.Table = joined.select(
+        **{name: joined[inside.label(name)] if name in changed else joined[name] for name in columns}
+    )
+    return shown
+
+
+def _labels(values: Values, parts: Parts, j: int, stars: bool) -> pa.Array:
+    """What is released for each part in one column."""
+    labels = pa.array([*values.labels, TOP], pa.string())
+    codes = np.where(parts.suppressed, len(values.labels), parts.codes[:, j]) if stars else parts.codes[:, j]
+    return labels.take(pa.array(codes))
+
+
+def _foreseen(
+    groups: Groups,
+    local: LocalEngine,
+    row_of: NDArray[np.int64],
+    parts: Parts,
+    changed: dict[str, pa.Array],
+    kept: NDArray[np.bool_],
+    policy: Policy,
+) -> Groups:
+    """What the released rows will count to, from the frequency table alone."""
+    if (np.diff(parts.row) == 1).all():
+        part, tuples, weights = row_of, np.arange(len(row_of)), np.asarray(local.weights)
+    else:  # all tuples of a row have the same leaves, sensitive values and person: any stands for them
+        part = np.arange(len(parts.row))
+        tuples = np.empty(int(parts.row[-1]) + 1, np.int64)
+        tuples[row_of] = np.arange(len(row_of))
+        tuples, weights = tuples[parts.row], parts.counts
+    chosen = kept[part]
+    part, tuples, weights = part[chosen], tuples[chosen], weights[chosen]
+    names = [*policy.quasi, *policy.sensitive, *([] if groups.person is None else [groups.person])]
+    columns = {
+        name: changed[name].take(pa.array(part)) if name in changed else local.table[name].take(pa.array(tuples))
+        for name in names
+    }
+    weight: Counts = weights.astype(np.int64)
+    return Groups(pa.table({**columns, groups.weight: weight}), groups.weight, groups.person)

@@ -1,0 +1,68 @@
+"""Which engine reads what the command line names. Ibis is imported only where it is needed: that takes a second."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from shoal.engines.local import LocalEngine
+from shoal.errors import DataError
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
+SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
+
+
+def is_uri(data: str) -> bool:
+    """Whether a text names a connection rather than a path."""
+    return "://" in data and urlsplit(data).scheme in SCHEMES
+
+
+def opened(
+    data: str,
+    *,
+    table: str | None = None,
+    parquet: str | None = None,
+    engine: str = "auto",
+    memory: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> LocalEngine | IbisEngine:
+    """The engine for a path or a URI; files that would fill the memory, and folders, are read by DuckDB in pieces."""
+    if is_uri(data):
+        from shoal.engines.connect import connected
+
+        return connected(data, table=table, parquet=parquet, memory=memory)
+    if table is not None or parquet is not None:
+        raise DataError("--table and --parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
+    if engine not in ("auto", "local", "duckdb"):
+        raise DataError(f"no such engine {engine!r}", "engines for files: auto, local, duckdb")
+    path = Path(data)
+    if not in_memory(data, engine, memory):
+        if not path.exists():
+            raise DataError(f"{path} does not exist")
+        from shoal.engines.connect import from_files
+
+        return from_files(path, memory=memory, separator=separator, encoding=encoding)
+    return LocalEngine.of(path, separator=separator, encoding=encoding)
+
+
+def in_memory(data: str, engine: str, memory: str | None) -> bool:
+    """Whether the rows are read into memory."""
+    path = Path(data)
+    if is_uri(data) or engine == "duckdb":
+        return False
+    return engine == "local" or not (path.is_dir() or memory is not None or _large(path))
+
+
+def _large(path: Path) -> bool:
+    """Whether a file may not fit: in memory a table takes several times its size, a Parquet file ten times."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        growth = 20 if path.suffix.lower() in (".parquet", ".pq") else 4
+        return path.stat().st_size * growth > memory
+    except (OSError, ValueError, AttributeError):
+        return False

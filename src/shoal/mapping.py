@@ -1,0 +1,60 @@
+"""The mapping that was applied: per column every released value, what it stands for, and how often it was released.
+
+It is for whoever keeps the original, to read a release by and to check it. It is not for publication: where a hierarchy
+is built from the data, the values that a released one stands for are values of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.engines.base import Query, Rows
+from shoal.recoding import Recoding
+from shoal.table import codec
+from shoal.table.frequency import Counts
+from shoal.table.hierarchy import TOP, Label
+from shoal.table.values import Values
+
+SCHEMA = pa.schema(
+    [
+        ("released", pa.string()),
+        ("first", pa.string()),  # of numbers or dates, the ends of what it stands for
+        ("last", pa.string()),
+        ("values", pa.list_(pa.string())),  # of others, all of it; a null among them is a missing value
+        ("records", pa.int64()),
+    ]
+)
+
+
+def mapping_of(recoding: Recoding, rows: Rows | Query) -> dict[str, pa.Table]:
+    """Per quasi column a table, one row per released value in the order of what these stand for."""
+    table = rows.groups.table if isinstance(rows, Query) else rows.table
+    weights = np.asarray(table[rows.groups.weight]) if isinstance(rows, Query) else np.ones(table.num_rows, np.int64)
+    return {values.hierarchy.column: _column(values, table, weights) for values in recoding.released}
+
+
+def _column(values: Values, table: pa.Table, weights: Counts) -> pa.Table:
+    hierarchy = values.hierarchy
+    coded = codec.texts(hierarchy.column, table[hierarchy.column])
+    texts: tuple[Label, ...] = (*coded.texts, None)
+    counts = np.bincount(np.where(coded.codes < 0, len(coded.texts), coded.codes), weights, len(texts))
+    covers = {label: leaves.tolist() for label, leaves in zip(values.labels, values.covers, strict=True)}
+    # Records that were suppressed and stay are stars, whether or not the column has that label.
+    covers.setdefault(TOP, list(range(len(hierarchy.leaves))))
+    released = [(covers[text], text, int(n)) for text, n in zip(texts, counts, strict=True) if n]
+    ordered = hierarchy.leaf_order in ("numeric", "time")
+    lines = [
+        _line(text, [hierarchy.leaves[leaf] for leaf in leaves if leaf != hierarchy.uncovered], n, ordered=ordered)
+        for leaves, text, n in sorted(released, key=lambda found: found[0])
+    ]
+    return pa.Table.from_pylist(lines, schema=SCHEMA)
+
+
+def _line(text: Label, leaves: Sequence[Label], records: int, *, ordered: bool) -> dict[str, object]:
+    known = [leaf for leaf in leaves if leaf is not None]
+    if ordered and known:
+        return {"released": text, "first": known[0], "last": known[-1], "records": records}
+    return {"released": text, "values": list(leaves), "records": records}

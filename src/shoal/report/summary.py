@@ -1,0 +1,423 @@
+"""What a report tells of a release: figures and released labels, never a record of the input.
+
+Of the original nothing is told but how many records share a class, how much each column lost, and, as examples,
+labels of a hierarchy that many records share. Distributions of sensitive values are those of the release: that of the
+original would tell, by the difference, what the suppressed records said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engines.base import Query
+from shoal.models.closeness import TCloseness, distance
+from shoal.pipeline import population_of
+from shoal.policy import Policy
+from shoal.recoding import FullDomain, Parts
+from shoal.search import PARTING, Problem
+from shoal.search.lattice import Lattice
+from shoal.table import codec
+from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.kernels import group, sum_by_class
+from shoal.table.values import Values
+from shoal.table.wildcard import neighbourhoods
+from shoal.verify import as_seen, recounted
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+# The picture of a lattice: so many nodes can be told apart, and so many tuples be regrouped in about a second.
+MOST_NODES, MOST_WORK = 1_000, 20_000_000
+MOST_BOXES = 400
+MOST_VALUES = 8  # of a sensitive column; the others are summed up
+MOST_CLASSES = 2  # the most skewed ones, per sensitive column
+SHARED = 5
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Classes of about the same size: the share of the records in them before and after, and how many there are."""
+
+    name: str
+    before: float
+    after: float
+    classes: int
+
+
+@dataclass(frozen=True)
+class ColumnLoss:
+    """What happened to a quasi column."""
+
+    name: str
+    level: int | None
+    top: int
+    loss: float
+    was: str | None  # a label that many share, where there is one …
+    became: str | None  # … and what it was released as
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The class that decides a requirement."""
+
+    records: int
+    labels: tuple[tuple[str, str], ...]  # column and released label; empty where a class could be one person's record
+
+
+@dataclass(frozen=True)
+class LatticeNode:
+    """A node of the picture."""
+
+    place: float
+    height: int
+    state: str  # safe, unsafe, chosen
+
+
+@dataclass(frozen=True)
+class Box:
+    """The classes that lie in one rectangle of two columns."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    records: int
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Classes in the two columns that were split most."""
+
+    across: str
+    up: str
+    boxes: tuple[Box, ...]
+    hidden: int  # rectangles that are not drawn
+
+
+@dataclass(frozen=True)
+class Skewed:
+    """A class whose sensitive values differ most from the release's."""
+
+    worst: Worst
+    distance: float
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A sensitive column: the release against its most skewed classes."""
+
+    column: str
+    metric: str
+    values: tuple[str, ...]
+    release: tuple[float, ...]
+    classes: tuple[Skewed, ...]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All of it."""
+
+    bins: tuple[Bin, ...]
+    columns: tuple[ColumnLoss, ...]
+    worst: tuple[Worst | None, ...]  # of each requirement
+    lattice: tuple[LatticeNode, ...]
+    n_nodes: int | None  # of the lattice, drawn or not; None where the search did not choose levels
+    partition: Partition | None
+    sensitive: tuple[Distribution, ...]
+
+
+def summary(release: Release) -> Summary:
+    """Count what there is to tell; the released rows are counted by SQL, as for the verdict."""
+    policy = release.policy
+    original = searched(release)
+    parts = release.recoding.parts(original)
+    table = recounted(release.rows, policy, release.reference)
+    seen = as_seen(table, policy)
+    texts = _texts(release)
+    nodes, n_nodes = _lattice(release, original)
+    return Summary(
+        _bins(_as_it_was(original, policy), table, seen),
+        tuple(_column(release, original, parts, j) for j in range(len(original.columns))),
+        tuple(_worst_of(model.scores(seen), model.least, table, seen, texts) for model in policy.models),
+        nodes,
+        n_nodes,
+        None if isinstance(release.recoding, FullDomain) else _partition(release.recoding.released, parts),
+        tuple(_distribution(name, seen, table, texts, policy) for name in policy.sensitive if table.n_classes),
+    )
+
+
+def searched(release: Release) -> FrequencyTable:
+    """The frequency table that the recoding answers; counted again where the engine has counted others since."""
+    with suppress(ValueError):  # it has looked at the rows otherwise since
+        table = release.engine.counted[0]
+        if table.hierarchies == release.recoding.hierarchies:  # compared by identity: made by the same count
+            return table
+    policy = release.policy
+    return release.engine.count(policy, population_of(policy), apart=policy.release.algorithm in PARTING)
+
+
+# ── sizes of classes ────────────────────────────────────────────────────────────────────────────────────────
+
+_EDGES = (1, 2, 3, 5, 10, 20, 50, 100)
+
+
+def _bins(before: tuple[Counts, Counts], table: FrequencyTable, seen: FrequencyTable) -> tuple[Bin, ...]:
+    old = _shares(*before)
+    new = _shares(seen.persons, table.counts)
+    classes = np.bincount(_place(seen.persons), minlength=len(_EDGES))
+    return tuple(Bin(name, float(o), float(n), int(c)) for name, o, n, c in zip(SIZES, old, new, classes, strict=True))
+
+
+def _names() -> tuple[str, ...]:
+    names = []
+    for low, after in zip(_EDGES, (*_EDGES[1:], None), strict=True):
+        high = None if after is None else after - 1
+        names.append(f"{low} or more" if high is None else str(low) if high == low else f"{low} to {high}")
+    return tuple(names)
+
+
+SIZES = _names()
+
+
+def _place(persons: Counts) -> NDArray[np.int64]:
+    return np.searchsorted(np.array(_EDGES), persons, side="right") - 1
+
+
+def _shares(persons: Counts, records: Counts) -> NDArray[np.float64]:
+    sums = np.zeros(len(_EDGES))
+    np.add.at(sums, _place(persons), records)
+    return np.asarray(sums / max(1, records.sum()))
+
+
+def _as_it_was(original: FrequencyTable, policy: Policy) -> tuple[Counts, Counts]:
+    """Of each class of the original, the persons that an intruder cannot tell apart, and its records."""
+    table = original.recoded(original.codes)  # rows may have been counted apart
+    if policy.release.nulls != "wildcard":
+        return table.persons, table.counts
+    nulls = [h.leaves.index(None) if None in h.leaves else None for h in original.hierarchies]
+    return neighbourhoods(replace(table, sensitive={}), nulls).counts, table.counts
+
+
+# ── columns ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _column(release: Release, original: FrequencyTable, parts: Parts, j: int) -> ColumnLoss:
+    values = release.recoding.released[j]
+    hierarchy = values.hierarchy
+    kept = np.where(parts.suppressed, 0, parts.counts)
+    of_value = sum_by_class(kept, parts.codes[:, j].astype(np.int64), len(values.labels))
+    lost = float(of_value @ values.shares) + parts.n_suppressed
+    was, became = _example(original, parts, j, values, of_value, shared(release.policy))
+    return ColumnLoss(
+        hierarchy.column,
+        release.levels[hierarchy.column],
+        hierarchy.number_of_top,
+        lost / max(1, original.n_records),
+        was,
+        became,
+    )
+
+
+def _example(
+    original: FrequencyTable, parts: Parts, j: int, values: Values, of_value: Counts, crowd: int
+) -> tuple[str | None, str | None]:
+    """A common released label, and the finest label below it that at least ``crowd`` people of the table have.
+
+    Neither belongs to a record: both are told only where a crowd stands behind them.
+    """
+    hierarchy = values.hierarchy
+    common = int(of_value.argmax()) if len(of_value) else -1
+    if common < 0 or _persons(original, parts.row[_released_as(parts, j, common)]) < crowd:
+        return None, None
+    became = shown(values.labels[common])
+    inside = np.zeros(len(hierarchy.leaves), np.bool_)
+    inside[values.covers[common]] = True
+    for level in range(hierarchy.n_levels):
+        of_leaf = hierarchy.table[level]
+        whole = ~np.isin(np.arange(hierarchy.cardinality(level)), of_leaf[~inside])
+        persons = _per_label(original, j, hierarchy, level)
+        persons[~whole] = 0
+        best = int(persons.argmax())
+        if persons[best] >= crowd:
+            as_general = level > 0 and np.array_equal(of_leaf == best, inside)
+            return None if as_general else shown(hierarchy.labels[level][best]), became
+    return None, became
+
+
+def shared(policy: Policy) -> int:
+    """How many people must have a label before it is shown: as many as are asked of a class, and no fewer than five."""
+    return max(SHARED, *(getattr(model, "k", SHARED) for model in policy.models))
+
+
+def _released_as(parts: Parts, j: int, value: int) -> NDArray[np.bool_]:
+    return np.asarray((parts.codes[:, j] == value) & ~parts.suppressed)
+
+
+def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
+    """Persons behind some rows: distinct entities, or records."""
+    rows = np.unique(rows)
+    if table.entities is None:
+        return int(table.counts[rows].sum())
+    return len(np.unique(table.entities.taken(rows).values))
+
+
+def _per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:
+    """The persons of each label of a level."""
+    codes, n = hierarchy.table[level][table.codes[:, j]].astype(np.int64), hierarchy.cardinality(level)
+    if table.entities is None:
+        return sum_by_class(table.counts, codes, n)
+    return np.diff(table.entities.merged(codes, n).starts)
+
+
+def shown(label: Label, most: int = 40) -> str:
+    """A label as a reader sees it."""
+    text = "(missing)" if label is None else "(empty)" if label == "" else label
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# ── classes ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _texts(release: Release) -> dict[str, tuple[str, ...]]:
+    """The released texts of each quasi column, by the codes that counting gave them; a null comes after them."""
+    table = release.rows.groups.table if isinstance(release.rows, Query) else release.rows.table
+    return {name: codec.texts(name, table[name]).texts for name in release.policy.quasi}
+
+
+def _worst_of(
+    scores: NDArray[np.float64],
+    least: bool,
+    table: FrequencyTable,
+    seen: FrequencyTable,
+    texts: dict[str, tuple[str, ...]],
+) -> Worst | None:
+    if not len(scores) or np.ptp(scores) == 0:  # no class is worse than the others
+        return None
+    order = np.lexsort((seen.persons, scores if least else -scores))
+    return _described(int(order[0]), table, seen, texts)
+
+
+def _described(i: int, table: FrequencyTable, seen: FrequencyTable, texts: dict[str, tuple[str, ...]]) -> Worst:
+    if seen.persons[i] < 2:
+        return Worst(int(table.counts[i]), ())
+    labels = []
+    for j, name in enumerate(table.columns):
+        code = int(table.codes[i, j])
+        labels.append((name, shown(texts[name][code] if code < len(texts[name]) else None)))
+    return Worst(int(table.counts[i]), tuple(labels))
+
+
+def _distribution(
+    name: str, seen: FrequencyTable, table: FrequencyTable, texts: dict[str, tuple[str, ...]], policy: Policy
+) -> Distribution:
+    histogram = seen.sensitive[name]
+    metric = next(
+        (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name)), "equal"
+    )
+    own = table.sensitive[name]
+    totals = np.zeros(own.n_values, np.int64)
+    np.add.at(totals, own.values, own.counts)
+    domain = own.domain
+    if domain is None:
+        raise TypeError("a sensitive column has a domain")
+    names, bar_of = _bars(domain, totals)
+    apart = distance(_against(histogram, domain, totals), metric)
+    first = np.lexsort((seen.persons, -apart))[:MOST_CLASSES]
+    classes = tuple(
+        Skewed(
+            _described(int(i), table, seen, texts), float(apart[i]), _bar_shares(histogram.dense(i, i + 1)[0], bar_of)
+        )
+        for i in first
+        if apart[i] > 0
+    )
+    return Distribution(name, metric, names, _bar_shares(totals.astype(np.float64), bar_of), classes)
+
+
+def _against(histogram: Histogram, domain: Domain, totals: Counts) -> Histogram:
+    """The classes compared with the release itself; a value that is in no released record is none of it."""
+    present = totals > 0
+    return replace(
+        histogram,
+        values=(np.cumsum(present) - 1)[histogram.values].astype(np.int32),
+        n_values=int(present.sum()),
+        domain=domain.restricted(present, totals),
+    )
+
+
+def _bars(domain: Domain, totals: Counts) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The bars to draw and the bar of each value: the most frequent ones, or ranges where there are many numbers."""
+    present = np.flatnonzero(totals)
+    bar_of = np.full(len(totals), -1, np.int64)
+    if domain.numbers is not None and len(present) > MOST_VALUES:
+        low, high = domain.numbers[present].min(), domain.numbers[present].max()
+        edges = np.linspace(low, high, MOST_VALUES + 1)
+        bar_of[present] = np.clip(np.searchsorted(edges, domain.numbers[present], side="right") - 1, 0, MOST_VALUES - 1)
+        digits = max(0, 2 - math.floor(math.log10((high - low) / MOST_VALUES)))
+        return tuple(f"{a:,.{digits}f} to {b:,.{digits}f}" for a, b in pairwise(edges.tolist())), bar_of
+    order = present[np.lexsort((present, -totals[present]))]
+    n = len(order) if len(order) <= MOST_VALUES else MOST_VALUES - 1
+    bar_of[order] = np.minimum(np.arange(len(order)), n)
+    names = [shown(domain.texts[value]) for value in order[:n]]
+    return (*names, *([f"{len(order) - n} others"] if len(order) > n else [])), bar_of
+
+
+def _bar_shares(counts: NDArray[np.float64], bar_of: NDArray[np.int64]) -> tuple[float, ...]:
+    inside = bar_of >= 0
+    sums = np.bincount(bar_of[inside], weights=counts[inside], minlength=int(bar_of.max()) + 1)
+    return tuple((sums / max(1.0, sums.sum())).tolist())
+
+
+# ── pictures of the search ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _lattice(release: Release, original: FrequencyTable) -> tuple[tuple[LatticeNode, ...], int | None]:
+    recoding = release.recoding
+    if not isinstance(recoding, FullDomain):
+        return (), None
+    lattice = Lattice(tuple(h.height for h in recoding.hierarchies))
+    n = lattice.n_nodes
+    if n > MOST_NODES or n * original.n_classes > MOST_WORK:
+        return (), n
+    problem = Problem.of(original, release.policy, population=release.reference.population)
+    nodes = []
+    for height in range(lattice.height + 1):
+        layer = list(lattice.layer(height))
+        for i, node in enumerate(layer):
+            state = "chosen" if node == recoding.node else "safe" if problem.evaluate(node).feasible else "unsafe"
+            nodes.append(LatticeNode(i - (len(layer) - 1) / 2, height, state))
+    return tuple(nodes), n
+
+
+def _partition(values: Sequence[Values], parts: Parts) -> Partition | None:
+    """The classes in the two columns that were split most, each as wide as the leaves that its label stands for."""
+    kept = np.flatnonzero(~parts.suppressed)
+    distinct = [len(np.unique(parts.codes[kept, j])) for j in range(len(values))]
+    first = [j for j in np.argsort([-n for n in distinct], kind="stable").tolist() if distinct[j] > 1][:2]
+    if len(first) < 2 or any(not len(of) for j in first for of in values[j].covers):
+        return None
+    across, up = first
+    class_of, firsts = group(packed(parts.codes[kept][:, [across, up]]))
+    records = sum_by_class(parts.counts[kept], class_of, len(firsts))
+    order = np.argsort(-records, kind="stable")[:MOST_BOXES]
+    boxes = []
+    for i in order:
+        codes = parts.codes[kept[firsts[i]]]
+        (left, right), (bottom, top) = (_ends(values[j], int(codes[j])) for j in (across, up))
+        boxes.append(Box(left, right, bottom, top, int(records[i])))
+    hidden = len(firsts) - len(boxes)
+    return Partition(values[across].hierarchy.column, values[up].hierarchy.column, tuple(boxes), hidden)
+
+
+def _ends(values: Values, code: int) -> tuple[float, float]:
+    leaves = values.covers[code]
+    return float(leaves.min()), float(leaves.max() + 1)

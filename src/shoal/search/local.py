@@ -1,0 +1,358 @@
+"""Local: every class recoded for itself; whole neighbourhoods are taken apart and put together again while it pays.
+
+Needs  requirements that are judged class by class.
+Finds  classes that lose less than those it starts from, which are the best of a cover (cheapest node first) and of
+       Mondrian; nothing is proved least, but a bound tells how much less any recoding of cells could lose.
+Costs  a few dozen steps for each record, each linear in k and in the number of neighbours that are looked at.
+
+The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
+step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
+that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
+less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
+and then, ever more rarely (annealing). Records with equal tuples may go to different classes.
+
+Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
+Losses that see only how records are grouped (discernibility, average-class, ambiguity) have ``loss`` as a stand-in.
+Cells that are sets are searched as if they were labels of the hierarchy, and written as sets.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError
+from shoal.models.base import SensitiveModel
+from shoal.models.size import KAnonymity
+from shoal.recoding import Cells, Recoding
+from shoal.search.base import Problem
+from shoal.search.classes import (
+    SUPPRESSED,
+    Partition,
+    grouped,
+    holds,
+    passing,
+    recoding,
+    released,
+    require_class_by_class,
+)
+from shoal.search.cost import loss_of
+from shoal.search.first_cover import first_cover
+from shoal.search.local_bound import least_loss
+from shoal.search.local_boxes import Space
+from shoal.search.local_kernels import (
+    APART,
+    LOCKED,
+    Atoms,
+    Classes,
+    Floats,
+    Log,
+    attach_all,
+    improve,
+    rebox_all,
+    settle,
+)
+from shoal.search.mondrian import mondrian_relaxed
+from shoal.search.optimal import optimal
+from shoal.table.frequency import Counts, FrequencyTable, packed
+from shoal.table.kernels import group, sum_by_class
+
+STEPS = 12  # for each record, where no time is given
+FEWEST = 1_000  # steps, however small the table is
+ROUNDS = 24
+NEIGHBOURS = 32  # of each tuple
+CROWDED = 100_000  # tuples from which half as many are enough: some are always near
+HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
+RUINED = 3  # classes that are taken apart at once, at the most
+SPARE = 256  # classes beyond those that there can be, on each side
+PROPOSALS = 512  # at once, where they are judged together
+
+
+def local(problem: Problem) -> Recoding:
+    """Start from what is known to be good, improve it, and tell what no recoding goes below."""
+    require_class_by_class(problem, "local")
+    space = Space(problem)
+    start = _start(problem, space)
+    found = start
+    search = _Search(problem, space, start.partition)
+    if search.total > 0:
+        search.run()
+        ended = _Answer.of(problem, search.partition)
+        if ended.loss < start.loss and ended.holds:
+            found = ended
+    bound, claim = least_loss(problem, space, found.partition)
+    return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim)
+
+
+# --- what it starts from -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """A partition, what it is released as, and what that costs."""
+
+    problem: Problem
+    partition: Partition
+    recoding: Cells
+    loss: float
+
+    @classmethod
+    def of(cls, problem: Problem, partition: Partition) -> _Answer:
+        answer = recoding(problem, partition, "local")
+        return cls(problem, partition, answer, loss_of(problem, answer.values, answer.became, problem.objective_name))
+
+    @property
+    def holds(self) -> bool:
+        """Whether it may be released; classes that look alike are judged as the one that they are."""
+        problem = self.problem
+        if not holds(problem, self.partition):
+            return False
+        alike = all(model.unions_pass for model in problem.models)
+        return alike or bool(passing(problem, released(problem, self.recoding)).all())
+
+
+def _start(problem: Problem, space: Space) -> _Answer:
+    """The best answer at hand; where all records together fail, that of the lattice, which may suppress some."""
+    table = problem.table
+    whole = Partition.of_rows(table, np.zeros(table.n_classes, np.int64))
+    answers = []
+    if passing(problem, whole.classes(table)).all():
+        covered = first_cover(problem, space, sizes_decide=_sizes_decide(problem))
+        split = partition_of(mondrian_relaxed(problem), problem)
+        answers = [_Answer.of(problem, each) for each in (covered, split, whole) if each is not None]
+    else:
+        answers = [_Answer.of(problem, partition_of(_of_the_lattice(problem, whole.classes(table)), problem))]
+    answers = [answer for answer in answers if answer.holds]
+    if not answers:
+        raise InfeasibleError(
+            "algorithm 'local' found no release to start from: classes that pass look alike, and fail together",
+            "use algorithm 'optimal'",
+        )
+    return min(answers, key=lambda answer: answer.loss)
+
+
+def _of_the_lattice(problem: Problem, together: FrequencyTable) -> Recoding:
+    try:
+        return optimal(problem)
+    except InfeasibleError as error:
+        # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
+        if problem.monotone or not all(model.passes(together).all() for model in problem.absorbing):
+            raise
+        raise InfeasibleError(
+            f"algorithm 'local' found no release: the {problem.n_records} records fail as one class, and no node of "
+            f"the lattice satisfies with at most {problem.limit} of them suppressed",
+            "ask for less, or let more records be suppressed",
+        ) from error
+
+
+def partition_of(answer: Recoding, problem: Problem) -> Partition:
+    """Who is with whom in an answer."""
+    parts = answer.parts(problem.table)
+    class_of = np.full(len(parts.row), SUPPRESSED, np.int64)
+    kept = ~parts.suppressed
+    class_of[kept] = group(packed(parts.codes[kept]))[0]
+    return Partition(parts.row, parts.counts, class_of)
+
+
+def _sizes_decide(problem: Problem) -> bool:
+    return all(isinstance(model, KAnonymity) for model in problem.models) and problem.table.entities is None
+
+
+# --- the search --------------------------------------------------------------------------------------------------
+
+
+class _Search:
+    """The classes as they are now, and how they get better."""
+
+    def __init__(self, problem: Problem, space: Space, start: Partition) -> None:
+        self.problem = problem
+        self.space = space
+        self.k = problem.least_class_size
+        self.verify = not _sizes_decide(problem)
+        self.rng = np.random.default_rng(problem.seed)
+        self.n_steps = 0
+        self._began = time.monotonic()
+        # A tuple with many records: k of them are atoms of their own, who may be lent, and the others stay together.
+        parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
+        weights = np.ones(len(parts), np.int64)
+        firsts = np.flatnonzero(np.diff(parts, prepend=-1))
+        many = start.counts > 2 * self.k
+        weights[firsts[many]] = start.counts[many] - self.k
+        self.row = start.row[parts]
+        self.classes = _emptied(len(parts), start.n_classes, problem, self.k)
+        tuple_of = space.tuple_of_row[self.row]
+        order = np.argsort(tuple_of, kind="stable")
+        m = len(space.codes)
+        self.boxes = space.boxes(space.weights(None))
+        near, away = space.neighbours(self.boxes, self.rng, NEIGHBOURS // 2 if m > CROWDED else NEIGHBOURS)
+        self.atoms = Atoms(
+            tuple_of,
+            weights,
+            np.searchsorted(tuple_of[order], np.arange(m + 1)),
+            order,
+            near,
+            self._floors(near, away, sum_by_class(weights, tuple_of, m)),
+            _kinds(problem)[self.row],
+        )
+        attach_all(self.atoms, self.classes, start.class_of[parts] + 1)
+        n_free = len(self.classes.first)
+        n_proposals = min(PROPOSALS, 1 + start.n_classes // 16)
+        self.logs = [_log(n_free, len(problem.table.columns), self.k, n_proposals) for _ in range(2)]
+        rebox_all(self.boxes, self.atoms, self.classes)
+        self.total = self._renew()
+
+    def _floors(self, near: NDArray[np.int32], away: Floats, counts: Counts) -> Floats:
+        """A record costs no less than with the nearest that make a class of k, one at a time."""
+        reached = np.cumsum(np.column_stack([counts, np.where(near < 0, 0, counts[near])]), axis=1) >= self.k
+        alone = np.zeros(len(counts))
+        distances = np.column_stack([alone, np.where(np.isfinite(away), away, 0)])
+        place = np.where(reached.any(axis=1), reached.argmax(axis=1), distances.argmax(axis=1))
+        return np.asarray(distances[np.arange(len(counts)), place])
+
+    def _renew(self) -> float:
+        """New weights of the columns, and boxes priced by them; the mean cost of a record."""
+        classes = self.classes
+        sums = self.space.sums(classes.box, classes.n_records)
+        weights = self.space.weights(sums)
+        self.boxes = self.space.boxes(weights)
+        classes.cost[APART] = self.space.suppressed(weights)
+        return rebox_all(self.boxes, self.atoms, classes) / max(1, self.problem.n_records)
+
+    def run(self) -> None:
+        """Rounds of steps, each with its own weights and its own halves of the classes."""
+        problem = self.problem
+        n_total = max(FEWEST, STEPS * len(self.row))
+        n_call = max(100, 60_000 // (self.k + 5))  # some tenths of a second
+        threads = 2 if len(self.row) >= 5_000 else 1
+        hot, cold = self.total * HOT, self.total * COLD
+        if self.verify:
+            hot, cold = 0.0, self.total * self.k
+        with ThreadPoolExecutor(threads) as pool:
+            while (share := self._share(n_total)) < 1 and not problem.out_of_time and self.total > 1e-15:
+                problem.progress(f"loss {self.loss:.5f}", share)
+                sides = self._split(threads)
+                until = min(1.0, share + 1 / ROUNDS)
+                while (now := self._share(n_total)) < until and not problem.out_of_time:
+                    there = min(1.0, now + threads * n_call / n_total)
+                    heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
+                    self._step(pool, threads, n_call, heat, sides)
+                self.total = self._renew()
+
+    def _step(
+        self, pool: ThreadPoolExecutor, threads: int, n_steps: int, heat: tuple[float, float], sides: NDArray[np.int8]
+    ) -> None:
+        """So many steps in each thread; what they propose is judged where that takes more than a size."""
+        seeds = self.rng.integers(0, 1 << 31, threads).tolist()
+
+        def call(i: int) -> tuple[int, int]:
+            n, n_proposals = improve(
+                *(self.boxes, self.atoms, self.classes, self.logs[i], self.k, self.problem.limit, i, n_steps),
+                *(seeds[i], heat[0], heat[1], RUINED, self.verify),
+            )
+            return int(n), int(n_proposals)
+
+        done = list(map(call, range(threads)) if threads == 1 else pool.map(call, range(threads)))
+        self.n_steps += sum(n for n, _ in done)
+        if self.verify:
+            for log, (_, n_proposals) in zip(self.logs, done, strict=False):
+                self._judge(log, n_proposals, sides)
+
+    def _share(self, n_total: int) -> float:
+        """How much of the work is done: by steps, or by time where time is given."""
+        budget = self.problem.time_budget
+        if budget is None:
+            return self.n_steps / n_total
+        return max(self.n_steps / (20 * n_total), (time.monotonic() - self._began) / max(1e-9, 0.9 * budget))
+
+    def _split(self, threads: int) -> NDArray[np.int8]:
+        """Deal the classes out to the threads: near ones together, the cut somewhere else each round."""
+        classes = self.classes
+        side = classes.side
+        if threads == 1:
+            side[:] = 0
+        else:
+            (order,) = self.space.orders(self.rng, 1)
+            place = np.empty(len(order), np.int64)
+            place[order] = np.arange(len(order))
+            used = np.flatnonzero(classes.first >= 0)
+            places = place[self.atoms.tuple_of[classes.first[used]]]
+            side[:] = np.arange(len(side)) % 2
+            side[used] = places > np.median(places)
+        problem = self.problem
+        side[APART] = LOCKED if problem.limit == 0 or problem.keep_suppressed else 0
+        return side.copy()
+
+    def _judge(self, log: Log, n_proposals: int, sides: NDArray[np.int8]) -> None:
+        """Keep the proposals of which every class passes, undo the others."""
+        if not n_proposals:
+            return
+        ends = log.ends[:n_proposals]
+        touched = log.touched[: ends[-1, 1]]
+        proposal_of = np.repeat(np.arange(n_proposals), np.diff(ends[:, 1], prepend=0))
+        there = (self.classes.n_atoms[touched] > 0) & (touched != APART)
+        number = np.full(len(self.classes.first), -1, np.int64)
+        number[touched[there]] = np.arange(there.sum())
+        class_of = number[self.classes.class_of]
+        atoms = np.flatnonzero(class_of >= 0)
+        classes = grouped(
+            self.problem.table, self.row[atoms], self.atoms.weights[atoms], class_of[atoms], int(there.sum())
+        )
+        failed = np.zeros(n_proposals, np.bool_)
+        failed[proposal_of[there][~passing(self.problem, classes)]] = True
+        settle(self.atoms, self.classes, log, ends, failed)
+        self.classes.side[touched] = sides[touched]
+
+    @property
+    def loss(self) -> float:
+        """The objective, or its stand-in, of the classes as they are now."""
+        classes = self.classes
+        sums = self.space.sums(classes.box, classes.n_records)
+        return self.space.shown(sums)
+
+    @property
+    def partition(self) -> Partition:
+        """The classes by rows of the table."""
+        pairs = np.column_stack([self.row, self.classes.class_of])
+        keys, class_of = np.unique(pairs, axis=0, return_inverse=True)
+        counts = sum_by_class(self.atoms.weights, class_of.ravel().astype(np.int64), len(keys))
+        kept = keys[:, 1] != APART
+        numbers = np.full(len(keys), SUPPRESSED, np.int64)
+        numbers[kept] = np.unique(keys[kept, 1], return_inverse=True)[1]
+        return Partition(keys[:, 0], counts, numbers)
+
+
+def _kinds(problem: Problem) -> NDArray[np.int64]:
+    """Per row what a class should have many of: persons, or values of a sensitive column that is judged."""
+    table = problem.table
+    histogram = table.entities
+    if histogram is None:
+        judged = [model.column for model in problem.models if isinstance(model, SensitiveModel)]
+        column = next((name for name in table.sensitive if name in judged or None in judged), None)
+        histogram = None if column is None else table.sensitive[column]
+    if histogram is None:
+        return np.zeros(table.n_classes, np.int64)
+    return histogram.values[histogram.starts[:-1]].astype(np.int64)  # a row has one
+
+
+def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int) -> Classes:
+    most = max(n_classes, problem.n_records // k) + 2 * SPARE + 1
+    q = len(problem.table.columns)
+    nobody, none = np.full(n_atoms, -1, np.int64), np.zeros(most, np.int64)
+    return Classes(
+        nobody, nobody.copy(), nobody.copy(), np.full(most, -1, np.int64), none, none.copy(),
+        np.zeros((most, 2 * q), np.uint32), np.zeros(most), np.zeros(most, np.int8),
+    )  # fmt: skip
+
+
+def _log(n_classes: int, n_columns: int, k: int, n_proposals: int) -> Log:
+    n = 8_192 + 64 * k
+    return Log(
+        np.empty(n, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n),
+        np.empty(2 * n, np.int64), np.empty((2 * n, 2 * n_columns), np.uint32),
+        np.zeros(n_classes, np.int64), np.empty((n_proposals, 2), np.int64), np.zeros(4, np.int64),
+        np.empty(n_classes, np.int64),
+    )  # fmt: skip

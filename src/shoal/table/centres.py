@@ -1,0 +1,150 @@
+"""Centres: cells released as one number or label for a whole class, its mean, its median or its mode.
+
+A centre is no set of leaves. What it stands for is whatever the cells of its class could be: their range, as a cell of
+kind ``range`` would say, and it costs as much. Equal texts must stand for equal sets, though, and classes with
+different ranges may well have the same mean. The value then stands for all of these ranges, and costs what they do in
+the mean over its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.intervals import EXACT, number
+from shoal.table.kernels import sum_by_class
+from shoal.table.values import Ids, Leaves, Values, Vocabulary, covering
+
+CENTRES = ("mean", "median", "mode")
+
+# Digits of a mean or median beyond those of the data.
+DIGITS = 2
+
+Starts = NDArray[np.int64]
+
+
+def needs(cells: str) -> tuple[str, ...]:
+    """The orders of leaves that a kind of cell can be made of; none where any will do."""
+    return {"mean": ("numeric",), "median": ("numeric", "time")}.get(cells, ())
+
+
+def centred(
+    hierarchy: Hierarchy, cells: str, leaves: Leaves, counts: NDArray[np.int64], starts: Starts
+) -> tuple[Values, Ids]:
+    """The centre of each class, as values and their numbers; class i owns ``leaves[starts[i]:starts[i+1]]``.
+
+    ``counts`` has the records of each. A class with a leaf that is not shown as it is on the lowest level, a null or a
+    top-coded number, say, has no mean that could be shown, and gets what covers it.
+    """
+    vocabulary = Vocabulary(hierarchy, "range" if hierarchy.leaf_order in ("numeric", "time") else "set")
+    covers = covering(vocabulary, leaves, starts)
+    ids, of_class = np.unique(covers, return_inverse=True)
+    ranges = vocabulary.taken(ids.tolist())
+    if cells == "mode" or hierarchy.leaf_order != "numeric":
+        labels = _chosen(hierarchy, cells, leaves, counts, starts)
+    else:
+        hidden = [ranges.labels[i] for i in of_class.tolist()]
+        labels = _numbers(hierarchy, cells, leaves, counts, starts, hidden)
+    return _values(vocabulary, labels, ranges, of_class, np.add.reduceat(counts, starts))
+
+
+def _values(
+    vocabulary: Vocabulary, labels: Sequence[Label], ranges: Values, of_class: NDArray[np.int64], sizes: Starts
+) -> tuple[Values, Ids]:
+    """One value per text."""
+    hierarchy = vocabulary.hierarchy
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+    value_of = np.array([numbers[label] for label in labels], np.int64)
+    records = sum_by_class(sizes, value_of, len(numbers))
+    shares = np.bincount(value_of, ranges.shares[of_class] * sizes, len(numbers)) / records
+    members: list[set[int]] = [set() for _ in numbers]
+    for value, cover in zip(value_of.tolist(), of_class.tolist(), strict=True):
+        members[value].add(cover)
+    stood_for, leaves_of, levels = [], [], []
+    for of in members:
+        together = np.unique(np.concatenate([ranges.covers[i] for i in of])).astype(np.int32)
+        stood_for.append(together)
+        # A value without an entry may be any.
+        leaves_of.append(hierarchy.domain if hierarchy.uncovered in together.tolist() else len(together))
+        levels.append(hierarchy.number(vocabulary.lowest(together)[0]))
+    values = Values(
+        hierarchy,
+        tuple(numbers),
+        tuple(stood_for),
+        np.minimum(shares, 1.0),
+        np.array(leaves_of, np.int64),
+        np.array(levels, np.int64),
+    )
+    return values, value_of.astype(np.int32)
+
+
+def _numbers(
+    hierarchy: Hierarchy,
+    cells: str,
+    leaves: Leaves,
+    counts: NDArray[np.int64],
+    starts: Starts,
+    hidden: Sequence[Label],
+) -> list[Label]:
+    """Means or medians, exact before they are rounded; ``hidden`` where there is none to show."""
+    alone = np.bincount(hierarchy.table[0]) == 1
+    shown = [
+        number(text) if text is not None and alone[code] and text == hierarchy.labels[0][code] else None
+        for text, code in zip(hierarchy.leaves, hierarchy.table[0].tolist(), strict=True)
+    ]
+    places = max((_places(value) for value in shown if value is not None), default=0) + DIGITS
+    # Python's integers, which never overflow; the table has few leaves next to its records.
+    scaled = np.array([0 if value is None else int(EXACT.scaleb(value, places)) for value in shown], dtype=object)
+    is_shown = np.logical_and.reduceat(np.array([value is not None for value in shown])[leaves], starts)
+    sizes = np.add.reduceat(counts, starts)
+    if cells == "mean":
+        totals = np.add.reduceat(scaled[leaves] * counts.astype(object), starts)
+        doubled = [2 * total for total in totals.tolist()]
+        parts = sizes.tolist()
+    else:
+        # Leaves are in the order of their numbers, so the middle of a class is found by counting.
+        owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
+        order = np.lexsort((leaves, owner))
+        ends = np.cumsum(counts[order])
+        begins = np.cumsum(sizes) - sizes
+        low = leaves[order][np.searchsorted(ends, begins + (sizes - 1) // 2, side="right")]
+        high = leaves[order][np.searchsorted(ends, begins + sizes // 2, side="right")]
+        doubled = (scaled[low] + scaled[high]).tolist()
+        parts = [1] * len(starts)
+    # Half up: (2t + n) // 2n is t/n + ½, rounded down.
+    return [
+        _written((twice + n) // (2 * n), places) if seen else label
+        for twice, n, seen, label in zip(doubled, parts, is_shown.tolist(), hidden, strict=True)
+    ]
+
+
+def _written(scaled: int, places: int) -> str:
+    whole, part = divmod(abs(scaled), 10**places)
+    decimals = f".{part:0{places}d}".rstrip("0") if part else ""
+    return f"{'-' if scaled < 0 else ''}{whole}{decimals}"
+
+
+def _places(value: Decimal) -> int:
+    exponent = value.normalize(EXACT).as_tuple().exponent
+    return -exponent if isinstance(exponent, int) and exponent < 0 else 0
+
+
+def _chosen(hierarchy: Hierarchy, cells: str, leaves: Leaves, counts: NDArray[np.int64], starts: Starts) -> list[Label]:
+    """The label of the lowest level that most records have, or, of dates, the middle one; of equals the first."""
+    codes = hierarchy.table[0][leaves].astype(np.int64)
+    n_codes = hierarchy.cardinality(0)
+    owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
+    pairs, at = np.unique(owner * n_codes + codes, return_inverse=True)
+    records = sum_by_class(counts, at, len(pairs))
+    owner, codes = np.divmod(pairs, n_codes)
+    begins = np.flatnonzero(np.diff(owner, prepend=-1))
+    if cells == "mode":
+        best = np.lexsort((np.arange(len(pairs)), -records, owner))[begins]
+    else:
+        sizes = np.add.reduceat(records, begins)
+        best = np.searchsorted(np.cumsum(records), np.cumsum(sizes) - sizes + (sizes - 1) // 2, side="right")
+    return [hierarchy.labels[0][code] for code in codes[best].tolist()]

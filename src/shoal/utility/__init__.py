@@ -1,0 +1,9 @@
+"""What an analyst still gets from a release: counts, statistics, and a classifier."""
+
+from shoal.utility.bundle import utility
+from shoal.utility.classifier import classification
+from shoal.utility.numbers import il1
+from shoal.utility.queries import query_error
+from shoal.utility.statistics import statistics_kept
+
+__all__ = ["classification", "il1", "query_error", "statistics_kept", "utility"]

@@ -1,0 +1,29 @@
+"""All of it at once, as plain values."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from shoal.plain import finite
+from shoal.policy import Policy
+from shoal.utility.classifier import classification
+from shoal.utility.queries import workload_error
+from shoal.utility.reading import Pair
+from shoal.utility.statistics import kept
+
+
+def utility(original: Any, release: Any, policy: Policy, *, queries: int = 1000, seed: int = 0) -> dict[str, Any]:
+    """What is left of queries, statistics and, where the policy names a label, a classifier; for JSON.
+
+    The classifier is left out where scikit-learn is not installed.
+    """
+    learned = None
+    if policy.release.label is not None and find_spec("sklearn") is not None:
+        learned = classification(original, release, policy, seed=seed)
+    found = {
+        "query_error": workload_error(Pair.of(original, release, policy, policy.quasi), queries=queries, seed=seed),
+        "statistics": kept(Pair.of(original, release, policy)),
+        "classification": learned,
+    }
+    return {name: finite(value) for name, value in found.items()}

@@ -1,0 +1,46 @@
+"""Information loss of masked numbers, record by record: IL1 and IL1s.
+
+J. M. Mateo-Sanz, J. Domingo-Ferrer, F. Sebé, "Probabilistic information loss measures in confidentiality protection of
+continuous microdata", Data Mining and Knowledge Discovery 11(2), 2005; W. E. Yancey, W. E. Winkler, R. H. Creecy,
+"Disclosure risk assessment in perturbative microdata protection", 2002.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import DataError, PolicyError
+from shoal.micro.masking import numbers_of
+from shoal.utility.reading import engine_of
+
+
+def il1(original: Any, masked: Any, columns: Sequence[str]) -> dict[str, float]:
+    """``il1``: the mean of |x − x'| / |x| over cells; ``il1s``: of |x − x'| / (√2 · S), S the column's deviation.
+
+    Row i of both tables is the same record. Cells with x = 0 are left out of ``il1``, which would divide by them.
+    """
+    before, after = engine_of(original), engine_of(masked)
+    if before.table.num_rows != after.table.num_rows:
+        raise DataError(
+            f"the original has {before.table.num_rows} records, the masked table {after.table.num_rows}",
+            "both must have the same records in the same order",
+        )
+    for engine, which in ((before, "original"), (after, "masked table")):
+        if absent := [name for name in columns if name not in engine.table.column_names]:
+            raise PolicyError(f"the {which} has no column {', '.join(map(repr, absent))}")
+    relative, scaled = [], []
+    for name in columns:
+        x, masked_x = (numbers_of(name, engine.coded(name)) for engine in (before, after))
+        apart = np.abs(x - masked_x)
+        relative.append(apart[x != 0] / np.abs(x[x != 0]))
+        spread = float(np.std(x, ddof=1)) if len(x) > 1 else 0.0
+        scaled.append(apart / (math.sqrt(2) * spread) if spread else np.where(apart > 0, np.inf, 0.0))
+    nonzero = np.concatenate(relative) if relative else np.empty(0)
+    return {
+        "il1": float(nonzero.mean()) if len(nonzero) else 0.0,
+        "il1s": float(np.concatenate(scaled).mean()) if scaled else 0.0,
+    }

@@ -1,0 +1,198 @@
+"""A release beside its original, as an analyst reads it: which values a released cell may stand for.
+
+A cell is read by its text alone: as a label of the column's hierarchy, a range, a set, a mask, or a star. All that it
+may stand for is taken to be equally likely. A number that is no value of the original, such as a mean, counts as the
+value nearest to it. What cannot be read stands for everything, and is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from shoal.engines.local import LocalEngine
+from shoal.errors import PolicyError
+from shoal.linkage.reading import Standing, is_star, spans
+from shoal.policy import Policy
+from shoal.release import Release
+from shoal.table import builders
+from shoal.table.codec import Coded
+from shoal.table.frequency import Codes, Counts, packed
+from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.intervals import number
+from shoal.table.kernels import group
+from shoal.table.labels import read_set
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of both tables."""
+
+    hierarchy: Hierarchy
+    original: Codes  # (records)  leaves
+    released: Codes  # (released records)  numbers of texts
+    texts: tuple[str | None, ...]
+    masses: csr_array  # (texts, leaves)  how likely each leaf is behind a text
+    unknown: int  # released cells that could not be read
+
+    @property
+    def name(self) -> str:
+        """Of the column."""
+        return self.hierarchy.column
+
+    @property
+    def ordered(self) -> bool:
+        """Whether leaves that follow one another are a range."""
+        return self.hierarchy.leaf_order in ("numeric", "time")
+
+    @property
+    def n_leaves(self) -> int:
+        """Values that there are."""
+        return len(self.hierarchy.leaves)
+
+    @cached_property
+    def numbers(self) -> Floats | None:
+        """Of each leaf its number; None where the column is not one of numbers, or some record has none."""
+        if self.hierarchy.leaf_order != "numeric":
+            return None
+        read = [None if text is None else number(text) for text in self.hierarchy.leaves]
+        values = np.array([np.nan if value is None else float(value) for value in read])
+        return None if np.isnan(values[self.original]).any() else values
+
+    @cached_property
+    def midpoints(self) -> Floats:
+        """Of each released text the middle of the numbers that it stands for; open ends are the data's own."""
+        values = self.numbers
+        if values is None:
+            raise ValueError("the column is not one of numbers")
+        least, most = np.nanmin(values), np.nanmax(values)
+        out = np.empty(len(self.texts))
+        read = spans([text or TOP for text in self.texts], None)
+        for i, (text, found) in enumerate(zip(self.texts, read, strict=True)):
+            if text is not None and not is_star(text) and found is not None:
+                out[i] = (max(found[0][0], least) + min(found[-1][1], most)) / 2
+            else:
+                own = values[self.masses.indices[self.masses.indptr[i] : self.masses.indptr[i + 1]]]
+                known = own[~np.isnan(own)]
+                out[i] = (known.min() + known.max()) / 2 if len(known) else (least + most) / 2
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Both tables, column by column."""
+
+    columns: tuple[Column, ...]
+    n_original: int
+    n_released: int
+
+    @classmethod
+    def of(cls, original: Any, release: Any, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
+        """Read some columns, or all that are quasi or sensitive. ``release`` is a Release, a path or a frame."""
+        before, after = engine_of(original), engine_of(release)
+        names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
+        for engine, which in ((before, "original"), (after, "release")):
+            if absent := [name for name in names if name not in engine.table.column_names]:
+                raise PolicyError(f"the {which} has no column {', '.join(map(repr, absent))}")
+        if strange := [name for name in names if name not in (*policy.quasi, *policy.sensitive)]:
+            raise PolicyError(
+                f"columns: {', '.join(map(repr, strange))}: not a quasi or sensitive column of the policy"
+            )
+        read = tuple(_column(name, before.coded(name), after.coded(name), policy) for name in names)
+        return cls(read, before.table.num_rows, after.table.num_rows)
+
+    def tuples(self, columns: Sequence[Column], *, released: bool) -> tuple[Codes, Counts]:
+        """The distinct tuples of some columns, and how often each occurs."""
+        codes = np.column_stack([c.released if released else c.original for c in columns]).astype(np.int32)
+        class_of, firsts = group(packed(codes))
+        return codes[firsts], np.bincount(class_of, minlength=len(firsts)).astype(np.int64)
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """Released cells that could not be read, by column."""
+        return {c.name: c.unknown for c in self.columns if c.unknown}
+
+
+def engine_of(data: Any) -> LocalEngine:
+    """A table, a path, or a Release, as rows."""
+    if isinstance(data, LocalEngine):
+        return data
+    return LocalEngine.of(data.table if isinstance(data, Release) else data)
+
+
+def _column(name: str, before: Coded, after: Coded, policy: Policy) -> Column:
+    column = policy.columns[name]
+    hierarchy = builders.build(
+        name,
+        column.hierarchy,
+        before.texts,
+        nulls=bool((before.codes < 0).any()),
+        uncovered=column.uncovered,
+        folder=policy.folder,
+    )
+    leaf_of = hierarchy.encode([*before.texts, None] if None in hierarchy.leaves else before.texts)
+    texts = (*after.texts, None)
+    masses, understood = _masses(hierarchy, texts, wildcard=policy.release.nulls == "wildcard")
+    released = np.where(after.codes < 0, len(after.texts), after.codes).astype(np.int32)
+    return Column(hierarchy, leaf_of[before.codes], released, texts, masses, int((~understood[released]).sum()))
+
+
+def _masses(
+    hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool
+) -> tuple[csr_array, NDArray[np.bool_]]:
+    """How likely each leaf is behind each text, and which texts could be read."""
+    known = [text for text in texts if text is not None]
+    # Members of a set may be labels or ranges themselves: they are read as texts of their own first.
+    members = {text: found for text in known if (found := read_set(text)) is not None}
+    alone = sorted({member for found in members.values() for member in found}.difference(known))
+    standing = Standing([*known, *alone], hierarchy)
+    place = {text: i for i, text in enumerate((*texts, *alone))}
+    behind: list[set[int]] = [set() for _ in place]
+    for leaf, text in enumerate(hierarchy.leaves):
+        if text is None:
+            behind[place[None]].add(leaf)
+        elif leaf != hierarchy.uncovered:
+            for i in standing.of(text):
+                behind[i if i < len(known) else i + 1].add(leaf)  # the null stands between
+    if hierarchy.leaf_order == "numeric":
+        _within_ranges(hierarchy, {text: behind[i] for text, i in place.items() if text is not None})
+    for text, found in members.items():
+        behind[place[text]].update(*(behind[place[member]] for member in found))
+    behind = behind[: len(texts)]
+    everything = [leaf for leaf in range(len(hierarchy.leaves)) if leaf != hierarchy.uncovered] or [0]
+    understood = np.ones(len(texts), np.bool_)
+    for i, text in enumerate(texts):
+        star = (text is None and wildcard) or text == hierarchy.top or (text is not None and is_star(text))
+        if star or not behind[i]:
+            understood[i] = star or text is None
+            behind[i] = set(everything)
+    lengths = np.array([len(leaves) for leaves in behind])
+    indices = np.concatenate([np.sort(np.array(list(leaves), np.int64)) for leaves in behind])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    shape = (len(texts), len(hierarchy.leaves))
+    return csr_array((np.repeat(1.0 / np.maximum(lengths, 1), lengths), indices, starts), shape=shape), understood
+
+
+def _within_ranges(hierarchy: Hierarchy, behind: dict[str, set[int]]) -> None:
+    """Add the leaves that lie in the ranges that texts write, or are the nearest to a number."""
+    read = [None if text is None else number(text) for text in hierarchy.leaves]
+    places = [leaf for leaf, value in enumerate(read) if value is not None]
+    values = np.array([float(value) for value in read if value is not None])
+    for (text, leaves), found in zip(behind.items(), spans(list(behind), None), strict=True):
+        if found is None or is_star(text) or leaves or not places:
+            continue
+        for first, last, within in found:
+            begin = int(np.searchsorted(values, first, side="left"))
+            end = int(np.searchsorted(values, last, side="right" if within else "left"))
+            if begin < end:
+                leaves.update(places[begin:end])
+            elif first == last:
+                leaves.add(places[int(np.abs(values - first).argmin())])

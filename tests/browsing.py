@@ -1,0 +1,82 @@
+"""A real browser for the tests that open pages, and what must be true of every page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from shoal.report.html import SECTIONS
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+# Elements whose own words are cut off or stick out of the page, scrolling tables aside.
+CLIPPED = """() => {
+  const found = [];
+  for (const element of document.querySelectorAll('body *:not(svg *)')) {
+    const style = getComputedStyle(element);
+    const box = element.getBoundingClientRect();
+    if (element.closest('.table, details:not([open])') || element.matches('.skip')) continue;
+    const words = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!words) continue;
+    if (box.right > innerWidth + 1 || box.left < -1) found.push(element.outerHTML.slice(0, 120));
+    if (style.overflow !== 'visible' && element.scrollWidth > element.clientWidth + 1) {
+      found.push(element.outerHTML.slice(0, 120));
+    }
+  }
+  for (const text of document.querySelectorAll('svg.chart text')) {
+    const box = text.getBoundingClientRect();
+    if (box.width && (box.right > innerWidth + 1 || box.left < -1)) found.push(text.textContent);
+  }
+  for (const table of document.querySelectorAll('.table')) {
+    if (table.scrollWidth > table.clientWidth + 1 && table.tabIndex !== 0) found.push('a table that no key scrolls');
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium on this machine: the reports were not opened")
+        pytest.skip("no Chromium: install it (apt-get install chromium) to open the reports in a browser")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def opened(browser: Browser, path: Path, width: int, scheme: Any) -> tuple[Any, list[str]]:
+    """The page, and whatever it said, asked for or popped up."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    events: list[str] = []
+    page.on("console", lambda message: events.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: events.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (events.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: events.append(request.url))
+    page.goto(path.as_uri())
+    return page, events
+
+
+def require_readable(page: Any, width: int) -> None:
+    """All sections are there, no text is cut off, and axe-core finds nothing against WCAG AA."""
+    for section in SECTIONS:
+        assert page.locator(f"h2#{section}").is_visible()
+    assert page.locator("#verdict").inner_text().startswith("This release keeps its policy")
+    assert page.locator("script").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert page.evaluate(CLIPPED) == []
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})")
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
+    assert any(passed["id"] == "color-contrast" for passed in found["passes"])

@@ -1,0 +1,284 @@
+"""Where a release may be written, what is refused, and that nothing half-written or secret is left behind."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from benches import Bench
+from contract import TASKS
+from shoal.engines import connect
+from shoal.engines.places import DuckDB, safe_uri
+from shoal.errors import DataError, OutputError, ShoalError, VerificationError
+
+TASK = TASKS["k and distinct values"]
+PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
+ASKED = TASK.policy("optimal")
+
+
+def rows_of(table: pa.Table) -> list[tuple]:
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def visible(bench: Bench) -> set[str]:
+    """Tables that anybody could mistake for a release."""
+    return {name for name in bench.tables() if not name.startswith("t_")}
+
+
+# ── targets ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_table_is_not_overwritten_unless_forced(database: Bench) -> None:
+    release = shoal.anonymize(database.load(PEOPLE), ASKED)
+    target = f"{database.name}_once"
+    release.save(f"table:{target}")
+    before = database.read(target)
+    with pytest.raises(OutputError, match="exists and was not overwritten"):
+        release.save(f"table:{target}")
+    shoal.anonymize(database.load(PEOPLE.slice(0, 40)), ASKED).save(f"table:{target}", force=True)
+    after = database.read(target)
+    assert len(after) < len(before)
+
+
+def test_a_schema_can_be_named(postgres: Bench) -> None:
+    with postgres.con.begin() as cursor:
+        cursor.execute('CREATE SCHEMA "Öffentlich"')
+    shoal.anonymize(postgres.load(PEOPLE), ASKED).save("table:Öffentlich.re lease")
+    assert len(postgres.con.table("re lease", database="Öffentlich").to_pyarrow()) == 60
+    with pytest.raises(OutputError, match="could not write the release"):
+        shoal.anonymize(postgres.load(PEOPLE), ASKED).save("table:nowhere.release")
+
+
+@pytest.mark.parametrize("target", ["table:", "release.csv"])
+def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
+    with pytest.raises(OutputError, match="table"):
+        shoal.anonymize(postgres.load(PEOPLE), ASKED).save(target)
+
+
+def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("shoal.engines.places.FILE_ROWS", 25)
+    monkeypatch.setattr("shoal.engines.places.PIECE", 7)
+    release = shoal.anonymize(duck.load(PEOPLE), ASKED)
+    release.save(tmp_path / "out")
+    parts = sorted((tmp_path / "out").iterdir())
+    tables = [pq.read_table(part) for part in parts]
+    assert [part.name for part in parts] == [f"part-{i:05}.parquet" for i in range(len(parts))]
+    assert [len(table) for table in tables][:-1] == [25] * (len(parts) - 1)
+    local = shoal.anonymize(PEOPLE, ASKED).rows.table
+    assert pa.concat_tables(tables).to_pylist() == local.to_pylist()
+    with pytest.raises(OutputError, match="exists and was not overwritten"):
+        release.save(tmp_path / "out")
+    (tmp_path / "out" / "stray").touch()
+    release.save(tmp_path / "out", force=True)
+    assert sorted((tmp_path / "out").iterdir()) == parts
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
+    assert shoal.check(connect.from_files(tmp_path / "out"), ASKED).hold
+
+
+def test_a_table_in_memory_goes_to_a_file() -> None:
+    with pytest.raises(OutputError, match="released to a file"):
+        shoal.anonymize(PEOPLE, ASKED).save("table:release")
+
+
+# ── what is written is counted, and believed ────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("spoil", ["DELETE FROM {0} WHERE serial < '010'", "UPDATE {0} SET q0 = serial"])
+def test_a_wrong_table_never_appears(postgres: Bench, spoil: str, monkeypatch) -> None:
+    release = shoal.anonymize(postgres.load(PEOPLE), ASKED)
+    judge = type(release.engine).groups
+
+    def spoiled(engine, names, table=None):
+        if table is not None:
+            postgres.con.con.execute(spoil.format('"wrong"'))
+        return judge(engine, names, table)
+
+    monkeypatch.setattr(type(release.engine), "groups", spoiled)
+    with pytest.raises(VerificationError):
+        release.save("table:wrong")
+    assert "wrong" not in postgres.tables()
+
+
+def test_a_wrong_folder_never_appears(duck: Bench, tmp_path, monkeypatch) -> None:
+    release = shoal.anonymize(duck.load(PEOPLE), ASKED)
+    pieces = DuckDB._pieces
+    monkeypatch.setattr(DuckDB, "_pieces", lambda *given: (piece.slice(1) for piece in pieces(*given)))
+    for target in ("out", "out.csv", "out.parquet"):
+        with pytest.raises(VerificationError):
+            release.save(tmp_path / target)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_changes_meanwhile_is_not_released(database: Bench) -> None:
+    table = database.load(PEOPLE)
+    release = shoal.anonymize(table, ASKED)
+    statement = f"INSERT INTO {table.get_name()} SELECT * FROM {table.get_name()} LIMIT 1"
+    database.con.con.execute(statement)
+    with pytest.raises(VerificationError, match="did the table change"):
+        release.save("table:changed")
+    assert "changed" not in database.tables()
+
+
+# ── figures ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_check_and_measure_count_in_the_engine(database: Bench) -> None:
+    table = database.load(PEOPLE)
+    assert not shoal.check(table, ASKED).hold
+    local = shoal.measure(PEOPLE, quasi=["q0", "q1"], sensitive=["s"])
+    assert dict(shoal.measure(table, quasi=["q0", "q1"], sensitive=["s"])) == dict(local)
+    release = shoal.anonymize(table, ASKED)
+    release.save(f"table:{database.name}_kept")
+    kept = database.con.table(f"{database.name}_kept")
+    assert shoal.check(kept, ASKED, original=table) == release.verdicts
+    assert shoal.check(kept, ASKED, original=PEOPLE) == release.verdicts
+
+
+def test_rows_stay_where_they_are(duck: Bench) -> None:
+    release = shoal.anonymize(duck.load(PEOPLE), ASKED)
+    with pytest.raises(DataError, match="stay in their engine"):
+        _ = release.engine.table
+    assert type(release.table).__module__.startswith("ibis.")
+
+
+# ── what cannot be reached ──────────────────────────────────────────────────────────────────────────────────
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"postgresql://amy:{SECRET}@127.0.0.1:1/hospital",
+        f"postgresql://amy:{SECRET}@127.0.0.1:1/hospital?options=-c%20password%3D{SECRET}",
+        f"postgres://127.0.0.1:1/hospital?user=amy&password={SECRET}",
+    ],
+)
+def test_a_password_is_in_no_message(uri: str) -> None:
+    with pytest.raises(ShoalError) as caught:
+        connect.connected(uri, table="people")
+    assert SECRET not in str(caught.value)
+    assert "127.0.0.1:1/hospital" in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert SECRET not in safe_uri(uri)
+
+
+def test_a_password_is_in_no_certificate(server: str, postgres: Bench) -> None:
+    with postgres.con.begin() as cursor:
+        cursor.execute(f"CREATE ROLE amy LOGIN SUPERUSER PASSWORD '{SECRET}'")
+    table = postgres.load(PEOPLE).get_name()
+    host = server.partition("?")[2]
+    engine = connect.connected(f"postgresql://amy:{SECRET}@/postgres?{host}", table=table)
+    release = shoal.anonymize(engine, ASKED)
+    proof = release.save("table:amys")
+    assert SECRET not in str(proof)
+    assert SECRET not in str(release.warnings)
+    with pytest.raises(DataError, match="has no table 'nobody'") as caught:
+        connect.connected(f"postgresql://amy:{SECRET}@/postgres?{host}", table="nobody")
+    assert SECRET not in str(caught.value)
+
+
+def test_errors_of_the_driver_are_not_passed_on(postgres: Bench) -> None:
+    release = shoal.anonymize(postgres.load(PEOPLE), ASKED)
+    postgres.con.con.execute(f"DROP TABLE {release.engine.expression.get_name()}")
+    with pytest.raises(OutputError) as caught:
+        release.save("table:gone")
+    assert "UndefinedTable" in str(caught.value)
+    assert "t_" not in str(caught.value)
+
+
+def test_a_lost_connection_is_told_and_leaves_nothing(server: str, postgres: Bench) -> None:
+    import ibis
+
+    name = postgres.load(PEOPLE).get_name()
+    other = ibis.connect(server)
+    release = shoal.anonymize(other.table(name), ASKED)
+    pid = other.con.info.backend_pid
+    postgres.con.con.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
+    with pytest.raises(OutputError, match="nothing was kept"):
+        release.save("table:lost")
+    assert "lost" not in postgres.tables()
+
+
+def test_who_may_not_write_is_told(server: str, postgres: Bench) -> None:
+    import ibis
+
+    name = postgres.load(PEOPLE).get_name()
+    with postgres.con.begin() as cursor:
+        cursor.execute("CREATE ROLE reader LOGIN")
+        cursor.execute(f"GRANT SELECT ON {name} TO reader")
+    other = ibis.connect(server.replace("postgres:@", "reader:@"))
+    release = shoal.anonymize(other.table(name), ASKED)
+    other.con.execute("SET default_transaction_read_only = on")
+    with pytest.raises(OutputError, match="read-only"):
+        release.save("table:denied")
+    other.disconnect()
+    assert "denied" not in postgres.tables()
+
+
+# ── files, out of core ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_csv_file_is_read_as_in_memory(tmp_path) -> None:
+    text = (
+        '\ufeff"q0";q1;s;serial;person\r\n'
+        + "".join(f'{a or ""};"{b}";{c};{i:03};"p\n{i}"\r\n' for i, (a, b, c) in enumerate(TASKS["nulls"].rows))
+        + '"";6;flu;998;p\r\n\r\n;6;"a;""b""";999;"é"\r\n'
+    )
+    path = tmp_path / "people.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    asked = TASKS["nulls"].policy("optimal")
+    here = shoal.anonymize(path, asked)
+    there = shoal.anonymize(connect.from_files(path, memory="200MB"), asked)
+    assert here.save(tmp_path / "here.csv")["output"] == there.save(tmp_path / "there.csv")["output"]
+    assert here.certificate["input"] == there.certificate["input"]
+    with pytest.raises(OutputError, match="the input itself"):
+        there.save(path, force=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"q0,q1\n1,2\n1,2,secret\n", "could not"),
+        (b"q0,q0\n1,2\n", "more than once"),
+        ("q0,q1\n1,2\n".encode("utf-16"), "not UTF-8"),
+        (b"", "no columns"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, content: bytes, words: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    asked = shoal.Policy.of(
+        {
+            "columns": {"q0": {"role": "quasi"}, "q1": {"role": "quasi"}},
+            "require": [{"model": "k-anonymity", "k": 2}],
+        }
+    )
+    with pytest.raises(DataError, match=words) as caught:
+        shoal.anonymize(connect.from_files(path), asked)
+    assert "secret" not in str(caught.value)
+
+
+def test_columns_that_hold_no_single_value(duck: Bench) -> None:
+    table = duck.load(pa.table({"q0": [[1, 2]], "q1": ["1"]}))
+    asked = shoal.Policy.of(
+        {"columns": {n: {"role": "quasi"} for n in ("q0", "q1")}, "require": [{"model": "k-anonymity", "k": 1}]}
+    )
+    with pytest.raises(DataError, match="one plain value per cell"):
+        shoal.anonymize(table, asked)
+
+
+def test_what_is_no_table_of_a_known_engine() -> None:
+    import ibis
+
+    with pytest.raises(DataError, match="no connection"):
+        shoal.anonymize(ibis.table({"q0": "string"}, name="t"), ASKED)
+    with pytest.raises(DataError, match="no table"):
+        shoal.anonymize(ibis.table({"q0": "string"}, name="t").q0, ASKED)
+    with pytest.raises(DataError, match="which table"):
+        connect.connected("postgresql://host/db")
+    with pytest.raises(DataError, match="which rows"):
+        connect.connected("spark://host:7077")
+    with pytest.raises(DataError, match="does not exist"):
+        connect.connected("duckdb:///none.db", table="people")

@@ -1,0 +1,87 @@
+"""Spark: folders, the command line, and a worker that dies in the middle of a job."""
+
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from benches import Bench
+from contract import TASKS
+from shoal.cli import app
+from shoal.errors import OutputError, VerificationError
+
+TASK = TASKS["k and distinct values"]
+PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
+ASKED = TASK.policy("optimal")
+
+
+def rows_of(table: pa.Table) -> list[tuple]:
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def test_a_folder_is_written_aside_and_renamed(spark: Bench, tmp_path, monkeypatch) -> None:
+    release = shoal.anonymize(spark.load(PEOPLE), ASKED)
+    target = tmp_path / "out"
+    release.save(target)
+    assert rows_of(pq.read_table(target)) == rows_of(shoal.anonymize(PEOPLE, ASKED).rows.table)
+    with pytest.raises(OutputError, match="exists"):
+        release.save(target)
+    release.save(target, force=True)
+    with pytest.raises(OutputError, match="does not exist"):
+        release.save(tmp_path / "none" / "out")
+    with pytest.raises(OutputError, match="Parquet"):
+        release.save(tmp_path / "out.csv")
+
+    def refused(*_: object) -> None:
+        raise VerificationError("no")
+
+    monkeypatch.setattr(type(release), "_verify", refused)
+    for name in (tmp_path / "wrong", "table:wrong"):
+        with pytest.raises(VerificationError):
+            release.save(name)
+    assert [entry.name for entry in tmp_path.iterdir() if not entry.name.endswith(".crc")] == ["out"]
+    tables = [table.name for table in spark.con._session.catalog.listTables() if table.tableType == "MANAGED"]
+    assert not [name for name in tables if name.startswith(("wrong", "shoal_"))]
+
+
+def test_the_command_line_reads_a_folder_and_writes_one(spark: Bench, cluster, tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(PEOPLE, tmp_path / "in" / "people.parquet")
+    ASKED.save(tmp_path / "policy.toml")
+    arguments = [cluster.url, "--parquet", tmp_path / "in", "-p", tmp_path / "policy.toml"]
+    done = CliRunner().invoke(app, ["anonymize", *map(str, arguments), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert rows_of(pq.read_table(tmp_path / "out")) == rows_of(shoal.anonymize(PEOPLE, ASKED).rows.table)
+    arguments[2] = tmp_path / "out"
+    assert CliRunner().invoke(app, ["check", *map(str, arguments)]).exit_code == 0
+
+
+def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, cluster, tmp_path) -> None:
+    n = 400_000
+    draw = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "q0": draw.integers(10, 60, n).astype(str),
+            "q1": draw.integers(1, 9, n).astype(str),
+            "s": np.array(["flu", "cold", "gout"])[draw.integers(0, 3, n)],
+            "serial": np.arange(n).astype(str),
+            "person": np.arange(n).astype(str),
+        }
+    )
+    release = shoal.anonymize(spark.load(table), ASKED)
+    saved: list[object] = []
+    job = threading.Thread(target=lambda: saved.append(release.save(tmp_path / "out")))
+    job.start()
+    time.sleep(0.8)
+    cluster.worker()  # its place is taken by another
+    victim = cluster.daemons[1]
+    victim.kill()
+    victim.wait()
+    job.join(180)
+    assert saved, "the job did not finish"
+    assert pq.read_table(tmp_path / "out").num_rows == n

@@ -1,0 +1,346 @@
+"""The report: what it tells, what it must not tell, and that nothing of the data becomes markup."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.attacks.risk import Control, Risk
+from shoal.engines.local import LocalEngine
+from shoal.errors import OutputError
+from shoal.policy import Policy
+from shoal.report import charts
+from shoal.report.html import SECTIONS, rendered, sentence
+from shoal.report.summary import MOST_VALUES, SIZES, searched, summary
+
+SCRIPT = "<script>alert(1)</script>"
+LINK = '=HYPERLINK("http://example.org","x")'
+
+
+def policy(*require: dict[str, Any], columns: dict[str, Any] | None = None, **release: Any) -> Policy:
+    return Policy.of({
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi", "hierarchy": {"intervals": [10, 20]}},
+            "zip": {"role": "quasi", "hierarchy": {"mask": "right"}},
+            "disease": {"role": "sensitive"},
+            **(columns or {}),
+        },
+        "require": list(require) or [{"model": "k-anonymity", "k": 4}],
+        "release": release,
+    })  # fmt: skip
+
+
+def people(n: int = 60) -> pa.Table:
+    """Ages from 20 to 49, one person each of 97 and in a village; a name for everybody."""
+    rng = np.random.default_rng(7)
+    ages = [str(20 + i % 30) for i in range(n - 1)] + ["97"]
+    zips = [("02138", "02139", "02141")[i % 3] for i in range(n - 1)] + ["99929"]
+    diseases = [str(rng.choice(["flu", "asthma", "stroke"])) for _ in range(n - 1)] + ["kuru"]
+    return pa.table({"name": [f"Person{i:03}" for i in range(n)], "age": ages, "zip": zips, "disease": diseases})
+
+
+LENIENT = policy(max_suppression=0.05)
+
+
+@pytest.fixture(scope="module")
+def made() -> shoal.Release:
+    return shoal.anonymize(people(), LENIENT)
+
+
+@pytest.fixture(scope="module")
+def page(made: shoal.Release) -> str:
+    return rendered(made)
+
+
+class Texts(HTMLParser):
+    """The words of a page, the tags it has, and the attributes that could run or load something."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words, self.tags, self.loads = [""], set[str](), list[str]()
+        self.ids: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        self.loads += [
+            f"{tag} {name}={value}"
+            for name, value in attrs
+            if name.startswith("on") or (name in ("src", "href", "xlink:href") and not (value or "").startswith("#"))
+        ]
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_every_section_is_there_and_the_verdict_comes_first(made: shoal.Release, page: str) -> None:
+    seen = Texts(page)
+    assert set(SECTIONS) <= set(seen.ids)
+    assert len(seen.ids) == len(set(seen.ids))
+    text = "".join(seen.words)
+    assert text.index(sentence(made)) < text.index(SECTIONS["requirements"])
+    assert sentence(made) == (
+        f"This release keeps its policy: the requirement holds for 59 records in {made.classes} classes, "
+        f"and everybody is one of at least {made.measured['k']}."
+    )
+    assert "1 of 60 records were suppressed" in text
+    assert "proved to be the least" in text
+
+
+def test_nothing_runs_and_nothing_is_loaded(page: str) -> None:
+    seen = Texts(page)
+    assert not seen.tags & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
+    assert seen.loads == []
+    assert "@import" not in page
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+
+
+def test_no_identifier_and_no_rare_value_of_the_input(page: str) -> None:
+    assert "Person" not in page
+    for rare in ("99929", "97", "kuru"):  # the one record that was suppressed
+        assert not re.search(rf"(?<![\w.]){rare}(?![\w.])", re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL)), rare
+    assert "kuru" not in page
+
+
+def test_the_distribution_is_that_of_the_release(made: shoal.Release) -> None:
+    # With that of the original the difference would tell what the suppressed record said.
+    (found,) = summary(made).sensitive
+    released = made.table["disease"].to_pylist()
+    assert set(found.values) == set(released)
+    assert found.release == pytest.approx([released.count(value) / len(released) for value in found.values])
+    for skewed in found.classes:
+        labels = dict(skewed.worst.labels)
+        members = [
+            row["disease"] for row in made.table.to_pylist() if {name: row[name] for name in labels} == labels
+        ]  # fmt: skip
+        assert len(members) == skewed.worst.records
+        assert skewed.shares == pytest.approx([members.count(value) / len(members) for value in found.values])
+        apart = sum(abs(a - b) for a, b in zip(skewed.shares, found.release, strict=True)) / 2
+        assert skewed.distance == pytest.approx(apart)
+
+
+def test_sizes_before_and_after_counted_by_hand(made: shoal.Release) -> None:
+    told = summary(made)
+    assert [each.name for each in told.bins] == list(SIZES)
+
+    def sizes(table: pa.Table) -> list[int]:
+        keys = list(zip(table["age"].to_pylist(), table["zip"].to_pylist(), strict=True))
+        return [keys.count(key) for key in keys]
+
+    for table, of in ((people(), "before"), (made.table, "after")):
+        records = sizes(table)
+        for each in told.bins:
+            low, _, high = each.name.partition(" to ")
+            most = int(high) if high else int(low) if low.isdigit() else 10**9
+            inside = sum(int(low.split()[0]) <= n <= most for n in records)
+            assert getattr(each, of) == pytest.approx(inside / len(records)), (of, each.name)
+    assert sum(each.classes for each in told.bins) == made.classes
+
+
+def test_the_columns_lose_what_the_release_loses(made: shoal.Release) -> None:
+    columns = summary(made).columns
+    assert [column.name for column in columns] == ["age", "zip"]
+    assert np.mean([column.loss for column in columns]) == pytest.approx(made.loss["loss"])
+    assert {column.name: column.level for column in columns} == made.levels
+
+
+def test_examples_are_labels_that_a_crowd_shares() -> None:
+    asked = policy({"model": "k-anonymity", "k": 10}, max_suppression=0.05)
+    release = shoal.anonymize(people(), asked)
+    originals = people()
+    for column in summary(release).columns:
+        values = originals[column.name].to_pylist()
+        assert release.table[column.name].to_pylist().count(column.became) >= 10
+        if column.was in values:
+            assert values.count(column.was) >= 10
+    by_name = {column.name: column for column in summary(release).columns}
+    # No age is shared by ten people, so none is shown; a decade is.
+    assert by_name["age"].was is None or "-" in by_name["age"].was or by_name["age"].was == "*"
+
+
+def test_a_crowd_is_one_of_persons_not_of_records() -> None:
+    table = pa.table({
+        "who": ["a"] * 20 + [f"p{i}" for i in range(10)],
+        "city": ["Rome"] * 20 + ["Padua"] * 5 + ["Siena"] * 5,
+    })  # fmt: skip
+    asked = Policy.of({
+        "columns": {"who": {"role": "identifier"}, "city": {"role": "quasi"}},
+        "require": [{"model": "k-anonymity", "k": 5}],
+        "release": {"entity": "who"},
+    })  # fmt: skip
+    release = shoal.anonymize(table, asked)
+    (column,) = summary(release).columns
+    assert column.became == "*"
+    assert column.was in {"Padua", "Siena", None}  # twenty records of Rome are one person
+    assert column.was is not None
+    assert "Rome" not in rendered(release)
+
+
+def test_somebody_alone_is_not_described() -> None:
+    release = shoal.anonymize(people(), policy({"model": "k-anonymity", "k": 1}))
+    told = summary(release)
+    assert told.worst[0] is not None
+    assert told.worst[0].labels == ()
+    assert "not shown: one person alone" in rendered(release)
+
+
+def test_the_lattice_says_what_every_node_is(made: shoal.Release) -> None:
+    told = summary(made)
+    assert told.n_nodes == len(told.lattice) == 4 * 6
+    assert sum(node.state == "chosen" for node in told.lattice) == 1
+    chosen = next(node for node in told.lattice if node.state == "chosen")
+    assert chosen.height == sum(level for level in made.levels.values() if level is not None)
+    assert next(node for node in told.lattice if node.height == 0).state == "unsafe"
+    assert next(node for node in told.lattice if node.height == 8).state == "safe"
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "top_down", "local_suppression", "forest"])
+def test_other_recodings_are_drawn_as_rectangles(algorithm: str) -> None:
+    asked = policy({"model": "k-anonymity", "k": 3}, algorithm=algorithm, max_suppression=0.1)
+    release = shoal.anonymize(people(), asked)
+    told = summary(release)
+    assert told.lattice == ()
+    assert told.n_nodes is None
+    if told.partition is not None:
+        assert {told.partition.across, told.partition.up} == {"age", "zip"}
+        assert sum(box.records for box in told.partition.boxes) == release.verdicts.records
+        assert all(box.left < box.right and box.bottom < box.top for box in told.partition.boxes)
+    page = rendered(release)
+    assert ("partition-chart" in page) == (told.partition is not None)
+
+
+def test_values_of_the_data_never_become_markup() -> None:
+    names = {"name": "<b>id</b>", "age": "<i>age</i>", "zip": 'z"ip', "disease": SCRIPT}
+    n = 40
+    table = pa.table({
+        names["name"]: [f"P{i}" for i in range(n)],
+        names["age"]: [SCRIPT, LINK, "</title><script>alert(2)</script>", "{{ 7*7 }}"] * (n // 4),
+        names["zip"]: ["&amp;", "a]b[datum.value", "\u2028", "'+alert(3)+'"] * (n // 4),
+        names["disease"]: [SCRIPT, LINK, "</svg>", "{{ 7*7 }}"] * (n // 4),
+    })  # fmt: skip
+    asked = Policy.of({
+        "columns": {
+            names["name"]: {"role": "identifier"},
+            names["age"]: {"role": "quasi"},
+            names["zip"]: {"role": "quasi"},
+            names["disease"]: {"role": "sensitive"},
+        },
+        "require": [{"model": "k-anonymity", "k": 3}],
+    })  # fmt: skip
+    page = rendered(shoal.anonymize(table, asked))
+    seen = Texts(page)
+    assert "script" not in seen.tags
+    assert not {"b", "i"} & seen.tags
+    assert seen.loads == []
+    text = "".join(seen.words)
+    assert SCRIPT in text
+    assert LINK in text
+    assert "{{ 7*7 }}" in text
+
+
+def test_attacks_and_a_frontier_are_shown_where_they_were_made(made: shoal.Release) -> None:
+    control = Control(50, 5.0, "people who were not in the table")
+    risk = Risk("homogeneity", "inference", "disease", 100, 20.0, control, 0.25, "Of 100 people 20 were <exposed>.")
+    page = rendered(made, attacks=[risk], frontier=shoal.frontier(people(), LENIENT, k=[2, 4, 1000]))
+    text = "".join(Texts(page).words)
+    assert "Of 100 people 20 were <exposed>." in text
+    assert "20.0 %" in text
+    assert "10.0 %" in text
+    assert "cannot be kept" in text
+    assert {"attack-chart-t", "frontier-chart-t"} <= set(Texts(page).ids)
+    assert "No attack was run" in "".join(Texts(rendered(made)).words)
+
+
+def test_a_report_is_written_whole_and_not_over_anything(made: shoal.Release, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    made.report(path)
+    assert path.read_text(encoding="utf-8").endswith("</html>")
+    with pytest.raises(OutputError, match="exists"):
+        made.report(path)
+    made.report(path, force=True)
+    source = tmp_path / "people.csv"
+    people().to_pandas().to_csv(source, index=False)
+    with pytest.raises(OutputError, match="is the input itself"):
+        shoal.anonymize(source, LENIENT).report(source, force=True)
+
+
+def test_an_engine_that_counted_something_else_since() -> None:
+    engine = LocalEngine.of(people())
+    release = shoal.anonymize(engine, LENIENT)
+    expected = summary(release)
+    shoal.anonymize(engine, policy({"model": "k-anonymity", "k": 2}, algorithm="mondrian"))
+    assert engine.counted[0].hierarchies != release.recoding.hierarchies
+    assert summary(release) == expected
+    assert searched(release).n_records == 60
+
+
+def test_many_values_are_summed_up_and_many_numbers_become_ranges() -> None:
+    rng = np.random.default_rng(3)
+    n = 400
+    table = pa.table({
+        "age": [str(20 + i % 4) for i in range(n)],
+        "job": [f"job{i}" for i in rng.integers(0, 30, n)],
+        "cost": [int(x) for x in rng.integers(0, 8000, n)],
+    })  # fmt: skip
+    asked = Policy.of({
+        "columns": {"age": {"role": "quasi"}, "job": {"role": "sensitive"}, "cost": {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 5}],
+    })  # fmt: skip
+    job, cost = summary(shoal.anonymize(table, asked)).sensitive
+    assert len(job.values) == len(cost.values) == MOST_VALUES
+    assert job.values[-1].endswith(" others")
+    assert " to " in cost.values[0]
+    for found in (job, cost):
+        assert sum(found.release) == pytest.approx(1)
+        assert all(sum(skewed.shares) == pytest.approx(1) for skewed in found.classes)
+
+
+def test_missing_values_are_told_as_such() -> None:
+    table = pa.table({"q": pa.array([None, "", "a"] * 10), "s": pa.array([None, "x", "y"] * 10)})
+    fields: dict[str, Any] = {
+        "columns": {"q": {"role": "quasi"}, "s": {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    }
+    text = "".join(Texts(rendered(shoal.anonymize(table, Policy.of(fields)))).words)
+    assert "(missing)" in text
+    wild = shoal.anonymize(table, Policy.of({**fields, "release": {"nulls": "wildcard"}}))
+    told = summary(wild)
+    assert sum(each.before for each in told.bins) == pytest.approx(1)
+    # A null could be anybody: ten nulls are one of thirty, the others one of twenty.
+    assert {each.name: each.before for each in told.bins if each.before} == {"20 to 49": pytest.approx(1)}
+
+
+def test_one_record_and_one_column() -> None:
+    table = pa.table({"q": ["a"]})
+    asked = Policy.of({"columns": {"q": {"role": "quasi"}}, "require": [{"model": "k-anonymity", "k": 1}]})
+    page = rendered(shoal.anonymize(table, asked))
+    assert "1 record in 1 class" in page
+    assert "The policy names no sensitive column." in page
+
+
+def test_colours_of_charts_are_exchanged_by_the_page() -> None:
+    rules = charts.style_rules()
+    for name, colour in charts.PALETTE.items():
+        assert f'[fill="{colour}"] {{ fill: var(--{name}); }}' in rules
+    drawn = charts.inlined(charts.size_chart(summary(shoal.anonymize(people(), LENIENT)).bins), "x", "<t>", "&d")
+    used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-fA-F]+)"', drawn))
+    assert used <= set(charts.PALETTE.values())
+    assert "&lt;t&gt;" in drawn
+    assert "&amp;d" in drawn
+
+
+def test_a_release_that_would_not_hold_says_so(made: shoal.Release) -> None:
+    failed = replace(made.verdicts.verdicts[0], holds=False)
+    broken = replace(made, verdicts=replace(made.verdicts, verdicts=(failed,)))
+    assert sentence(broken).startswith("This release does not keep its policy")

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.policy import Policy
+
+SCRIPT = "<script>alert(1)</script>"
+
+TABLE = pa.table({SCRIPT: ["a", "a", "b", "b"], "s & t": ["x", "y", "x", "y"], "name": list("pqrs")})
+POLICY = Policy.of({
+    "columns": {SCRIPT: {"role": "quasi"}, "s & t": {"role": "sensitive"}, "name": {"role": "identifier"}},
+    "require": [{"model": "k-anonymity", "k": 2}, {"model": "distinct-l-diversity", "l": 2, "column": "s & t"}],
+})  # fmt: skip
+
+
+class Cells(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.rows: list[list[str]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1] in ("td", "th"):
+            self.rows[-1][-1] += data
+
+
+def shown(value: object) -> Cells:
+    html = value._repr_html_()  # type: ignore[attr-defined]
+    found = Cells(html)
+    assert "script" not in found.tags
+    for tag in ("table", "tr", "th", "td"):  # every one is closed
+        assert len(re.findall(rf"<{tag}[ >]", html)) == html.count(f"</{tag}>")
+    return found
+
+
+def test_figures() -> None:
+    figures = shoal.measure(TABLE, quasi=[SCRIPT], sensitive=["s & t"])
+    head, *rows = shown(figures).rows
+    assert head == ["figure", "worst", "s & t"]
+    assert [row[0] for row in rows] == list(figures)
+    assert {row[0]: row[1:] for row in rows}["l"] == ["2", "2"]
+    assert {row[0]: row[1:] for row in rows}["k"] == ["2", ""]
+    assert shown(shoal.measure(TABLE, quasi=[SCRIPT])).rows[0] == ["figure", "value"]
+
+
+def test_verdicts() -> None:
+    rows = shown(shoal.check(TABLE, POLICY)).rows
+    assert rows[1] == ["2-anonymity", "k = 2", "0", "0", "holds"]
+    assert rows[2] == ["distinct 2-diversity on s & t", "l = 2", "0", "0", "holds"]
+    assert rows[3] == ["identifier name", "still there", "", "", "fails"]
+    assert "The policy does not hold: 4 records in 2 classes." in shoal.check(TABLE, POLICY)._repr_html_()
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])
+def test_a_release(algorithm: str) -> None:
+    asked = Policy.of({
+        **POLICY.model_dump(mode="json", exclude_none=True),
+        "release": {"algorithm": algorithm},
+    })  # fmt: skip
+    release = shoal.anonymize(TABLE, asked)
+    found = shown(release)
+    assert found.tags.count("table") == 2
+    assert found.rows[-1] == [SCRIPT, "mixed" if algorithm == "mondrian" else "0", "1"]
+    assert "0 of 4 records suppressed" in release._repr_html_()

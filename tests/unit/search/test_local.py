@@ -1,0 +1,243 @@
+"""Local recoding: its prices and loops against plain twins, and what it promises on tables that are not tiny."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+from shoal.models.closeness import TCloseness
+from shoal.models.diversity import DistinctDiversity
+from shoal.models.size import KAnonymity
+from shoal.search import SEARCHES, Problem, local_boxes, local_kernels
+from shoal.search.classes import Partition, passing, released
+from shoal.search.cost import loss_of, prices
+from shoal.search.first_cover import first_cover
+from shoal.search.local_boxes import Space
+from shoal.table.frequency import Domain, counted
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.values import Vocabulary, covering
+
+local = importlib.import_module("shoal.search.local")  # the package has a function of this name
+CELLS = ("loss", "arx-loss", "precision", "height", "entropy")
+
+
+def hierarchies() -> tuple[Hierarchy, ...]:
+    """Decades of numbers, a tree whose ground joins two leaves, and one that is only told or not."""
+    numbers = [(str(i), f"{i // 5 * 5}+", f"{i // 10 * 10}s", "*") for i in range(30)]
+    tree = [("p", "P", "*"), ("q", "P", "*"), ("r", "R", "*"), ("s", "R", "*"), ("t", "T", "*")]
+    levels = [[*(path[level] for path in tree), top] for level, top in enumerate("tT*")]  # u joins t on the ground
+    joined = Hierarchy.from_levels("b", [*(path[0] for path in tree), "u"], levels)
+    told = Hierarchy.from_paths("c", [("x", "*"), ("y", "*")])
+    return Hierarchy.from_paths("a", numbers, leaf_order="numeric"), joined, told
+
+
+def table_of(n: int, seed: int = 0, *, values: int = 0):
+    rng = np.random.default_rng(seed)
+    known = hierarchies()
+    codes = np.column_stack([rng.integers(0, len(h.leaves), n) for h in known]).astype(np.int32)
+    codes[: n // 4] = codes[0]  # a tuple that many share
+    sensitive = {}
+    if values:
+        of = rng.integers(0, values, n).astype(np.int32)
+        sensitive = {Domain("s", tuple(map(str, range(values))), np.bincount(of, minlength=values)): of}
+    return counted(("a", "b", "c"), codes, sensitive, None, known, apart=True)[0]
+
+
+def problem_of(n: int, k: int = 3, *models, values: int = 0, seed: int = 0, **others) -> Problem:
+    return Problem(table_of(n, seed, values=values), (KAnonymity(k=k), *models), **others)
+
+
+def loss(problem: Problem, answer) -> float:
+    return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name)
+
+
+@pytest.mark.parametrize("small", [512, 0])
+@pytest.mark.parametrize("name", CELLS)
+def test_a_box_costs_what_its_cells_will(monkeypatch, name, small):
+    monkeypatch.setattr(local_boxes, "SMALL", small)
+    problem = problem_of(200, objective=name, weights=(1, 2, 3))
+    space = Space(problem)
+    class_of = np.random.default_rng(1).integers(0, 40, problem.table.n_classes)
+    partition = Partition.of_rows(problem.table, class_of)
+    search = local._Search(problem, space, partition)
+    weights = space.weights(None)
+    local_kernels.rebox_all(space.boxes(weights), search.atoms, search.classes)
+    for c in range(partition.n_classes):
+        mine = problem.table.codes[partition.row[partition.class_of == c]]
+        expected = 0.0
+        for j, hierarchy in enumerate(problem.table.hierarchies):
+            vocabulary = Vocabulary(hierarchy)
+            priced = prices(problem.table, j, vocabulary.values, name)
+            ground = priced[vocabulary.nodes[0]].min()
+            expected += weights[j] * (priced[covering(vocabulary, mine[:, j], np.array([0]))[0]] - ground)
+        assert search.classes.cost[c + 1] == pytest.approx(expected, abs=1e-6)
+    answer = local._Answer.of(problem, partition)
+    assert search.loss == pytest.approx(answer.loss, rel=1e-9)
+
+
+def test_ranges_cost_what_they_are_written_as():
+    problem = problem_of(150, cells=("range", "hierarchy", "hierarchy"))
+    space = Space(problem)
+    vocabulary = Vocabulary(problem.table.hierarchies[0], "range")
+    for low in range(30):
+        for high in range(low, 30):
+            (value,) = covering(vocabulary, np.arange(low, high + 1, dtype=np.int32), np.array([0]))
+            assert space.columns[0].pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(("m", "most"), [(1024, 1.0), (50, 1.1)])
+def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
+    problem = problem_of(400)
+    space = Space(problem)
+    boxes = space.boxes(space.weights(None))
+    if m < len(space.codes):  # as a large table
+        monkeypatch.setattr(local_boxes, "FEW", m)
+    _, away = space.neighbours(boxes, np.random.default_rng(0), 8)
+    column = space.columns
+    pairs = sum(
+        w * (c.pairs[np.minimum.outer(x, x), np.maximum.outer(x, x)] - c.pairs.min())
+        for w, c, x in zip(space.weights(None), column, space.codes.T, strict=True)
+    )
+    np.fill_diagonal(pairs, np.inf)
+    exact = np.sort(pairs, axis=1)[:, :8]
+    assert away.sum() <= most * exact.sum() + 1e-4
+    assert (away >= exact - 1e-6).all()
+
+
+@pytest.mark.parametrize("hot", [0.0, 0.5])
+def test_steps_keep_the_books(hot):
+    problem = problem_of(300, limit=10)
+    space = Space(problem)
+    start = first_cover(problem, space, sizes_decide=True)
+    search = local._Search(problem, space, start)
+    search._split(1)
+    atoms, classes = search.atoms, search.classes
+    local_kernels.improve(
+        search.boxes, atoms, classes, search.logs[0], 3, problem.limit, 0, 3_000, 7, hot, hot / 2, 3, False
+    )
+    for c in range(len(classes.first)):
+        members = np.flatnonzero(classes.class_of == c)
+        listed = []
+        a = classes.first[c]
+        while a >= 0:
+            listed.append(a)
+            a = classes.after[a]
+        assert sorted(listed) == members.tolist()
+        assert classes.n_atoms[c] == len(members)
+        assert classes.n_records[c] == atoms.weights[members].sum()
+        if c != local_kernels.APART:
+            assert not len(members) or classes.n_records[c] >= 3
+    before = classes.cost.copy()
+    local_kernels.rebox_all(search.boxes, atoms, classes)
+    used = (classes.n_atoms > 0) & (classes.n_atoms < local_kernels.SHRINKS)
+    assert classes.cost[used] == pytest.approx(before[used], abs=1e-9)
+    assert search.partition.n_suppressed <= 10
+
+
+def test_what_is_undone_is_as_it_was():
+    problem = problem_of(200)
+    space = Space(problem)
+    search = local._Search(problem, space, first_cover(problem, space, sizes_decide=True))
+    sides = search._split(1)
+    before = {name: of.copy() for name, of in search.classes._asdict().items()}
+    log = search.logs[0]
+    _, n = local_kernels.improve(
+        search.boxes, search.atoms, search.classes, log, 3, 0, 0, 2_000, 1, 0.0, search.total, 3, True
+    )
+    assert n > 0
+    assert (search.classes.class_of != before["class_of"]).any()
+    local_kernels.settle(search.atoms, search.classes, log, log.ends[:n], np.ones(n, np.bool_))
+    search.classes.side[:] = sides
+    for name in ("class_of", "n_atoms", "n_records", "side"):
+        assert (getattr(search.classes, name) == before[name]).all()
+    used = before["n_atoms"] > 0
+    assert (search.classes.cost[used] == before["cost"][used]).all()
+    assert (search.classes.box[used] == before["box"][used]).all()
+
+
+@pytest.mark.parametrize("objective", ["loss", "arx-loss", "entropy", "discernibility"])
+def test_it_loses_less_than_what_it_starts_from(objective):
+    problem = problem_of(400, 4, objective=objective)
+    answer = SEARCHES["local"](problem)
+    covered = first_cover(problem, Space(problem), sizes_decide=True)
+    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local._Answer.of(problem, covered).loss]
+    found = loss(problem, answer)
+    assert found <= min(starts) if objective == "discernibility" else found < min(starts)
+    assert not answer.proved
+    if objective == "discernibility":
+        assert answer.bound is None
+    else:
+        assert answer.bound < found
+    assert ("mean cell loss" in answer.claim) == (objective == "arx-loss")
+
+
+@pytest.mark.parametrize("cells", ["range", "set"])
+def test_cells_are_written_as_the_policy_says(cells):
+    problem = problem_of(300, cells=(cells, cells, "hierarchy"))
+    answer = SEARCHES["local"](problem)
+    assert loss(problem, answer) < loss(problem, SEARCHES["mondrian_relaxed"](problem))
+    texts = {str(answer.released[0].labels[code]) for code in answer.parts(problem.table).codes[:, 0].tolist()}
+    assert any(("-" if cells == "range" else "{") in text for text in texts)
+    assert answer.bound <= loss(problem, answer)
+
+
+@pytest.mark.parametrize("model", [DistinctDiversity(l=3), TCloseness(t=0.35)])
+def test_classes_pass_whatever_is_asked(model):
+    problem = problem_of(300, 3, model, values=4, limit=5)
+    answer = SEARCHES["local"](problem)
+    assert passing(problem, released(problem, answer)).all()
+    start = local._start(problem, Space(problem))
+    assert loss(problem, answer) < start.loss
+    assert answer.parts(problem.table).n_suppressed <= 5
+
+
+def test_suppressed_records_that_stay_pass_as_a_class():
+    problem = problem_of(200, 3, DistinctDiversity(l=3), values=4, limit=20, keep_suppressed=True)
+    assert passing(problem, released(problem, SEARCHES["local"](problem))).all()
+
+
+def test_two_threads_give_one_answer(monkeypatch):
+    monkeypatch.setattr(local, "STEPS", 1)
+    problem = problem_of(6_000)
+    one, other = (SEARCHES["local"](problem).parts(problem.table) for _ in range(2))
+    assert (one.row == other.row).all()
+    assert (one.codes == other.codes).all()
+    assert (one.counts == other.counts).all()
+
+
+def test_another_seed_is_another_search():
+    answers = [SEARCHES["local"](problem_of(400, 4, seed=0)).became.codes]
+    problem = Problem(table_of(400), (KAnonymity(k=4),), seed=1)
+    answers.append(SEARCHES["local"](problem).became.codes)
+    assert answers[0].shape != answers[1].shape or (answers[0] != answers[1]).any()
+
+
+def test_no_time_is_enough_for_the_start():
+    problem = problem_of(400, time_budget=1e-6)
+    answer = SEARCHES["local"](problem)
+    assert passing(problem, released(problem, answer)).all()
+    assert answer.bound is None
+
+
+def test_a_time_budget_ends_it(monkeypatch):
+    seen = []
+    problem = problem_of(400, 4, time_budget=0.3, progress=lambda what, share: seen.append((what, share)))
+    answer = SEARCHES["local"](problem)
+    assert answer.n_evaluated > 0
+    assert any(what.startswith("loss ") for what, _ in seen)
+    assert all(0 <= share <= 1 for _, share in seen)
+
+
+def test_a_lattice_too_large_is_not_covered(monkeypatch):
+    problem = problem_of(100)
+    monkeypatch.setattr("shoal.search.first_cover.MOST_NODES", 5)
+    assert first_cover(problem, Space(problem), sizes_decide=True) is None
+    assert loss(problem, SEARCHES["local"](problem)) <= loss(problem, SEARCHES["mondrian_relaxed"](problem))
+
+
+def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
+    problem = problem_of(300, 3, TCloseness(t=0.3), values=4)
+    monkeypatch.setattr("shoal.search.first_cover.MOST_JUDGED", 7)
+    partition = first_cover(problem, Space(problem), sizes_decide=False)
+    assert passing(problem, partition.classes(problem.table)).all()
+    assert partition.n_classes > 1

@@ -1,0 +1,178 @@
+"""A recoding kept and replayed on new rows; releases laid side by side."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli import app
+from shoal.errors import DataError, InfeasibleError, PolicyError
+from shoal.replay import described, replay, save
+
+
+def people(n: int, seed: int) -> pd.DataFrame:
+    draw = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(n)],
+            "age": draw.integers(20, 60, n),
+            "zip": [f"{z:03}" for z in draw.integers(100, 130, n)],
+            "disease": draw.choice(["flu", "gout", "cold"], n),
+        }
+    )
+
+
+def policy(algorithm: str = "optimal", k: int = 4, **more) -> shoal.Policy:
+    return shoal.Policy.of(
+        {
+            "columns": {
+                "name": {"role": "identifier"},
+                "age": {"role": "quasi", "hierarchy": {"intervals": [5, 10, 20]}},
+                "zip": {"role": "quasi", "hierarchy": {"mask": "right"}},
+                "disease": {"role": "sensitive"},
+            },
+            "require": [{"model": "k-anonymity", "k": k}, {"model": "distinct-l-diversity", "l": 2}],
+            "release": {"algorithm": algorithm, "max_suppression": 0.1, **more},
+        }
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "top_down", "mondrian", "mondrian_relaxed", "suppress_cells"])
+def test_the_same_rows_become_the_same(algorithm: str) -> None:
+    frame = people(300, 1)
+    release = shoal.anonymize(frame, policy(algorithm))
+    again = replay(described(release), frame)
+    if algorithm in ("mondrian_relaxed", "suppress_cells"):  # equals parted ways: all now go where most went
+        assert len(again.table) + again.held_back == 300
+    else:
+        pd.testing.assert_frame_equal(again.table, release.table)
+        assert again.suppressed == release.suppressed
+        assert again.failing == again.unknown == 0
+    assert again.verdicts.hold
+
+
+def test_new_values_find_their_place_where_levels_tell_it() -> None:
+    frame = people(300, 1)
+    old = frame[frame["age"] != 33]
+    release = shoal.anonymize(old, policy())
+    level = release.levels["age"]
+    assert level
+    new = replay(described(release), frame)
+    assert new.unknown == 0
+    label = dict(described(release)["columns"]["age"]["values"])["34"]
+    assert label in set(new.table["age"])
+    assert shoal.check(new.table, policy()).hold
+
+
+def test_rows_that_would_break_the_policy_are_held_back_and_counted() -> None:
+    release = shoal.anonymize(people(300, 1), policy())
+    batch = people(60, 2)
+    done = replay(described(release), batch)
+    assert done.held_back == done.unknown + done.suppressed + done.failing == 60 - len(done.table)
+    assert done.failing > 0
+    sizes = done.table.groupby(["age", "zip"]).size()
+    assert sizes.min() >= 4
+    assert (done.table.groupby(["age", "zip"])["disease"].nunique() >= 2).all()
+    labels = set(map(tuple, release.table[["age", "zip"]].to_numpy()))
+    known = described(release)["columns"]
+    for column in ("age", "zip"):
+        assert set(done.table[column]) <= {label for _, label in known[column]["values"]}
+    assert labels & set(sizes.index)
+
+
+def test_rows_alone_are_not_released() -> None:
+    release = shoal.anonymize(people(300, 1), policy())
+    with pytest.raises(InfeasibleError, match="all 2 records are held back"):
+        replay(described(release), people(2, 3))
+
+
+def test_a_value_that_no_hierarchy_knows_is_held_back() -> None:
+    frame = people(300, 1).assign(age=lambda f: f["age"].astype(str))
+    release = shoal.anonymize(frame, policy("mondrian"))
+    strange = pd.concat([frame, frame.head(5).assign(zip="x9")])
+    done = replay(described(release), strange)
+    assert done.unknown == 5
+
+
+def test_persons_are_counted_not_records() -> None:
+    frame = people(300, 1).assign(name=lambda f: [f"p{i // 2}" for i in range(len(f))])
+    asked = policy(k=3, entity="name")
+    done = replay(described(shoal.anonymize(frame, asked)), frame)
+    assert done.verdicts.hold
+    one = frame.assign(name="always the same")
+    with pytest.raises(InfeasibleError):
+        replay(described(shoal.anonymize(frame, asked)), one)
+
+
+def test_the_command_line(tmp_path) -> None:
+    old, new, kept = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "recoding.json"
+    people(300, 1).to_csv(old, index=False)
+    people(80, 2).to_csv(new, index=False)
+    policy().save(tmp_path / "policy.toml")
+
+    def run(*arguments: object):
+        return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+    first = ["anonymize", old, "-p", tmp_path / "policy.toml", "-o", tmp_path / "a.csv", "--recoding", kept, "-q"]
+    assert run(*first).exit_code == 0
+    done = run("apply", kept, new, "-o", tmp_path / "b.csv")
+    assert done.exit_code == 0
+    assert "records held back" in done.stdout
+    told = json.loads(run("apply", kept, new, "-o", tmp_path / "c.csv", "--json").stdout)
+    assert told["records"] + told["held_back"] == 80
+    assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "c.csv").read_bytes()
+    assert run("check", tmp_path / "b.csv", "-p", tmp_path / "policy.toml").exit_code == 0
+    refused = run("apply", kept, new, "-o", new, "--force")
+    assert refused.exit_code == 2
+    assert "input itself" in refused.stderr
+    (tmp_path / "no.json").write_text("{}")
+    assert "is not a recoding" in run("apply", tmp_path / "no.json", new, "-o", tmp_path / "d.csv").stderr
+    assert "exists" in run(*first).stderr
+
+
+def test_a_recoding_that_is_none(tmp_path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        replay(tmp_path / "none.json", people(10, 1))
+    release = shoal.anonymize(people(300, 1), policy())
+    save(release, tmp_path / "recoding.json")
+    with pytest.raises(PolicyError, match="not in the table"):
+        replay(tmp_path / "recoding.json", people(10, 1).drop(columns="zip"))
+
+
+# ── releases laid side by side ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_two_releases_that_are_safe_alone_and_not_together() -> None:
+    original = pa.table({"a": ["1", "1", "2", "2"], "b": ["1", "2", "1", "2"]})
+    columns = {"a": {"role": "quasi"}, "b": {"role": "quasi"}}
+    asked = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
+    by_a = pa.table({"a": ["1", "1", "2", "2"], "b": ["*"] * 4})
+    by_b = pa.table({"a": ["*"] * 4, "b": ["1", "2", "1", "2"]})
+    for release in (by_a, by_b):
+        assert shoal.check(release, asked, original=original).hold
+    found = shoal.check(by_b, asked, original=original, previous=[by_a])
+    assert not found.hold
+    assert [verdict.holds for verdict in found.verdicts] == [True, False]
+    assert found.verdicts[1].worst == 1
+    assert shoal.check(by_a, asked, original=original, previous=[by_a]).hold
+    with pytest.raises(PolicyError, match="original"):
+        shoal.check(by_b, asked, previous=[by_a])
+
+
+def test_releases_of_one_recoding_stay_safe_together() -> None:
+    frame = people(300, 1)
+    release = shoal.anonymize(frame, policy())
+    halves = [replay(described(release), frame.iloc[i::2]).table for i in range(2)]
+    found = shoal.check(halves[0], policy(), original=frame, previous=[halves[1]])
+    assert found.hold
+
+
+def test_the_original_must_be_of_the_same_people() -> None:
+    frame = people(300, 1)
+    release = shoal.anonymize(frame, policy()).table
+    with pytest.raises(PolicyError, match="nobody"):
+        shoal.check(release, policy(), original=frame.assign(zip="999"), previous=[release])
