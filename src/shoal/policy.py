@@ -49,7 +49,15 @@ Algorithm = Literal[
     "mdav",
 ]
 Objective = Literal[
-    "loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity", "classification"
+    "loss",
+    "arx-loss",
+    "discernibility",
+    "average-class",
+    "height",
+    "precision",
+    "entropy",
+    "ambiguity",
+    "classification",
 ]
 
 

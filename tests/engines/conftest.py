@@ -29,6 +29,14 @@ def lacking(reason: str) -> None:
     pytest.skip(reason)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of engines go to one worker: servers and clusters start once."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("engines"))
+
+
 # ── DuckDB ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

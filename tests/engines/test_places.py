@@ -1,5 +1,7 @@
 """Where a release may be written, what is refused, and that nothing half-written or secret is left behind."""
 
+import errno
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -282,3 +284,38 @@ def test_what_is_no_table_of_a_known_engine() -> None:
         connect.connected("spark://host:7077")
     with pytest.raises(DataError, match="does not exist"):
         connect.connected("duckdb:///none.db", table="people")
+
+
+# ── no room, no right ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("target", ["release.csv", "release.parquet", "release"])
+def test_a_place_that_cannot_be_written(duck: Bench, target: str) -> None:
+    release = shoal.anonymize(duck.load(PEOPLE), ASKED)
+    with pytest.raises(OutputError, match="cannot be written"):
+        release.save(f"/proc/{target}")
+
+
+@pytest.mark.parametrize("target", ["release.csv", "release.parquet", "release"])
+def test_a_full_disk_leaves_nothing(duck: Bench, target: str, tmp_path, monkeypatch) -> None:
+    release = shoal.anonymize(duck.load(PEOPLE), ASKED)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shoal.engines.files.os.fsync", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        release.save(tmp_path / target)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_room_to_spill_is_told(tmp_path) -> None:
+    n = 300_000
+    people = pa.table({"q0": [f"{i:020}" for i in range(n)], "q1": [f"{i * 7:020}" for i in range(n)]})
+    pq.write_table(people, tmp_path / "people.parquet")
+    engine = connect.from_files(tmp_path / "people.parquet", memory="20MB")
+    engine.place.backend.con.execute("SET max_temp_directory_size = '1MB'")
+    columns = {name: {"role": "quasi", "hierarchy": {"mask": "right"}} for name in people.column_names}
+    asked = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
+    with pytest.raises(DataError, match=r"OutOfMemoryException.*\n.*--memory"):
+        shoal.anonymize(engine, asked)

@@ -71,7 +71,8 @@ def run(*arguments: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("code", examples("python"))
 def test_python_blocks_run(code: str, tmp_path: Path) -> None:
-    run("-W", "error", "-c", code, folder=tmp_path)
+    old = "ignore:fetch_arrow_table() is deprecated:DeprecationWarning"  # Ibis 12 on DuckDB 2
+    run("-W", "error", "-W", old, "-c", code, folder=tmp_path)
 
 
 @pytest.mark.parametrize("text", examples("toml"))

@@ -72,7 +72,7 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
 
     ground = {name: engine.coded(name).texts for name in KNOWN}
     levels = {name: level for name, level in release.levels.items() if level is not None}  # full-domain: all of them
-    after = link(release.rows.table, generalized(register, ground, policy, levels), KNOWN)
+    after = link(release.table, generalized(register, ground, policy, levels), KNOWN)
     return Demo(patients.num_rows, before, after, release, certificate)
 
 

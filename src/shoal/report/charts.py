@@ -175,6 +175,7 @@ def frontier_chart(found: Frontier, chosen: int | None = None) -> Any:
         for i, point in enumerate(found)
         if point.feasible
     ]
+    rows.sort(key=lambda row: row["release"] == "chosen")  # drawn last: others may lie at the same place
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("risk:Q", axis=alt.Axis(format="%", tickCount=5), title="risk in the smallest class"),
         y=alt.Y("loss:Q", title=found.objective, scale=alt.Scale(zero=False, padding=10)),

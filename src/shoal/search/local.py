@@ -61,7 +61,7 @@ from shoal.search.optimal import optimal
 from shoal.table.frequency import Counts, FrequencyTable, packed
 from shoal.table.kernels import group, sum_by_class
 
-STEPS = 12  # for each record, where no time is given
+STEPS = 12  # for each record at k = 5, where no time is given
 FEWEST = 1_000  # steps, however small the table is
 ROUNDS = 24
 NEIGHBOURS = 32  # of each tuple
@@ -225,7 +225,7 @@ class _Search:
     def run(self) -> None:
         """Rounds of steps, each with its own weights and its own halves of the classes."""
         problem = self.problem
-        n_total = max(FEWEST, STEPS * len(self.row))
+        n_total = max(FEWEST, STEPS * len(self.row) * 10 // (self.k + 5))  # larger classes take longer
         n_call = max(100, 60_000 // (self.k + 5))  # some tenths of a second
         threads = 2 if len(self.row) >= 5_000 else 1
         hot, cold = self.total * HOT, self.total * COLD

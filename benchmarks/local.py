@@ -1,0 +1,239 @@
+"""How much does local recoding lose, after how long, and what do the others lose?
+
+    python benchmarks/local.py [--data ADULT_FOLDER] [--json FILE] [--page] [--no-million]
+
+Adult, from the frequency table to the recoding, ARX's loss: the cover that `local` starts from, Mondrian, the best node
+of the lattice, and `local` with its default effort; then other requirements, and a million rows for a minute. CPU
+seconds, those of both threads added up; one run each, after one on a small table that compiles. ``--page`` writes the
+figures into docs/local.md and draws docs/local.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+from models import asked, redrawn
+from optimal import census
+from page import table as written
+
+from shoal.engines.local import LocalEngine
+from shoal.models.size import KAnonymity
+from shoal.policy import Policy
+from shoal.recoding import Recoding
+from shoal.report.plots import save
+from shoal.search import SEARCHES, Problem
+from shoal.search.classes import recoding
+from shoal.search.cost import losses
+from shoal.search.first_cover import first_cover
+from shoal.search.local_boxes import Space
+from shoal.table.frequency import FrequencyTable
+
+KS = (2, 5, 10)
+MODELS = {
+    "0.2-closeness": {"model": "t-closeness", "t": 0.2},
+    "distinct 3-diversity": {"model": "distinct-l-diversity", "l": 3},
+}
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BEGIN, END = "<!-- benchmarks/local.py writes from here -->", "<!-- to here -->"
+
+
+def covered(problem: Problem) -> Recoding:
+    """Cheapest node first, and nothing after it."""
+    partition = first_cover(problem, Space(problem), sizes_decide=True)
+    if partition is None:
+        raise SystemExit("the lattice is too large to be covered node by node")
+    return recoding(problem, partition, "cheapest node first")
+
+
+def measured(search: Callable[[Problem], Recoding], make: Callable[..., Problem]) -> dict[str, Any]:
+    """What an answer loses, what it took, and the curve of the losses on the way."""
+    curve: list[tuple[float, float]] = []
+    start = time.process_time()
+
+    def heard(what: str, _share: float) -> None:
+        if what.startswith("loss "):
+            curve.append((time.process_time() - start, float(what.removeprefix("loss "))))
+
+    wall = time.perf_counter()
+    problem = make(progress=heard)
+    answer = search(problem)
+    seconds = time.process_time() - start
+    lost = losses(problem, answer)
+    return {
+        "objective": problem.objective_name,
+        "loss": lost[problem.objective_name],
+        "average class": lost["average-class"],
+        "cpu": seconds,
+        "wall": time.perf_counter() - wall,
+        "bound": answer.bound,
+        "claim": answer.claim,
+        "steps": answer.n_evaluated,
+        "curve": curve,
+    }
+
+
+def plain(table: FrequencyTable, k: int, **others: Any) -> Callable[..., Problem]:
+    """A problem of k-anonymity, made anew for every search."""
+    return lambda **more: Problem(table, (KAnonymity(k=k),), **({"objective": "arx-loss"} | others | more))
+
+
+def sides(table: FrequencyTable, k: int) -> dict[str, dict[str, Any]]:
+    """Every way to recode Adult under one k."""
+    searches = {
+        "optimal": SEARCHES["optimal"],
+        "mondrian_relaxed": SEARCHES["mondrian_relaxed"],
+        "cheapest node first": covered,
+        "local": SEARCHES["local"],
+    }
+    return {name: measured(search, plain(table, k)) for name, search in searches.items()}
+
+
+def without(table: FrequencyTable, column: str) -> FrequencyTable:
+    """The same records with one quasi-identifier less; equal rows may occur."""
+    kept = [j for j, name in enumerate(table.columns) if name != column]
+    return replace(
+        table,
+        columns=tuple(table.columns[j] for j in kept),
+        codes=table.codes[:, kept],
+        hierarchies=tuple(table.hierarchies[j] for j in kept),
+    )
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def figures(found: dict[str, Any]) -> str:
+    """The part of the page that is written by this program."""
+    rows = [
+        (name, *(f"{of[k][name]['loss']:.4f} ({of[k][name]['cpu']:.1f} s)" for k in of))
+        for of in [found["adult"]]
+        for name in next(iter(of.values()))
+    ]
+    rows.append(("no recoding is below", *(f"{of['local']['bound']:.4f}" for of in found["adult"].values())))
+    claims = "; ".join(f"k = {k}: {of['local']['claim']}" for k, of in found["adult"].items())
+    lines = [
+        f"{found['name']}, {found['records']:,} records, nine quasi-identifiers, ARX's loss, nothing suppressed "
+        "(in brackets CPU seconds, of both threads):",
+        "",
+        written(("", *(f"k = {k}" for k in found["adult"])), rows),
+        "",
+        f"In the words of the claims: {claims}.",
+        "",
+        "![Loss over CPU seconds](local.svg)",
+        "",
+        "Other requirements on the same records, `occupation` sensitive, eight quasi-identifiers, k = 5:",
+        "",
+        written(
+            ("", "mondrian_relaxed", "local", "CPU s"),
+            [
+                (
+                    name,
+                    f"{of['mondrian_relaxed']['loss']:.4f}",
+                    f"{of['local']['loss']:.4f}",
+                    f"{of['local']['cpu']:.1f}",
+                )
+                for name, of in found["models"].items()
+            ],
+        ),
+        "",
+        f"Without `salary-class`, k = 10, objective `loss` (NCP), two seconds given: {found['ncp']['loss']:.4f}, with "
+        f"ages written as ranges {found['ncp, ranges']['loss']:.4f}.",
+    ]
+    if (million := found.get("million")) is not None:
+        lines += [
+            "",
+            f"A million rows of the same with a fifth of the cells redrawn ({million['distinct']:,} distinct tuples), "
+            f"k = 5, a minute given: {million['local']['loss']:.4f} with at most {million['peak']:,.0f} MB; "
+            f"`mondrian_relaxed` {million['mondrian_relaxed']['loss']:.4f} in "
+            f"{million['mondrian_relaxed']['cpu']:.1f} s, "
+            f"cheapest node first {million['cheapest node first']['loss']:.4f} in "
+            f"{million['cheapest node first']['cpu']:.1f} s.",
+        ]
+    return "\n".join(lines)
+
+
+def drawn(found: dict[str, Any]) -> Any:
+    """The loss while time passes, one line for each k; dashed where the cover alone stays."""
+    curves = [
+        {"k": f"k = {k}", "seconds": seconds, "loss": loss}
+        for k, of in found["adult"].items()
+        for seconds, loss in [*of["local"]["curve"], (of["local"]["cpu"], of["local"]["loss"])]
+    ]
+    starts = [{"k": f"k = {k}", "loss": of["cheapest node first"]["loss"]} for k, of in found["adult"].items()]
+    y = alt.Y("loss:Q", title="ARX's loss")
+    colour = alt.Color("k:N", title=None, sort=[f"k = {k}" for k in found["adult"]])
+    lines = alt.Chart(alt.Data(values=curves)).mark_line().encode(
+        x=alt.X("seconds:Q", title="CPU seconds"), y=y, color=colour
+    )  # fmt: skip
+    rules = alt.Chart(alt.Data(values=starts)).mark_rule(strokeDash=[4, 4]).encode(y=y, color=colour)
+    return (lines + rules).properties(width=560, height=280)
+
+
+def put(found: dict[str, Any]) -> None:
+    """Into docs/local.md, between the marks, and docs/local.svg."""
+    page = DOCS / "local.md"
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n\n{figures(found)}\n\n{END}{after}")
+    save(drawn(found), DOCS / "local.svg", force=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, help="folder with adult.csv and its hierarchies")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--page", action="store_true", help="write docs/local.md and docs/local.svg")
+    parser.add_argument("--no-million", action="store_true", help="leave the million rows out")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        data = census(arguments.data, Path(name))
+        engine = LocalEngine.of(data.table)
+        adult = engine.count(Policy.parse(data.policy(5, 0.0)), apart=True)
+        SEARCHES["local"](plain(adult.taken(range(300)), 5)())  # compiles
+        found: dict[str, Any] = {"name": data.name, "records": adult.n_records}
+        found["adult"] = {k: sides(adult, k) for k in KS}
+        for k, of in found["adult"].items():
+            print(k, {who: (round(each["loss"], 4), round(each["cpu"], 1)) for who, each in of.items()}, flush=True)
+        eight = without(adult, "salary-class")
+        found["ncp"] = measured(SEARCHES["local"], plain(eight, 10, objective="loss", time_budget=2))
+        ages = ["range" if name == "age" else "hierarchy" for name in eight.columns]
+        found["ncp, ranges"] = measured(
+            SEARCHES["local"], plain(eight, 10, objective="loss", time_budget=2, cells=ages)
+        )
+        print("NCP", [round(found[what]["loss"], 4) for what in ("ncp", "ncp, ranges")], flush=True)
+        found["models"] = {}
+        for what, model in MODELS.items():
+            policy = asked(data, model, 0.0)
+            apart = engine.count(policy, apart=True)
+            found["models"][what] = {
+                name: measured(SEARCHES[name], lambda **more: Problem.of(apart, policy, **more))  # noqa: B023
+                for name in ("mondrian_relaxed", "local")
+            }
+            print(what, {who: round(each["loss"], 4) for who, each in found["models"][what].items()}, flush=True)
+        if not arguments.no_million:
+            million = redrawn(adult, 1_000_000, 0.2)
+            found["million"] = {
+                "distinct": million.n_classes,
+                "mondrian_relaxed": measured(SEARCHES["mondrian_relaxed"], plain(million, 5)),
+                "cheapest node first": measured(covered, plain(million, 5)),
+                "local": measured(SEARCHES["local"], plain(million, 5, time_budget=60)),
+                "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            }
+            print("million", round(found["million"]["local"]["loss"], 4), f"{found['million']['peak']:.0f} MB")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+    if arguments.page:
+        put(found)
+
+
+if __name__ == "__main__":
+    main()
