@@ -64,7 +64,7 @@ ASKED = shoal.Policy.of(
 
 def victims(folder: Path, source: object, target: object, n: int) -> int:
     ASKED.save(folder / "policy.toml")
-    command = [sys.executable, "-c", VICTIMS, str(source), str(folder / "policy.toml"), str(target), str(n), "1.0"]
+    command = [sys.executable, "-c", VICTIMS, str(source), str(folder / "policy.toml"), str(target), str(n), "0.6"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     return int(done.stdout.split()[-1])
 

@@ -80,6 +80,7 @@ def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, cluster, tmp_path
     time.sleep(0.8)
     cluster.worker()  # its place is taken by another
     victim = cluster.daemons[1]
+    assert job.is_alive()
     victim.kill()
     victim.wait()
     job.join(180)

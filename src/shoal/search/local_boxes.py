@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
     return ranks, np.split(order, np.flatnonzero(new)[1:])
 
 
-def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: list[NDArray[np.int64]]) -> Floats:
+def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:
     """Prices of ranges: near what they will cost when they are written, which is looked up only then."""
     hierarchy = problem.table.hierarchies[j]
     ends = np.cumsum([len(leaves) for leaves in groups])
@@ -91,7 +92,7 @@ def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: list[NDA
     hidden = np.array([hierarchy.leaves[leaves[0]] is None or leaves[0] == hierarchy.uncovered for leaves in groups])
     out = np.where(hidden[None, :], pairs.max(initial=0.0), np.minimum(costs, pairs.max(initial=0.0)))
     np.fill_diagonal(out, pairs.diagonal())
-    return out
+    return np.asarray(out)
 
 
 def _spans(hierarchy: Hierarchy, groups: list[NDArray[np.int64]], costs: Floats) -> Floats:
@@ -116,9 +117,12 @@ class Space:
         self.columns = [Column.of(problem, j, self.name) for j in range(len(table.columns))]
         ranks = [column.ranks[table.codes[:, j]] for j, column in enumerate(self.columns)]
         codes = np.column_stack(ranks).astype(np.uint32)
-        self.tuple_of_row, firsts = group(packed(codes))
+        self.tuple_of_row, firsts = group(packed(codes.astype(np.int32)))
         self.codes: Codes = np.ascontiguousarray(codes[firsts])
-        self.loss = LOSSES[self.name](problem)
+        loss = LOSSES[self.name](problem)
+        if not isinstance(loss, CellLoss):
+            raise TypeError(f"{self.name} is not a sum over cells")
+        self.loss = loss
         n, shares = problem.n_records, np.array(problem.weights) / sum(problem.weights)
         self._scale = np.full(len(self.columns), 1.0) * shares
         self._least = np.zeros(len(self.columns))
@@ -202,7 +206,7 @@ class Space:
                 level = (column.nodes[:, a] != column.nodes[:, b]).sum(axis=0)
                 price = column.node_prices[level, a]
             sums.append(float(n_records[1:] @ price))
-        return np.array(sums) + n_records[0] * self._cells_of_suppressed
+        return np.asarray(np.array(sums) + n_records[0] * self._cells_of_suppressed)
 
     def shown(self, sums: Floats) -> float:
         """The loss that is minimized, from the sums over its cells, as it is published."""
@@ -241,7 +245,7 @@ class Space:
         return found
 
     def _at(self, j: int, level: int) -> NDArray[np.int32]:
-        return self.columns[j].nodes[level][self.codes[:, j]]
+        return np.asarray(self.columns[j].nodes[level][self.codes[:, j]])
 
     def neighbours(self, boxes: Boxes, rng: np.random.Generator, n: int) -> tuple[NDArray[np.int32], Floats]:
         """Nearly the ``n`` nearest tuples of each, and how far: who is near in some order, and who is near to those."""
