@@ -95,7 +95,7 @@ def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: Sequence
     return np.asarray(out)
 
 
-def _spans(hierarchy: Hierarchy, groups: list[NDArray[np.int64]], costs: Floats) -> Floats:
+def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]], costs: Floats) -> Floats:
     numbers = [None if text is None else number(text) for text in hierarchy.leaves]
     known = [n for n in numbers if n is not None]
     if not known or max(known) == min(known):
