@@ -225,8 +225,9 @@ class _Search:
     def run(self) -> None:
         """Rounds of steps, each with its own weights and its own halves of the classes."""
         problem = self.problem
-        n_total = max(FEWEST, STEPS * len(self.row) * 10 // (self.k + 5))  # larger classes take longer
-        n_call = max(100, 60_000 // (self.k + 5))  # some tenths of a second
+        # A step takes apart classes of some k records, each of which looks at as many: the larger k, the fewer steps.
+        n_total = max(FEWEST, int(STEPS * len(self.row) * min(1.5, (10 / (self.k + 5)) ** 2)))
+        n_call = min(6_000, 10 + 12_000_000 // (self.k + 5) ** 3)  # some tenths of a second
         threads = 2 if len(self.row) >= 5_000 else 1
         hot, cold = self.total * HOT, self.total * COLD
         if self.verify:

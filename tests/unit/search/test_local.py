@@ -104,16 +104,17 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
     assert (away >= exact - 1e-6).all()
 
 
+@pytest.mark.parametrize("k", [3, 40])  # of 40 no two classes are taken apart at once
 @pytest.mark.parametrize("hot", [0.0, 0.5])
-def test_steps_keep_the_books(hot):
-    problem = problem_of(300, limit=10)
+def test_steps_keep_the_books(hot, k):
+    problem = problem_of(300 if k == 3 else 600, k, limit=10)
     space = Space(problem)
     start = first_cover(problem, space, sizes_decide=True)
     search = local._Search(problem, space, start)
     search._split(1)
     atoms, classes = search.atoms, search.classes
     local_kernels.improve(
-        search.boxes, atoms, classes, search.logs[0], 3, problem.limit, 0, 3_000, 7, hot, hot / 2, 3, False
+        search.boxes, atoms, classes, search.logs[0], k, problem.limit, 0, 3_000, 7, hot, hot / 2, 3, False
     )
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
@@ -126,12 +127,30 @@ def test_steps_keep_the_books(hot):
         assert classes.n_atoms[c] == len(members)
         assert classes.n_records[c] == atoms.weights[members].sum()
         if c != local_kernels.APART:
-            assert not len(members) or classes.n_records[c] >= 3
+            assert not len(members) or classes.n_records[c] >= k
     before = classes.cost.copy()
     local_kernels.rebox_all(search.boxes, atoms, classes)
     used = (classes.n_atoms > 0) & (classes.n_atoms < local_kernels.SHRINKS)
     assert classes.cost[used] == pytest.approx(before[used], abs=1e-9)
     assert search.partition.n_suppressed <= 10
+
+
+def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
+    known = hierarchies()
+    rng = np.random.default_rng(3)
+    codes = np.column_stack([rng.integers(0, len(h.leaves), 40) for h in known]).astype(np.int32)
+    codes = np.concatenate([np.repeat(codes[:12], 9, axis=0), codes])
+    problem = Problem(counted(("a", "b", "c"), codes, {}, None, known)[0], (KAnonymity(k=4),))
+    space = Space(problem)
+    search = local._Search(problem, space, first_cover(problem, space, sizes_decide=True))
+    search._split(1)
+    assert (search.atoms.weights >= 4).sum() > 5
+    for seed in range(20):
+        local_kernels.improve(
+            search.boxes, search.atoms, search.classes, search.logs[0], 4, 0, 0, 500, seed, 1.0, 1.0, 3, False
+        )
+        sizes = search.classes.n_records
+        assert (sizes[sizes > 0] >= 4).all()
 
 
 def test_what_is_undone_is_as_it_was():
