@@ -89,15 +89,45 @@ Cell = Literal["hierarchy", "range", "set", "mean", "median", "mode"]
 class Column(_Frozen):
     """What a column is to an intruder, and how it may be generalized."""
 
-    role: Role
-    hierarchy: Spec | None = None
-    uncovered: Literal["error", "suppress"] = "error"
-    min_level: int = Field(default=0, ge=0)  # never less general than this level of the hierarchy
-    max_level: int | None = Field(default=None, ge=0)  # never more
-    only: Literal["suppress"] | None = None  # as it is, or hidden altogether: no level between
-    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=False)  # in losses of cells
-    after: str | None = None  # generalized only where that column is at its highest level
-    cells: Cell = "hierarchy"  # what algorithms that mix levels write in a cell
+    role: Role = Field(
+        description="`identifier`: leads straight to a person, and is removed. `quasi`: an outsider may know it; it is "
+        "generalized, and classes are formed by it. `sensitive`: must not be learned; it is kept, and guarded by the "
+        "requirements that look at it. `plain`: kept as it is, and judged by nothing."
+    )
+    hierarchy: Spec | None = Field(
+        default=None,
+        description="How a quasi column may be generalized, or how the values of a sensitive column lie to one "
+        "another. Left out, a quasi column has `{ flat = true }`; other roles take none.",
+    )
+    uncovered: Literal["error", "suppress"] = Field(
+        default="error",
+        description="What becomes of a value that has no place in the hierarchy: `error` refuses the table with the "
+        "number of such values, `suppress` sends them to the top.",
+    )
+    min_level: int = Field(default=0, ge=0, description="Never less general than this level of the hierarchy.")
+    max_level: int | None = Field(
+        default=None, ge=0, description="Never more general than this level; the top when left out."
+    )
+    only: Literal["suppress"] | None = Field(
+        default=None, description="The column stays as it is or is hidden altogether: no level between."
+    )
+    weight: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        strict=False,
+        description="How much its cells count in the losses that add up cells.",
+    )
+    after: str | None = Field(
+        default=None,
+        description="A quasi column: this one is generalized only where that one is as general as it may get.",
+    )
+    cells: Cell = Field(
+        default="hierarchy",
+        description="What an algorithm that mixes levels in one column writes in a cell: `hierarchy`, the lowest label "
+        "that covers the class; `range`, of its values, in the order of the hierarchy's leaves; `set`, the values "
+        "themselves; or one value for all, their `mean`, `median` or `mode`.",
+    )
 
     @model_validator(mode="after")
     def _hierarchy_has_a_use(self) -> Self:
@@ -121,30 +151,79 @@ class Column(_Frozen):
 class Options(_Frozen):
     """How the release is made."""
 
-    algorithm: Algorithm = "optimal"
-    objective: Objective = "loss"
-    max_suppression: float = Field(default=0.0, ge=0, le=1, strict=False)  # share of records
-    suppressed: Literal["drop", "keep"] = "drop"  # keep: the record stays, every quasi cell is *
-    nulls: Literal["category", "wildcard", "forbid"] = "category"
-    entity: str | None = None  # the column that tells persons apart, where one person has many records
-    dimension: Literal["range", "entropy", "gain"] = "range"  # which column Mondrian splits first
-    preference: Literal["least-absolute", "least-relative", "maximum-distribution", "least-suppression"] = (
-        "least-absolute"  # of k_minimal among all that it finds
+    algorithm: Algorithm = Field(default="optimal", description="How the recoding is found.")
+    objective: Objective = Field(default="loss", description="What is to be least.")
+    max_suppression: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        strict=False,
+        description="The share of the records that may be suppressed, rounded down to whole records.",
     )
-    label: str | None = None  # the sensitive column that a classifier is to predict from the release
-    seed: int = Field(default=0, ge=0)
-    shuffle: bool = True  # row order is a side channel; False keeps it
-    time_budget: float | None = Field(default=None, gt=0, allow_inf_nan=False, strict=False)  # seconds of search
-    max_tuples: int | None = Field(default=None, ge=1)  # distinct tuples that an engine may send here
+    suppressed: Literal["drop", "keep"] = Field(
+        default="drop",
+        description="`drop` removes suppressed records. `keep` leaves them with `*` in every quasi cell, if these pass "
+        'as a class; not together with `nulls = "wildcard"`.',
+    )
+    nulls: Literal["category", "wildcard", "forbid"] = Field(
+        default="category",
+        description="A missing quasi value is a value of its own (`category`), matches anything (`wildcard`), or is an "
+        "error (`forbid`, in sensitive columns too).",
+    )
+    entity: str | None = Field(
+        default=None,
+        description="The identifier column that tells persons apart, where one person has many records; k then counts "
+        'persons. Not together with `nulls = "wildcard"`.',
+    )
+    dimension: Literal["range", "entropy", "gain"] = Field(
+        default="range",
+        description="Which column `mondrian` splits first: the one that spans the largest share of its domain "
+        "(`range`), the one with the highest entropy in proportion to its domain (`entropy`), or the one whose split "
+        "takes most off the loss for each bit that it spends (`gain`).",
+    )
+    preference: Literal["least-absolute", "least-relative", "maximum-distribution", "least-suppression"] = Field(
+        default="least-absolute",
+        description="Which of the k-minimal generalizations `k_minimal` answers with: the one that climbs the fewest "
+        "levels (`least-absolute`), the fewest in proportion to the heights (`least-relative`), the one with the most "
+        "distinct tuples (`maximum-distribution`), or with the fewest suppressed records (`least-suppression`). "
+        "`shoal.k_minimal(data, policy)` lists them all.",
+    )
+    label: str | None = Field(
+        default=None,
+        description="A sensitive column that a classifier is to predict from the release: `top_down` then keeps what "
+        "tells most about it, and `release.loss` has `classification`.",
+    )
+    seed: int = Field(default=0, ge=0, description="Key of the hash that orders the rows, and of searches by chance.")
+    shuffle: bool = Field(
+        default=True,
+        description="Order the rows by that hash. `false` keeps the order of the input, which may tell who is who.",
+    )
+    time_budget: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        strict=False,
+        description="Seconds that the search may take; `datafly` ignores it.",
+    )
+    max_tuples: int | None = Field(
+        default=None,
+        ge=1,
+        description="Distinct tuples that an engine may send to this machine; with more of them counting starts from "
+        "coarser levels, and a note says which.",
+    )
 
 
 class Policy(_Frozen):
     """Roles and hierarchies of the columns, what must hold, and how to reach it."""
 
-    columns: dict[str, Column]
-    require: tuple[Annotated[Requirement | Limit, Field(discriminator="model")], ...] = ()
-    preset: PresetName | None = None
-    release: Options = Options()
+    columns: dict[str, Column] = Field(description="What each column is: every column of the table, by name.")
+    require: tuple[Annotated[Requirement | Limit, Field(discriminator="model")], ...] = Field(
+        default=(), description="What must hold: at least one requirement, unless a preset brings its own."
+    )
+    preset: PresetName | None = Field(
+        default=None, description="A published rule by name, whose requirements are added; no legal advice."
+    )
+    release: Options = Field(default=Options(), description="How to get there.")
     folder: Path = Field(Path(), exclude=True, repr=False, strict=False)  # hierarchy files are found from here
 
     def __init__(self, /, **fields: Any) -> None:

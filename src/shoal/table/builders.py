@@ -43,7 +43,7 @@ class Mask(Description):
     Shorter values are filled up with ``*`` on the masked side from level 1 on, so that they meet the others.
     """
 
-    mask: Literal["right", "left"]
+    mask: Literal["right", "left"] = Field(description="The side from which characters are masked.")
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Leaves in text order, one level per character of the longest."""
@@ -75,7 +75,7 @@ class Tree(Description):
     A value that sits higher than others stays as it is on the levels below.
     """
 
-    tree: dict[str, Any] | list[Any]
+    tree: dict[str, Any] | list[Any] = Field(description="Groups within groups; the outermost name is the top.")
 
     @field_validator("tree")
     @classmethod
@@ -115,7 +115,7 @@ def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 class Flat(Description):
     """A value, or ``*``."""
 
-    flat: Literal[True] = True
+    flat: Literal[True] = Field(default=True, description="The value, or `*`.")
 
     @model_serializer
     def _always_with_its_key(self) -> dict[str, bool]:
@@ -231,8 +231,14 @@ class SafeHarbor(Description):
     the birth years of those who are that old in the year ``as_of``.
     """
 
-    safe_harbor: Literal["zip", "date", "birth", "age"]
-    as_of: int | None = Field(default=None, ge=1900, le=9999, strict=True)
+    safe_harbor: Literal["zip", "date", "birth", "age"] = Field(description="What the values are.")
+    as_of: int | None = Field(
+        default=None,
+        ge=1900,
+        le=9999,
+        strict=True,
+        description="With `birth`, and only there: the year in which people are that old.",
+    )
 
     @model_validator(mode="after")
     def _birth_needs_a_year(self) -> Self:

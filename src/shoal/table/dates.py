@@ -49,9 +49,19 @@ class Dates(Description):
     a two-digit year from ``pivot`` on is 19yy, below it 20yy. A week is a week of its month, 1-7 to 29-end.
     """
 
-    dates: tuple[Unit, ...]
-    format: str = ISO
-    pivot: int = Field(69, ge=0, le=100, strict=True)
+    dates: tuple[Unit, ...] = Field(description="The units, from fine to coarse.")
+    format: str = Field(
+        default=ISO,
+        description="ISO dates and date-times, the date as written whatever the zone; or a format of Python's "
+        "`strptime` with the year in it once.",
+    )
+    pivot: int = Field(
+        default=69,
+        ge=0,
+        le=100,
+        strict=True,
+        description="Of two digits (`%y`), from this year on is 19yy, below it 20yy.",
+    )
 
     @field_validator("dates")
     @classmethod

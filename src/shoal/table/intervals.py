@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from itertools import pairwise
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, PlainSerializer, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
 from shoal.table.description import Description
 from shoal.table.hierarchy import TOP, Hierarchy
@@ -59,10 +59,18 @@ class Intervals(Description):
     values at both ends: 20-24, or [-10, -6] where a bound is negative; with decimals, half-open [0.5, 1).
     """
 
-    intervals: tuple[Number, ...]
-    origin: Number = Decimal(0)
-    bottom: Number | None = None
-    top: Number | None = None
+    intervals: tuple[Number, ...] = Field(
+        description="The widths, one per level, each a whole multiple of the one before."
+    )
+    origin: Number = Field(
+        default=Decimal(0), description="Where an interval begins; the others follow from the width."
+    )
+    bottom: Number | None = Field(
+        default=None, description="Bottom-coding: values below it are `<bottom` on every level, 0 included."
+    )
+    top: Number | None = Field(
+        default=None, description="Top-coding: values from it on are `>=top` on every level, 0 included."
+    )
 
     @field_validator("intervals")
     @classmethod
