@@ -73,8 +73,8 @@ PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TO
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
-Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file; detected when left out.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; detected when left out.")]
+Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected when left out.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected when left out.")]
 
 
 def _print_version(asked: bool) -> None:
@@ -93,7 +93,9 @@ def _main(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where the demo leaves its files.")] = Path("shoal-demo"),
+    folder: Annotated[
+        Path, typer.Argument(help="Where the demo leaves its files; one with other files in it is refused.")
+    ] = Path("shoal-demo"),
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -143,7 +145,13 @@ def anonymize(
     data: Rows,
     policy: PolicyFile,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", help="The release: .csv, .parquet, a folder, or table:schema.name.")
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The release: .csv, .tsv and .txt are written as text, .parquet and .pq as Parquet; engines also "
+            "write a folder, or table:schema.name. Needed, unless --frontier compares.",
+        ),
     ] = None,
     table: TableName = None,
     parquet: Parquet = None,
@@ -151,12 +159,19 @@ def anonymize(
     memory: Memory = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate, JSON, to this file.")] = None,
     recoding: Annotated[
-        Path | None, typer.Option(help="Write what became of each value to this file, for shoal apply. Not to publish.")
+        Path | None,
+        typer.Option(
+            help="Write what became of each value to this file, for shoal apply. It lists values of the data: keep it "
+            "with the data, do not publish it."
+        ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report, HTML, to this file.")] = None,
     frontier: Annotated[
         list[str] | None,
-        typer.Option(help="Solve for several values instead, such as k=2,3,5,10; may be repeated. Writes nothing."),
+        typer.Option(
+            help="Instead of writing a release, solve for each of these values and compare, such as k=2,3,5,10; of k, "
+            "l, t and max_suppression. Repeated, every combination is solved."
+        ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -294,11 +309,18 @@ def check(
     data: Rows,
     policy: PolicyFile,
     original: Annotated[
-        Path | None, typer.Option(help="Compare distributions with this table instead of DATA itself.")
+        Path | None,
+        typer.Option(
+            help="Compare distributions (t-closeness) with this table, usually the one before anonymization, instead "
+            "of DATA itself."
+        ),
     ] = None,
     previous: Annotated[
         list[Path] | None,
-        typer.Option(help="An earlier release of the same people; may be repeated. Needs --original."),
+        typer.Option(
+            help="A release of the same people that is published already; may be repeated. The policy must also hold "
+            "for the people whom none of the releases tells apart. Needs --original."
+        ),
     ] = None,
     table: TableName = None,
     parquet: Parquet = None,
@@ -338,12 +360,16 @@ def attack(
     ] = None,
     register: Annotated[Path | None, typer.Option(help="People with names, linked instead of the original's.")] = None,
     known: Annotated[
-        str | None, typer.Option(help="Columns that the intruder knows, with commas between; all quasi when left out.")
+        str | None,
+        typer.Option(help="Quasi columns that the intruder knows, as in age,zip; all of them when left out."),
     ] = None,
-    control: Annotated[Path | None, typer.Option(help="People like those, who are not in the release.")] = None,
+    control: Annotated[Path | None, typer.Option(help="People like those in the release, who are not in it.")] = None,
     previous: Annotated[Path | None, typer.Option(help="Another release of the same people.")] = None,
     id: Annotated[
-        str | None, typer.Option(help="A column of release and original that tells whose record is whose.")
+        str | None,
+        typer.Option(
+            help="A column of release and original that tells whose record is whose; the intruder never reads it."
+        ),
     ] = None,
     excludes: Annotated[int, typer.Option(help="Values that background knowledge rules out for a person.")] = 1,
     sample: Annotated[int, typer.Option(help="People attacked at most, drawn at random; 0 for all.")] = 10_000,
@@ -467,9 +493,16 @@ def compare(
     data: Data,
     policy: PolicyFile,
     algorithms: Annotated[
-        str | None, typer.Option(help="Which, with commas between; all that suit when left out.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Which, as in optimal,mondrian,datafly; all but exhaustive and mingen, which look at every node, when "
+            "left out.",
+            show_default=False,
+        ),
     ] = None,
-    utility: Annotated[bool, typer.Option("--utility", help="Ask random counts of every release, too.")] = False,
+    utility: Annotated[
+        bool, typer.Option("--utility", help="Apply every answer and ask a thousand random counts of it.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
     json: Json = False,
     quiet: Quiet = False,
