@@ -179,6 +179,7 @@ def spark(cluster: Cluster) -> Iterator[Bench]:
         "spark.driver.extraJavaOptions": JVM,
         "spark.executor.extraJavaOptions": JVM,
         "spark.executor.memory": "512m",
+        "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
         "spark.ui.enabled": "false",
