@@ -5,7 +5,8 @@ A. Gionis, A. Mazza, T. Tassa, "k-Anonymization revisited", ICDE 2008; T. Tassa,
 K. Stokes, V. Torra, "n-confusion: a generalization of k-anonymity", PAIS 2012.
 
 An original and a released record are *consistent* where every released cell stands for the original's value. Cells
-may be generalized each to a level of its own, so one text is read on every level of its column's hierarchy.
+may be generalized each to a level of its own, so one text is read on every level of its column's hierarchy, and as a
+range or a set where it is no label.
 Needs  the original: its values make the hierarchies, and nothing else knows what a label covers.
 Costs  columns × kinds of original × distinct released tuples; memory grows with the consistent pairs.
 """
@@ -28,6 +29,7 @@ from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.reading import is_range_or_set, leaves_behind
 
 BLOCK = 2**24  # pairs prepared together: a byte each and per column
 CHUNK = 2**18  # pairs scored together: they stay in the processor's cache
@@ -48,7 +50,7 @@ class Consistency:
     concealing: Counts  # (kinds)   candidates that leave a candidate of its own to everybody else
     ties: Counts  # (kinds)   released records that are the best match of an original of the kind
     dropped: int  # original records that the release lacks
-    unknown: Mapping[str, int]  # per column, released cells that no level of its hierarchy has a label for
+    unknown: Mapping[str, int]  # per column, released cells that stand for no value of the original
 
     @property
     def one_k(self) -> int:
@@ -175,7 +177,7 @@ class _Column:
     name: str
     texts: Codes  # (released records)  the null has the last number
     kind_of: Codes  # (leaves)
-    labels: NDArray[np.int64]  # (kinds, levels)  the texts that stand for a kind; n_texts where none was released
+    labels: NDArray[np.int64]  # (kinds, most)  the texts that stand for a kind; n_texts fills up
     everything: NDArray[np.int64]  # the texts that stand for every value
     n_texts: int
     n_unknown: int  # released cells whose text stands for nothing
@@ -190,6 +192,7 @@ class _Column:
         for level, of_level in enumerate(hierarchy.labels):
             numbers = np.array([number.get(label, n_texts) for label in of_level], np.int64)
             labels[:, level] = numbers[hierarchy.table[level]]
+        labels = np.column_stack([labels, _others(hierarchy, coded.texts, labels, n_texts)])
         kinds, kind_of = np.unique(labels, axis=0, return_inverse=True)
         everything = [number[text] for text in (TOP,) if text in number] + [null] * wildcard
         known = np.zeros(n_texts + 1, np.bool_)
@@ -212,6 +215,22 @@ class _Column:
         out[np.arange(len(kinds))[:, None], self.labels[kinds]] = True
         out[:, self.everything] = True
         return out
+
+
+def _others(hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int) -> NDArray[np.int64]:
+    """(leaves, most)  The texts that are no label of any level and yet stand for a leaf: ranges and sets."""
+    known = np.zeros(n_texts + 1, np.bool_)
+    known[labels] = True
+    strange = [i for i, text in enumerate(texts) if not known[i] and is_range_or_set(text)]
+    leaves = leaves_behind(hierarchy, [texts[i] for i in strange]) if strange else []
+    text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in leaves])
+    leaf_of = np.fromiter((leaf for of in leaves for leaf in of), np.int64, len(text_of))
+    order = np.lexsort((text_of, leaf_of))
+    counts = np.bincount(leaf_of, minlength=len(labels))
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    out = np.full((len(labels), int(counts.max(initial=0))), n_texts, np.int64)
+    out[leaf_of[order], place] = text_of[order]
+    return out
 
 
 def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Codes, Counts]:

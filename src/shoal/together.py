@@ -51,6 +51,13 @@ def _seen(table: FrequencyTable, release: LocalEngine, policy: Policy) -> NDArra
     if absent := [name for name in policy.quasi if name not in release.columns]:
         raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
     columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], wildcard=False)
+    if unread := {column.name: column.n_unknown for column in columns if column.n_unknown}:
+        name, n_cells = next(iter(unread.items()))
+        raise PolicyError(
+            f"column {name!r}: {n_cells} cells of a release stand for no value of the original, and whom they are "
+            "about decides who is told apart",
+            "give the table that the releases were made from; releases that show means cannot be laid side by side",
+        )
     tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
     kinds = np.column_stack([column.kind_of[table.codes[:, j]] for j, column in enumerate(columns)])
     class_of, firsts = group(packed(kinds))
@@ -60,4 +67,11 @@ def _seen(table: FrequencyTable, release: LocalEngine, policy: Policy) -> NDArra
     for i in np.flatnonzero(consistent).tolist():
         found = matches.indices[matches.indptr[i] : matches.indptr[i + 1]].tobytes()
         ids[i] = numbers.setdefault(found, len(numbers) + 1)
-    return ids[class_of]
+    ids = ids[class_of]
+    n_found = int(table.counts[ids > 0].sum())
+    if n_found < release.n_records:
+        raise PolicyError(
+            f"a release has {release.n_records} records, and only {n_found} of the original's can be behind them",
+            "give the table that it was made from; a release whose values were changed cannot be laid beside others",
+        )
+    return ids

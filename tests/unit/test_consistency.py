@@ -128,8 +128,18 @@ def test_more_records_than_there_were_are_refused() -> None:
         beside(FIVE, pa.concat_tables([FIVE, FIVE.slice(0, 1)]), policy())
 
 
+def test_ranges_and_sets_that_are_no_labels_stand_for_what_they_hold() -> None:
+    original = people(("24", "F"), ("31", "F"), ("38", "F"), ("38", "M"))
+    release = people(("24-31", "F"), ("24-31", "F"), ("{31, 38}", "F"), ("35-40", "{F, M}"))
+    found = beside(original, release, policy())
+    assert not found.unknown
+    # 24: the first two; 31: these and the set; 38, a woman: the set and the last; 38, a man: the last.
+    assert sorted(found.candidates.tolist()) == [1, 2, 2, 3]
+    assert found.k_one == 2
+
+
 def test_a_text_that_is_no_label_fits_nobody_and_is_counted() -> None:
-    release = people(("20-29", "?"), ("30-39", "?"), ("30-40", "F"), ("31", "M"), ("24", "M"))
+    release = people(("20-29", "?"), ("30-39", "?"), ("mid", "F"), ("31", "M"), ("24", "M"))
     found = beside(FIVE, release, policy())
     assert found.unknown == {"age": 1, "sex": 2}
     assert (found.one_k, found.k_one, found.concealment) == (0, 0, 0)

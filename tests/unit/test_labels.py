@@ -54,6 +54,8 @@ def test_a_range_is_written_and_its_ends_read_back(first: str | None, last: str 
 
 def test_a_range_of_dates_is_an_interval_of_iso_8601() -> None:
     assert written_range("2001-02-03", "2001-05-06", dates=True) == "2001-02-03/2001-05-06"
+    assert written_range("2001-02-01/2001-02-07", "2001-03-08/2001-03-14", dates=True) == "2001-02-01/2001-03-14"
+    assert written_range("2001-02-01/2001-02-07", "2001-02-01/2001-02-07", dates=True) == "2001-02-01/2001-02-07"
 
 
 @pytest.mark.parametrize(

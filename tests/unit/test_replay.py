@@ -191,5 +191,40 @@ def test_releases_of_one_recoding_stay_safe_together() -> None:
 def test_the_original_must_be_of_the_same_people() -> None:
     frame = people(300, 1)
     release = shoal.anonymize(frame, policy()).table
-    with pytest.raises(PolicyError, match="nobody"):
+    with pytest.raises(PolicyError, match="300 cells of a release stand for no value of the original"):
         shoal.check(release, policy(), original=frame.assign(zip="999"), previous=[release])
+
+
+AGES = pa.table({"age": [str(age) for age in range(20, 32)]})
+
+
+def by_age(*texts: str) -> pa.Table:
+    return pa.table({"age": list(texts)})
+
+
+def of_ages() -> shoal.Policy:
+    age = {"role": "quasi", "hierarchy": {"intervals": [5, 10]}}
+    return shoal.Policy.of({"columns": {"age": age}, "require": [{"model": "k-anonymity", "k": 2}]})
+
+
+def test_ranges_and_sets_that_are_no_labels_tell_people_apart_too() -> None:
+    by_fives = by_age(*["20-24"] * 5, *["25-29"] * 5, *["30-34"] * 2)
+    ranges = by_age(*["20-22"] * 3, *["23-24"] * 2, *["25-26"] * 2, *["27-28"] * 2, *["29-31"] * 3)
+    sets = by_age(*["{20, 21, 22, 23, 24, 25, 26, 27, 28}"] * 9, *["{29, 30, 31}"] * 3)
+    for release in (ranges, sets):  # 29 is alone: of 25-29 and of 29-31
+        assert shoal.check(release, of_ages(), original=AGES).hold
+        found = shoal.check(by_fives, of_ages(), original=AGES, previous=[release])
+        assert (found.verdicts[1].worst, found.verdicts[1].records) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["25.5"] * 12, "12 cells of a release stand for no value"),  # a mean
+        (["25"] * 12, "has 12 records, and only 1 of the original's"),  # a mean that is somebody's value
+    ],
+)
+def test_a_release_that_changed_values_is_not_laid_beside_others(texts: list[str], message: str) -> None:
+    by_tens = by_age(*["20-29"] * 10, *["30-39"] * 2)
+    with pytest.raises(PolicyError, match=message):
+        shoal.check(by_tens, of_ages(), original=AGES, previous=[by_age(*texts)])

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.linkage.reading import Standing, is_star
 from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import number
+from shoal.table.reading import Standing, is_star
 
 Rows = NDArray[np.int64]
 

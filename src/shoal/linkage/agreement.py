@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.linkage.columns import Codes, Column
-from shoal.linkage.reading import EVERYTHING, Standing, closed, is_star
+from shoal.table.reading import EVERYTHING, Standing, closed, is_star
 
 Ends = tuple[tuple[float, float], ...]
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from shoal.engines import files, frames
 from shoal.errors import DataError
-from shoal.linkage.reading import Span, spans
 from shoal.policy import Policy
 from shoal.table import builders, codec
 from shoal.table.builders import SafeHarbor
 from shoal.table.codec import Coded
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import Intervals
+from shoal.table.reading import Span, spans
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int32]

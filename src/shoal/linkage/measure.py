@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.linkage.columns import Codes, Column
-from shoal.linkage.reading import EVERYTHING, Span, Standing, ancestry, closed, is_star
+from shoal.table.reading import EVERYTHING, Span, Standing, ancestry, closed, is_star
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]

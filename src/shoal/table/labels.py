@@ -50,9 +50,19 @@ def written_range(first: str | None, last: str | None, *, dates: bool = False) -
         return f">={first}"
     if first == last:
         return first
-    if dates:
-        return f"{first}/{last}"
+    if dates:  # of weeks, which are ranges themselves, the first day of the one and the last day of the other
+        return f"{days_of(first)[0]}/{days_of(last)[1]}"
     return f"[{first}, {last}]" if "-" in first + last or "e" in (first + last).lower() else f"{first}-{last}"
+
+
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DAYS = re.compile(rf"({_DAY})/({_DAY})")
+
+
+def days_of(text: str) -> tuple[str, str]:
+    """The first and the last day of a range of days; any other text is both."""
+    found = _DAYS.fullmatch(text)
+    return (found[1], found[2]) if found else (text, text)
 
 
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"

@@ -11,25 +11,29 @@ import math
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import number
-from shoal.table.labels import read_range, read_set
+from shoal.table.labels import days_of, read_range, read_set
 
 Span = tuple[float, float, bool]  # first, last, and whether the last is within
 
-_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_DAYS = re.compile(rf"({_DAY})/({_DAY})")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 EVERYTHING: Span = (-math.inf, math.inf, True)
 
 
 def is_star(text: str) -> bool:
     """Whether the text says nothing."""
     return bool(text) and not text.strip("*")
+
+
+def is_range_or_set(text: str) -> bool:
+    """Whether a text is written as a set of values, or as a range of numbers or dates."""
+    return read_set(text) is not None or read_range(text) is not None or "/" in text
 
 
 def spans(texts: Sequence[str], hierarchy: Hierarchy | None) -> list[tuple[Span, ...] | None]:
@@ -92,8 +96,9 @@ class Standing:
         for i, text in enumerate(released):
             for member in read_set(text) or ():
                 self.sets[member].append(i)
-            if found := _DAYS.fullmatch(text):
-                self.days.append((found[1], found[2], i))
+            first, last = days_of(text)
+            if first != text:
+                self.days.append((first, last, i))
             for side, kept in (("right", text.rstrip("*")), ("left", text.lstrip("*"))):
                 if kept and kept != text:
                     self.shapes.add((side, len(kept), len(text)))
@@ -112,7 +117,7 @@ class Standing:
                 names.add(text[:kept] + stars if side == "right" else stars + text[len(text) - kept :])
         found = {self.number[name] for name in names if name in self.number and not is_star(name)}
         found.update(self.sets.get(text, ()))
-        if self.days and re.fullmatch(_DAY, text[:10]):
+        if self.days and _DAY.fullmatch(text[:10]):
             found.update(i for first, last, i in self.days if first <= text[:10] <= last)
         return sorted(found)
 
@@ -145,3 +150,67 @@ def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy
                     nearest[shared] = np.minimum(nearest[shared], 0 if above == level else above)
         out[inside, r] = nearest / height
     return out
+
+
+# ── All of a hierarchy ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def leaves_behind(hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool = False) -> list[set[int]]:
+    """Of each text the leaves that it may stand for; none for stars, and none where it cannot be read.
+
+    ``nearest``: a number that is no leaf, such as a mean, stands for the leaf next to it.
+    """
+    # Members of a set may be labels or ranges themselves: they are read as texts of their own first.
+    members = {text: found for text in texts if (found := read_set(text)) is not None}
+    read = list(dict.fromkeys([*texts, *(member for found in members.values() for member in found)]))
+    standing = Standing(read, hierarchy)
+    behind: dict[str, set[int]] = {text: set() for text in read}
+    for leaf, text in enumerate(hierarchy.leaves):
+        if text is not None and leaf != hierarchy.uncovered:
+            for i in standing.of(text):
+                behind[read[i]].add(leaf)
+    if hierarchy.leaf_order == "numeric":
+        _add_numbers(hierarchy, behind, nearest=nearest)
+    elif hierarchy.leaf_order == "time":
+        _add_times(hierarchy, behind)
+    for text, found in members.items():
+        behind[text].update(*(behind[member] for member in found))
+    return [behind[text] for text in texts]
+
+
+def _add_numbers(hierarchy: Hierarchy, behind: Mapping[str, set[int]], *, nearest: bool) -> None:
+    """Add the leaves that lie in the ranges that texts write, or are the nearest to a number."""
+    read = [None if text is None else number(text) for text in hierarchy.leaves]
+    places = [leaf for leaf, value in enumerate(read) if value is not None]
+    values = np.array([float(value) for value in read if value is not None])
+    for (text, leaves), found in zip(behind.items(), spans(list(behind), None), strict=True):
+        if found is None or is_star(text) or leaves or not places:
+            continue
+        for first, last, within in found:
+            begin = int(np.searchsorted(values, first, side="left"))
+            end = int(np.searchsorted(values, last, side="right" if within else "left"))
+            if begin < end:
+                leaves.update(places[begin:end])
+            elif first == last and nearest:
+                leaves.add(places[int(np.abs(values - first).argmin())])
+
+
+def _add_times(hierarchy: Hierarchy, behind: Mapping[str, set[int]]) -> None:
+    """Add the leaves from the first to the last of a range, whatever its ends look like: both are of one level."""
+    ends: list[dict[str, list[int]]] = []  # by level, the leaves of a label, also by its first and its last day
+    for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
+        of_level: dict[str, list[int]] = defaultdict(list)
+        for leaf, code in enumerate(codes.tolist()):
+            label = labels[code]
+            if label is not None and leaf != hierarchy.uncovered:
+                for end in {label, *days_of(label)}:
+                    of_level[end].append(leaf)
+        ends.append(of_level)
+    for text, leaves in behind.items():
+        if leaves or is_star(text):
+            continue
+        for at in (i for i, letter in enumerate(text) if letter == "/"):
+            first, last = text[:at], text[at + 1 :]
+            for of_level in ends:
+                if first in of_level and last in of_level:
+                    leaves.update(range(of_level[first][0], of_level[last][-1] + 1))

@@ -18,7 +18,6 @@ from scipy.sparse import csr_array
 
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
-from shoal.linkage.reading import Standing, is_star, spans
 from shoal.policy import Policy
 from shoal.release import Release
 from shoal.table import builders
@@ -27,7 +26,7 @@ from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
-from shoal.table.labels import read_set
+from shoal.table.reading import is_star, leaves_behind, spans
 
 Floats = NDArray[np.float64]
 
@@ -149,24 +148,9 @@ def _masses(
     hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool
 ) -> tuple[csr_array, NDArray[np.bool_]]:
     """How likely each leaf is behind each text, and which texts could be read."""
-    known = [text for text in texts if text is not None]
-    # Members of a set may be labels or ranges themselves: they are read as texts of their own first.
-    members = {text: found for text in known if (found := read_set(text)) is not None}
-    alone = sorted({member for found in members.values() for member in found}.difference(known))
-    standing = Standing([*known, *alone], hierarchy)
-    place = {text: i for i, text in enumerate((*texts, *alone))}
-    behind: list[set[int]] = [set() for _ in place]
-    for leaf, text in enumerate(hierarchy.leaves):
-        if text is None:
-            behind[place[None]].add(leaf)
-        elif leaf != hierarchy.uncovered:
-            for i in standing.of(text):
-                behind[i if i < len(known) else i + 1].add(leaf)  # the null stands between
-    if hierarchy.leaf_order == "numeric":
-        _within_ranges(hierarchy, {text: behind[i] for text, i in place.items() if text is not None})
-    for text, found in members.items():
-        behind[place[text]].update(*(behind[place[member]] for member in found))
-    behind = behind[: len(texts)]
+    behind = leaves_behind(hierarchy, [text for text in texts if text is not None], nearest=True)
+    nulls = {leaf for leaf, text in enumerate(hierarchy.leaves) if text is None}
+    behind.insert(texts.index(None), nulls)
     everything = [leaf for leaf in range(len(hierarchy.leaves)) if leaf != hierarchy.uncovered] or [0]
     understood = np.ones(len(texts), np.bool_)
     for i, text in enumerate(texts):
@@ -179,20 +163,3 @@ def _masses(
     starts = np.concatenate([[0], np.cumsum(lengths)])
     shape = (len(texts), len(hierarchy.leaves))
     return csr_array((np.repeat(1.0 / np.maximum(lengths, 1), lengths), indices, starts), shape=shape), understood
-
-
-def _within_ranges(hierarchy: Hierarchy, behind: dict[str, set[int]]) -> None:
-    """Add the leaves that lie in the ranges that texts write, or are the nearest to a number."""
-    read = [None if text is None else number(text) for text in hierarchy.leaves]
-    places = [leaf for leaf, value in enumerate(read) if value is not None]
-    values = np.array([float(value) for value in read if value is not None])
-    for (text, leaves), found in zip(behind.items(), spans(list(behind), None), strict=True):
-        if found is None or is_star(text) or leaves or not places:
-            continue
-        for first, last, within in found:
-            begin = int(np.searchsorted(values, first, side="left"))
-            end = int(np.searchsorted(values, last, side="right" if within else "left"))
-            if begin < end:
-                leaves.update(places[begin:end])
-            elif first == last:
-                leaves.add(places[int(np.abs(values - first).argmin())])

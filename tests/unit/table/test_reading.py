@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from shoal.linkage.reading import Standing, ancestry, closed, is_star, spans
+from shoal.table.dates import Dates
 from shoal.table.hierarchy import Hierarchy
+from shoal.table.reading import Standing, ancestry, closed, is_star, leaves_behind, spans
 
 MARITAL = Hierarchy.from_paths(
     "marital",
@@ -100,3 +101,27 @@ def test_common_ancestors_count_levels_by_the_height():
 
 def test_only_stars_are_stars():
     assert [is_star(text) for text in ("*", "****", "", "3*")] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "leaves"),
+    [
+        ({"dates": ["month", "year"]}, "2001-02/2001-03", {0, 1, 2}),
+        ({"dates": ["week", "year"]}, "2001-02-01/2001-03-07", {0, 1, 2}),
+        ({"dates": ["month", "year"]}, "2001-02-20/2001-12-31", {1, 2, 3}),
+        ({"dates": ["month", "year"]}, "{2001-02, 2001-12-31}", {0, 1, 3}),
+        ({"dates": ["month", "year"]}, "2001-03/2001-02", set()),
+        ({"dates": ["month", "year"]}, "2001-02/2002-09", set()),
+    ],
+)
+def test_a_range_of_dates_may_end_on_any_level(given, text, leaves):
+    days = ["2001-02-03", "2001-02-20", "2001-03-01", "2001-12-31"]
+    hierarchy = Dates.model_validate(given).build("day", days).with_null()
+    assert leaves_behind(hierarchy, [text]) == [leaves]
+
+
+def test_a_range_of_dates_reads_back_in_the_format_of_the_data():
+    days = ["2/14/65", "9/20/65", "12/1/64"]
+    hierarchy = Dates.model_validate({"dates": ["year"], "format": "%m/%d/%y"}).build("day", days)
+    assert hierarchy.leaves == ("12/1/64", "2/14/65", "9/20/65")
+    assert leaves_behind(hierarchy, ["12/1/64/2/14/65", "2/14/65/9/20/65"]) == [{0, 1}, {1, 2}]
