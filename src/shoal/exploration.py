@@ -86,8 +86,14 @@ def explore(
         found = frontier(engine, policy, **_typed(grid), progress=progress)
         points += [point for point in found if not any(point.asked == other.asked for other in points)]
     whole = Frontier(policy.release.objective, tuple(points))
-    place = next((i for i, p in enumerate(points) if all(own.get(n) == v for n, v in p.asked.items())), None)
-    return Exploration(whole, place, tuple(_recommended(whole, *risk) for risk in asked))
+    return Exploration(whole, asked_for(policy, whole), tuple(_recommended(whole, *risk) for risk in asked))
+
+
+def asked_for(policy: Policy, found: Frontier) -> int | None:
+    """The place of the policy itself among the points; None where it was not solved for."""
+    own = _own(policy)
+    places = (i for i, point in enumerate(found) if all(own.get(n) == v for n, v in point.asked.items()))
+    return next(places, None)
 
 
 def _risks(sensitivity: str | None, tolerable: float | None) -> list[tuple[Sensitivity | None, float]]:

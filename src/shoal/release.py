@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal import __version__
-from shoal.attacks.risk import Attacks
+from shoal.attacks.risk import Attacks, Risk
 from shoal.engines import files, frames
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.fingerprints import digest_of_counts
@@ -86,9 +86,10 @@ class Release:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
         rows = self.rows
         output = digest_of_counts(rows.groups) if isinstance(rows, Query) else frames.fingerprint(rows.table)
-        return self._certificate(output, _now())
+        return self.certificate_of(output, _now())
 
-    def _certificate(self, output: str, created: str) -> dict[str, Any]:
+    def certificate_of(self, output: str, created: str) -> dict[str, Any]:
+        """The same for rows that were written, by their hash, at some time."""
         recoding = self.recoding
         certificate = {
             "schema": SCHEMA,
@@ -141,11 +142,11 @@ class Release:
         refuse_to_overwrite(self.engine.source, path)
         created = _now()
         if isinstance(self.rows, Rows):
-            return self._certificate(self._write_file(self.rows, path, force), created)
+            return self.certificate_of(self._write_file(self.rows, path, force), created)
         if isinstance(self.engine, LocalEngine):
             raise TypeError("the rows are not in memory")
         sha256 = self.engine.write(self.rows, str(path), self.policy, force=force, verify=self._verify_groups)
-        return self._certificate(sha256, created)
+        return self.certificate_of(sha256, created)
 
     def _write_file(self, rows: Rows, path: str | Path, force: bool) -> str:
         engine = self._local
@@ -163,17 +164,19 @@ class Release:
         *,
         certificate: Mapping[str, Any] | None = None,
         frontier: Frontier | None = None,
-        attacks: Any = None,
+        attacks: Sequence[Risk] | None = None,
+        columns: Sequence[str] = (),
         force: bool = False,
     ) -> None:
         """Write one HTML file that shows all this; it needs no network, and holds no record of the input.
 
-        ``certificate`` is what ``save`` returned, ``frontier`` and ``attacks`` what was found besides.
+        ``certificate`` is what ``save`` returned; ``frontier`` is shown where it was computed, and of ``attacks`` those
+        that are given, else the release's own. ``columns``: two quasi columns in which the answer is drawn.
         """
         from shoal.report.html import rendered  # Altair and its converter take a second to load
 
         refuse_to_overwrite(self.engine.source, path)
-        page = rendered(self, certificate=certificate, frontier=frontier, attacks=attacks)
+        page = rendered(self, certificate=certificate, frontier=frontier, attacks=attacks, columns=columns)
         files.write_text(Path(path), page, force=force)
 
     def _repr_html_(self) -> str:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import altair as alt
 from markupsafe import Markup
 
-from shoal.report.summary import Bin, Box, ColumnLoss, Distribution, LatticeNode
+from shoal.report.formats import visible
+from shoal.report.summary import Bin, ColumnLoss, Distribution, LatticeNode, Partition, Slice, Tick
 from shoal.sweep import Frontier
 
 PALETTE = {
@@ -73,55 +76,84 @@ def loss_chart(columns: Sequence[ColumnLoss]) -> Any:
             y=_labels("place", [column.name for column in columns]),
             x=alt.X("loss:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=3), title="loss"),
         ),
-        height=22 * len(columns),
+        height=_tall(22, [column.name for column in columns]),
     )
 
 
 def lattice_chart(nodes: Sequence[LatticeNode]) -> Any:
     """Every node in the row of its height; which keep the policy, and which was chosen."""
     rows = [{"x": node.place, "height": node.height, "node": node.state} for node in nodes]
-    states = {"unsafe": ("second", "cross"), "safe": ("accent", "circle"), "chosen": ("good", "diamond")}
-    shown = [state for state in states if any(node.state == state for node in nodes)]
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=8)),
-        y=alt.Y(
-            "height:Q",
-            title="height",
-            axis=alt.Axis(format="d", tickMinStep=1),
-            scale=alt.Scale(domain=[-0.5, max(node.height for node in nodes) + 0.5], nice=False),
-        ),
-        color=_colours("node", **{state: states[state][0] for state in shown}),
-        shape=alt.Shape(
-            "node:N", sort=shown, scale=alt.Scale(domain=shown, range=[states[state][1] for state in shown])
-        ),
+        y=_levels("height", "height", [node.height for node in nodes]),
+        **_states(nodes),
     )
     size = 60 if len(nodes) <= 100 else 18
-    others = base.transform_filter("datum.node != 'chosen'").mark_point(filled=True, size=size)
-    chosen = base.transform_filter("datum.node == 'chosen'").mark_point(filled=True, size=160)
-    return _plot(alt.layer(others, chosen), height=260)
+    others = base.transform_filter("datum.node != 'chosen'").mark_point(filled=True, size=size, opacity=1)
+    chosen = base.transform_filter("datum.node == 'chosen'").mark_point(filled=True, size=160, opacity=1)
+    layers = 1 + max(node.height for node in nodes)
+    return _plot(alt.layer(others, chosen), height=min(260, 60 + 30 * layers))
 
 
-def partition_chart(boxes: Sequence[Box], across: str, up: str) -> Any:
-    """Where the classes lie in two columns; the ends of the axes are not named, as few people may stand there."""
-    rows = [{"x": b.left, "x2": b.right, "y": b.bottom, "y2": b.top, "records": b.records} for b in boxes]
+def slice_chart(found: Slice) -> Any:
+    """The levels of two columns, the others as they were chosen; which keep the policy."""
+    rows = [{"x": node.place, "y": node.height, "node": node.state} for node in found.nodes]
+    across, up = (sorted({int(getattr(node, axis)) for node in found.nodes}) for axis in ("place", "height"))
+    chart = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_point(filled=True, size=160, opacity=1)
+        .encode(
+            x=_levels("x", f"level of {_short(found.across)}", across),
+            y=_levels("y", f"level of {_short(found.up)}", up),
+            **_states(found.nodes),
+        )
+    )
+    return _plot(chart, height=max(140, 30 * len(up)))
 
-    def axis(letter: str, name: str) -> dict[str, Any]:
-        bare = alt.Axis(labels=False, ticks=False, grid=False)
-        kind: Any = alt.X if letter == "x" else alt.Y
-        return {letter: kind(f"{letter}:Q", title=_short(name), axis=bare, scale=alt.Scale(zero=False, nice=False))}
 
+def _levels(field: str, title: str, numbers: Sequence[int]) -> Any:
+    kind: Any = alt.X if field == "x" else alt.Y
+    low, high = min(numbers), max(numbers)
+    axis = alt.Axis(format="d", values=list(range(low, high + 1, 1 + (high - low) // 12)), grid=False)
+    return kind(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(domain=[low - 0.5, high + 0.5], nice=False))
+
+
+def _states(nodes: Sequence[LatticeNode]) -> dict[str, Any]:
+    states = {"unsafe": ("second", "cross"), "safe": ("accent", "circle"), "chosen": ("good", "diamond")}
+    shown = [state for state in states if any(node.state == state for node in nodes)]
+    shapes = alt.Scale(domain=shown, range=[states[state][1] for state in shown])
+    return {
+        "color": _colours("node", **{state: states[state][0] for state in shown}),
+        "shape": alt.Shape("node:N", sort=shown, scale=shapes),
+    }
+
+
+def partition_chart(found: Partition) -> Any:
+    """Where the classes lie in two columns; along the axes only values that many people have are named."""
+    rows = [{"x": b.left, "x2": b.right, "y": b.bottom, "y2": b.top, "records": b.records} for b in found.boxes]
+    across, up = found.ticks
     chart = (
         alt.Chart(alt.InlineData(rows))
         .mark_rect(fill=PALETTE["accent"], stroke=PALETTE["ink"], strokeWidth=0.6)
         .encode(
-            **axis("x", across),
-            **axis("y", up),
+            x=_named("x", found.across, across),
+            y=_named("y", found.up, up),
             x2="x2:Q",
             y2="y2:Q",
-            fillOpacity=alt.FillOpacity("records:Q", scale=alt.Scale(type="sqrt", range=[0.08, 0.6]), legend=None),
+            fillOpacity=alt.FillOpacity("records:Q", scale=alt.Scale(type="sqrt", range=[0.05, 0.4]), legend=None),
         )
     )
     return _plot(chart, height=240)
+
+
+def _named(letter: str, name: str, ticks: Sequence[Tick]) -> Any:
+    kind: Any = alt.X if letter == "x" else alt.Y
+    places, most = [tick.at for tick in ticks], 8 if letter == "x" else 14
+    texts = json.dumps([_short(tick.label, most) for tick in ticks])
+    expression = f"{texts}[indexof({json.dumps(places)}, datum.value)]"
+    room: dict[str, Any] = {} if letter == "x" else {"minExtent": _room([tick.label for tick in ticks], most)}
+    axis = alt.Axis(values=places, labelExpr=expression, grid=False, labelFlush=False, **room)
+    return kind(f"{letter}:Q", title=_short(name, 24), axis=axis, scale=alt.Scale(zero=False, nice=False))
 
 
 def distribution_chart(found: Distribution, place: int) -> Any:
@@ -141,7 +173,7 @@ def distribution_chart(found: Distribution, place: int) -> Any:
             x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of the records"),
             color=_colours("of", release="accent", **{"class": "second"}),
         ),
-        height=26 * len(found.values),
+        height=_tall(26, found.values),
     )
 
 
@@ -157,7 +189,7 @@ def attack_chart(attacks: Sequence[Any]) -> Any:
         }
         for i, risk in enumerate(attacks)
     ]
-    names = [risk.name if risk.column is None else f"{risk.name} ({risk.column})" for risk in attacks]
+    names = [risk.name for risk in attacks]
     base = alt.Chart(alt.InlineData(rows)).encode(y=_labels("place", names))
     percent = alt.Axis(format="%", tickCount=3)
     interval = base.mark_rule(color=PALETTE["accent"], strokeWidth=2).encode(
@@ -165,29 +197,59 @@ def attack_chart(attacks: Sequence[Any]) -> Any:
     )
     found = base.mark_point(filled=True, size=50, color=PALETTE["accent"], opacity=1).encode(x="share:Q")
     control = base.mark_tick(color=PALETTE["second"], thickness=3).encode(x="control:Q")
-    return _plot(alt.layer(interval, found, control), height=24 * len(rows))
+    return _plot(alt.layer(interval, found, control), height=_tall(24, names))
 
 
-def frontier_chart(found: Frontier, chosen: int | None = None) -> Any:
-    """Loss against the measured risk, one point per release that was solved for."""
+def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Any:
+    """Loss against the measured risk, one point per release that was solved for; ``name`` is what the legend calls one.
+
+    Where there is something to be had for a greater loss, a line leads along the releases that lose least.
+    """
     rows = [
-        {"risk": point.risk, "loss": point.loss, "release": "chosen" if i == chosen else "other"}
+        {
+            "risk": point.risk,
+            "loss": point.loss,
+            "release": name if i == chosen else "other",
+            "asked": ", ".join(f"{parameter} = {value:g}" for parameter, value in point.asked.items()),
+        }
         for i, point in enumerate(found)
         if point.feasible
     ]
-    rows.sort(key=lambda row: row["release"] == "chosen")  # drawn last: others may lie at the same place
-    base = alt.Chart(alt.InlineData(rows)).encode(
-        x=alt.X("risk:Q", axis=alt.Axis(format="%", tickCount=5), title="risk in the smallest class"),
-        y=alt.Y("loss:Q", title=found.objective, scale=alt.Scale(zero=False, padding=10)),
+    rows.sort(key=lambda row: row["release"] == name)  # drawn last: others may lie at the same place
+    encoded = {
+        "x": alt.X(
+            "risk:Q",
+            axis=alt.Axis(format="~%", tickCount=5),
+            scale=alt.Scale(zero=True),
+            title="risk in the smallest class",
+        ),
+        "y": alt.Y("loss:Q", title=found.objective, scale=alt.Scale(zero=False, padding=10)),
+    }
+    shown = {"other": "accent"} if all(row["release"] == "other" for row in rows) else {"other": "accent", name: "good"}
+    several = len(shown) > 1
+    shapes = alt.Scale(domain=["other", name], range=["circle", "diamond"])
+    points = (
+        alt.Chart(alt.InlineData(rows))
+        .mark_point(filled=True, opacity=1)
+        .encode(
+            **encoded,
+            color=_colours("release", **shown) if several else alt.value(PALETTE["accent"]),
+            shape=alt.Shape("release:N", scale=shapes) if several else alt.value("circle"),
+            size=alt.condition(alt.datum.release == name, alt.value(160), alt.value(70)),
+            tooltip=["asked:N", "risk:Q", "loss:Q"],
+        )
     )
-    states = {"other": "accent"} if chosen is None else {"other": "accent", "chosen": "good"}
-    points = base.mark_point(filled=True, size=70, opacity=1).encode(
-        color=_colours("release", **states) if len(states) > 1 else alt.value(PALETTE["accent"]),
-        shape=alt.Shape("release:N", scale=alt.Scale(domain=["other", "chosen"], range=["circle", "diamond"]))
-        if len(states) > 1
-        else alt.value("circle"),
+    best = [{"risk": risk, "loss": loss} for risk, loss in _least(found)]
+    line = alt.Chart(alt.InlineData(best)).mark_line(
+        color=PALETTE["muted"], strokeDash=[3, 3], strokeWidth=1, interpolate="step-after"
     )
-    return _plot(points, height=220)
+    return _plot(alt.layer(line.encode(**encoded), points), height=220)
+
+
+def _least(found: Frontier) -> list[tuple[float, float]]:
+    """The points that no other beats in both risk and loss, by risk."""
+    points = sorted({(p.risk, p.loss) for p in found if p.risk is not None and p.loss is not None})
+    return [(risk, loss) for i, (risk, loss) in enumerate(points) if all(loss < other for _, other in points[:i])]
 
 
 def _labels(field: str, names: Sequence[str]) -> Any:
@@ -196,15 +258,52 @@ def _labels(field: str, names: Sequence[str]) -> Any:
     Vega evaluates ``labelExpr``; the list is written as JSON, which is a subset of its literals.
     """
     if field == "place":
-        texts = json.dumps([_short(name) for name in names])
+        texts = json.dumps([_wrapped(name) for name in names])
         axis = alt.Axis(labelExpr=f"{texts}[datum.value]", minExtent=_room(names))
         return alt.Y("place:O", sort=list(range(len(names))), axis=axis, title=None)
     return alt.Y(f"{field}:O", sort=list(names), axis=alt.Axis(minExtent=_room(names)), title=None)
 
 
-def _room(names: Sequence[str]) -> int:
+LINE = 18  # letters of a label side by side
+
+
+def _room(names: Sequence[str], most: int = LINE) -> int:
     """Pixels for the longest label in the widest of the usual fonts, which may not be the one that is measured."""
-    return 12 + 8 * max((len(_short(name)) for name in names), default=0)
+    return 12 + 8 * max((min(most, _letters(line)) for name in names for line in _wrapped(name, most)), default=0)
+
+
+def _tall(row: int, names: Sequence[str]) -> int:
+    """Pixels for a row per name; a name of two lines needs more."""
+    return len(names) * (max(row, 34) if any(len(_wrapped(name)) > 1 for name in names) else row)
+
+
+def _letters(text: str) -> int:
+    """How many letters' room a text takes: those of Chinese, Japanese and Korean take two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _on_one_line(text: str) -> str:
+    return visible(text).replace("\n", " ").replace("\t", " ")
+
+
+def _short(text: str, most: int = LINE) -> str:
+    text = _on_one_line(text)
+    if _letters(text) <= most:
+        return text
+    ends = accumulate(_letters(letter) for letter in text)
+    return text[: sum(end < most for end in ends)] + "…"
+
+
+def _wrapped(text: str, most: int = LINE) -> list[str]:
+    """One line, or two where it is longer and can be broken between words."""
+    text = _on_one_line(text)
+    if _letters(text) <= most:
+        return [text]
+    words = [i + 1 for i, letter in enumerate(text) if letter in " -_"]
+    breaks = [end for end in words if 0 < _letters(text[:end].rstrip()) <= most]
+    if not breaks:
+        return [_short(text, most)]
+    return [text[: breaks[-1]].rstrip(), _short(text[breaks[-1] :], most)]
 
 
 def _colours(field: str, **names: str) -> Any:
@@ -215,10 +314,6 @@ def _colours(field: str, **names: str) -> Any:
         scale=alt.Scale(domain=domain, range=[PALETTE[names[name]] for name in domain]),
         legend=alt.Legend(title=None),
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 16 else text[:15] + "…"
 
 
 def _plot(chart: Any, *, height: int) -> Any:
@@ -242,7 +337,8 @@ def _plot(chart: Any, *, height: int) -> Any:
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
-            labelLimit=130,
+            labelLimit=150,
+            labelSeparation=8,
         )
         .configure_legend(
             labelColor=ink, labelFontSize=12, orient="top", symbolOpacity=1, padding=0, offset=6, direction="horizontal"
@@ -268,7 +364,7 @@ def inlined(chart: Any, name: str, title: str, described: str) -> Markup:
     head = Markup(
         '<svg class="chart" role="img" aria-labelledby="{0}-t {0}-d" viewBox="{1}" width="{2}" height="{3}" '
         'xmlns="http://www.w3.org/2000/svg"><title id="{0}-t">{4}</title><desc id="{0}-d">{5}</desc>'
-    ).format(name, found[1], width, height, title, described)
+    ).format(name, found[1], width, height, visible(title), visible(described))
     return head + Markup(_TAG.sub(lambda tag: _MARKED.sub("", tag[0]), svg[found.end() :]))
 
 

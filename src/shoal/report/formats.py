@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 
 def number(value: float) -> str:
@@ -11,7 +12,10 @@ def number(value: float) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) >= 1e15:  # nobody counts the commas
+        digits, _, power = f"{value:.2e}".partition("e")
+        return f"{digits} × 10^{int(power)}"
+    if value == int(value):
         return f"{int(value):,}"
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
@@ -24,3 +28,18 @@ def share(part: float, whole: float) -> str:
     if 99.9 < percent < 100:
         return ">99.9 %"
     return f"{percent:.1f} %"
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """From where to where, in percent; rounded outwards, so that it holds what it held."""
+    low, high = ends
+    return f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f} %"
+
+
+# Controls other than tab and line feed, marks that turn the direction of the text after them, and what is no character.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufffe\uffff]")
+
+
+def visible(text: str) -> str:
+    """A text of the data without what would steer a terminal, a page or a picture: a sign stands in its place."""
+    return _UNSEEN.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", text)

@@ -7,16 +7,23 @@ same figures as a table.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jinja2
 from markupsafe import Markup
 
 from shoal import __version__
+from shoal.attacks.risk import Attacks, Risk
+from shoal.errors import OutputError
+from shoal.exploration import asked_for
+from shoal.models.measured import MeasuredLimit
 from shoal.report import charts
-from shoal.report.formats import number, share
+from shoal.report.formats import interval, number, share, visible
 from shoal.report.summary import Summary, Worst, shared, summary
+from shoal.table.hierarchy import TOP
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -41,15 +48,32 @@ def rendered(
     *,
     certificate: Mapping[str, Any] | None = None,
     frontier: Frontier | None = None,
-    attacks: Any = None,
+    attacks: Sequence[Risk] | None = None,
+    columns: Sequence[str] = (),
 ) -> str:
     """The page."""
-    told = summary(release)
-    attacks = attacks or release.attacks
-    fields = _fields(release, told, certificate or release.certificate)
-    fields["attacks"], fields["frontier"] = attacks, frontier
-    fields["charts"] = _charts(release, told, frontier, attacks)
+    told = summary(release, columns)
+    found = release.attacks if attacks is None else _attacks(attacks)
+    proof = release.certificate if certificate is None else _own_certificate(release, certificate)
+    groups = _groups(found)
+    own = None if frontier is None else asked_for(release.policy, frontier)
+    fields = _fields(release, told, found, proof)
+    fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own}
+    fields["charts"] = _charts(release, told, frontier, own, groups)
     return _environment().get_template("report.html").render(fields)
+
+
+def _attacks(risks: Sequence[Risk]) -> Attacks:
+    return risks if isinstance(risks, Attacks) else Attacks(tuple(risks))
+
+
+def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What ``save`` returned; another release's would say what this page does not."""
+    told = certificate.get("output") or {}
+    own = release.certificate_of(told.get("sha256", ""), certificate.get("created", ""))
+    if any(certificate.get(name) != own[name] for name in ("policy", "input", "output", "requirements", "measured")):
+        raise OutputError("the certificate is not of this release", "give the one that its save returned")
+    return certificate
 
 
 def _environment() -> jinja2.Environment:
@@ -57,40 +81,66 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("shoal.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # not Markup, which is ours
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percent=lambda value: share(value, 1), worst=_worst)
+    environment.filters.update(
+        number=number, percent=lambda value: share(value, 1), interval=interval, worst=_worst, capital=_capital
+    )
     return environment
 
 
-def _fields(release: Release, told: Summary, certificate: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
+    limits = [_limit(limit, attacks) for limit in release.policy.limits]
     return {
         "sections": SECTIONS,
         "title": "Release report",
         "version": __version__,
         "created": certificate["created"],
-        "verdict": sentence(release),
-        "holds": release.verdicts.hold,
+        "verdict": sentence(release, attacks),
+        "holds": release.verdicts.hold and all(limit.holds for limit in limits),
         "release": release,
         "told": told,
         "requirements": list(zip(release.verdicts.verdicts, told.worst, strict=True)),
+        "limits": limits,
         "shared": shared(release.policy),
         "proof": _proof(release),
         "safe": sum(node.state != "unsafe" for node in told.lattice),
         "policy": release.policy.to_toml(),
-        "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),
+        "certificate": compact_json(certificate),
         "colours": Markup(charts.style_rules()),
     }
 
 
-def sentence(release: Release) -> str:
-    """The verdict."""
-    found = release.verdicts
+@dataclass(frozen=True)
+class _Limit:
+    """What attacks may find at most, and what they found."""
+
+    asked: str
+    found: float | None  # None where the attacks shown did not measure it
+    holds: bool
+
+
+def _limit(limit: MeasuredLimit, attacks: Attacks | None) -> _Limit:
+    with suppress(KeyError):
+        if attacks is not None:
+            return _Limit(limit.asked, limit.value(attacks), limit.holds(attacks))
+    return _Limit(limit.asked, None, holds=False)
+
+
+def sentence(release: Release, attacks: Attacks | None = None) -> str:
+    """The verdict; of limits on attacks it speaks of those given, or the release's own."""
+    found, attacks = release.verdicts, release.attacks if attacks is None else attacks
     size = f"{_counted(found.records, 'record')} in {_counted(found.classes, 'class')}"
-    if not found.hold:
-        return f"This release does not keep its policy: {size}."
-    n = len(found.verdicts)
+    limits = [_limit(limit, attacks) for limit in release.policy.limits]
+    failed = sum(not verdict.holds for verdict in found.verdicts) + sum(not limit.holds for limit in limits)
+    n = len(found.verdicts) + len(limits)
+    if failed or not found.hold:
+        left = f"; {_counted(len(found.identifiers), 'identifier')} left in it" if found.identifiers else ""
+        return f"This release does not keep its policy: {failed} of {_counted(n, 'requirement')} failed, {size}{left}."
+    if not found.records:
+        return "This release keeps its policy, as it holds nobody: no record is left in it."
     asked = "the requirement holds" if n == 1 else f"all {n} requirements hold"
     k = int(release.measured["k"])
     crowd = f", and everybody is one of at least {number(k)}" if k > 1 else ""
@@ -99,6 +149,10 @@ def sentence(release: Release) -> str:
 
 def _counted(n: int, word: str) -> str:
     return f"{number(n)} {word if n == 1 else word + ('es' if word.endswith('s') else 's')}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _proof(release: Release) -> str:
@@ -113,11 +167,50 @@ def _worst(found: Worst | None) -> str:
         return "all classes alike"
     if not found.labels:
         return "not shown: one person alone"
-    labels = ", ".join(f"{name} {label}" for name, label in found.labels)
-    return f"{labels} ({_counted(found.records, 'record')})"
+    told = [f"{name} {label}" for name, label in found.labels if label != TOP]
+    hidden = len(found.labels) - len(told)
+    rest = f"all else {TOP}" if told else f"{TOP} in every column"
+    return f"{', '.join(told + [rest] * (hidden > 0))} ({_counted(found.records, 'record')})"
 
 
-def _charts(release: Release, told: Summary, frontier: Frontier | None, attacks: Any) -> dict[str, Markup]:
+def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:
+    """JSON with a line for whatever fits on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) + indent <= width or not isinstance(value, dict | list) or not value:
+        return line
+    inner, pad = indent + 2, " " * (indent + 2)
+    if isinstance(value, dict):
+        parts = [
+            f"{pad}{json.dumps(name, ensure_ascii=False)}: {compact_json(part, inner, width)}"
+            for name, part in value.items()
+        ]
+    else:
+        parts = [pad + compact_json(part, inner, width) for part in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return "\n".join([first, ",\n".join(parts), " " * indent + last])
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Attacks after the same thing."""
+
+    heading: str
+    risks: tuple[Risk, ...]
+
+
+def _groups(attacks: Attacks | None) -> list[_Group]:
+    by_column: dict[str | None, list[Risk]] = {}
+    for risk in attacks or ():
+        by_column.setdefault(risk.column, []).append(risk)
+    return [
+        _Group("Whose record is whose" if column is None else f"What is learned of {column}", tuple(risks))
+        for column, risks in by_column.items()
+    ]
+
+
+def _charts(
+    release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[_Group]
+) -> dict[str, Markup]:
     unique = told.bins[0]
     drawn = {
         "risk": charts.inlined(
@@ -140,23 +233,8 @@ def _charts(release: Release, told: Summary, frontier: Frontier | None, attacks:
             "; ".join(f"{column.name}: {share(column.loss, 1)}" for column in told.columns) + ".",
         ),
     }
-    if told.lattice:
-        safe = sum(node.state != "unsafe" for node in told.lattice)
-        drawn["search"] = charts.inlined(
-            charts.lattice_chart(told.lattice),
-            "lattice-chart",
-            "The generalization lattice",
-            f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one is at height "
-            f"{next((node.height for node in told.lattice if node.state == 'chosen'), 0)}.",
-        )
-    elif told.partition is not None:
-        part = told.partition
-        drawn["search"] = charts.inlined(
-            charts.partition_chart(part.boxes, part.across, part.up),
-            "partition-chart",
-            f"Classes by {part.across} and {part.up}",
-            f"{number(len(part.boxes))} rectangles; darker ones hold more records.",
-        )
+    if picture := _picture(told):
+        drawn["search"] = picture
     for i, found in enumerate(told.sensitive[:3]):
         for place, skewed in enumerate(found.classes):
             drawn[f"sensitive-{i}-{place}"] = charts.inlined(
@@ -165,18 +243,47 @@ def _charts(release: Release, told: Summary, frontier: Frontier | None, attacks:
                 f"{found.column}: the release and the class {_worst(skewed.worst)}",
                 f"Distance ({found.metric}) from the release: {number(skewed.distance)}.",
             )
-    if attacks:
-        drawn["attacks"] = charts.inlined(
-            charts.attack_chart(list(attacks)),
-            "attack-chart",
-            "Attacks",
+    for i, group in enumerate(groups):
+        drawn[f"attacks-{i}"] = charts.inlined(
+            charts.attack_chart(group.risks),
+            f"attack-chart-{i}",
+            f"Attacks: {group.heading}",
             "Dots: attempts that worked, with an interval of 95 %; ticks: how many would have without the release.",
         )
     if frontier is not None and any(point.feasible for point in frontier):
         drawn["frontier"] = charts.inlined(
-            charts.frontier_chart(frontier),
+            charts.frontier_chart(frontier, own, "this policy"),
             "frontier-chart",
             f"{frontier.objective} against risk",
             "One point per release that was solved for; the table has the figures.",
         )
     return drawn
+
+
+def _picture(told: Summary) -> Markup | None:
+    """The lattice, a slice of it, or the partition."""
+    if told.lattice:
+        safe = sum(node.state != "unsafe" for node in told.lattice)
+        height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
+        described = f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one is at height"
+        return charts.inlined(
+            charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
+        )
+    if told.slice is not None:
+        across, up, nodes = told.slice.across, told.slice.up, told.slice.nodes
+        safe = sum(node.state != "unsafe" for node in nodes)
+        return charts.inlined(
+            charts.slice_chart(told.slice),
+            "slice-chart",
+            f"The generalization lattice in {across} and {up}",
+            f"{number(safe)} of {number(len(nodes))} nodes keep the policy.",
+        )
+    if told.partition is not None:
+        part = told.partition
+        return charts.inlined(
+            charts.partition_chart(part),
+            "partition-chart",
+            f"Classes by {part.across} and {part.up}",
+            f"{number(len(part.boxes))} rectangles; darker ones hold more records.",
+        )
+    return None

@@ -8,22 +8,23 @@ original would tell, by the difference, what the suppressed records said.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engines.base import Query
+from shoal.errors import PolicyError
 from shoal.models.closeness import TCloseness, distance
 from shoal.pipeline import population_of
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.search import PARTING, Problem
-from shoal.search.lattice import Lattice
+from shoal.search.lattice import Lattice, Node
 from shoal.table import codec
 from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
 from shoal.table.hierarchy import Hierarchy, Label
@@ -35,9 +36,10 @@ from shoal.verify import as_seen, recounted
 if TYPE_CHECKING:
     from shoal.release import Release
 
-# The picture of a lattice: so many nodes can be told apart, and so many tuples be regrouped in about a second.
-MOST_NODES, MOST_WORK = 1_000, 20_000_000
+# The picture of a lattice: so many nodes can be told apart, and so many tuples be regrouped in a few seconds.
+MOST_NODES, MOST_WORK = 1_000, 40_000_000
 MOST_BOXES = 400
+MOST_TICKS = 5
 MOST_VALUES = 8  # of a sensitive column; the others are summed up
 MOST_CLASSES = 2  # the most skewed ones, per sensitive column
 SHARED = 5
@@ -83,6 +85,23 @@ class LatticeNode:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """Nodes that differ from the chosen one in two columns: ``place`` is a level of one, ``height`` of the other."""
+
+    across: str
+    up: str
+    nodes: tuple[LatticeNode, ...]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A value on an axis, with a crowd behind it."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
 class Box:
     """The classes that lie in one rectangle of two columns."""
 
@@ -95,12 +114,13 @@ class Box:
 
 @dataclass(frozen=True)
 class Partition:
-    """Classes in the two columns that were split most."""
+    """Classes in two columns."""
 
     across: str
     up: str
     boxes: tuple[Box, ...]
     hidden: int  # rectangles that are not drawn
+    ticks: tuple[tuple[Tick, ...], tuple[Tick, ...]]  # of the axis across and of the one up
 
 
 @dataclass(frozen=True)
@@ -132,28 +152,43 @@ class Summary:
     worst: tuple[Worst | None, ...]  # of each requirement
     lattice: tuple[LatticeNode, ...]
     n_nodes: int | None  # of the lattice, drawn or not; None where the search did not choose levels
+    slice: Slice | None  # of a lattice that is too large, or in the columns that were named
     partition: Partition | None
     sensitive: tuple[Distribution, ...]
 
 
-def summary(release: Release) -> Summary:
-    """Count what there is to tell; the released rows are counted by SQL, as for the verdict."""
+def summary(release: Release, pair: Sequence[str] = ()) -> Summary:
+    """Count what there is to tell; the released rows are counted by SQL, as for the verdict.
+
+    ``pair``: the two quasi columns in which the answer is drawn; left out, those that tell most.
+    """
     policy = release.policy
+    chosen = _places(pair, policy)
     original = searched(release)
     parts = release.recoding.parts(original)
     table = recounted(release.rows, policy, release.reference)
     seen = as_seen(table, policy)
     texts = _texts(release)
-    nodes, n_nodes = _lattice(release, original)
+    nodes, n_nodes = _lattice(release, original, whole=not chosen)
     return Summary(
         _bins(_as_it_was(original, policy), table, seen),
         tuple(_column(release, original, parts, j) for j in range(len(original.columns))),
         tuple(_worst_of(model.scores(seen), model.least, table, seen, texts) for model in policy.models),
         nodes,
         n_nodes,
-        None if isinstance(release.recoding, FullDomain) else _partition(release.recoding.released, parts),
+        None if nodes else _slice(release, original, chosen),
+        None if isinstance(release.recoding, FullDomain) else _partition(release, original, parts, chosen),
         tuple(_distribution(name, seen, table, texts, policy) for name in policy.sensitive if table.n_classes),
     )
+
+
+def _places(pair: Sequence[str], policy: Policy) -> tuple[int, ...]:
+    if pair and (len(set(pair)) != 2 or any(name not in policy.quasi for name in pair)):
+        raise PolicyError(
+            "columns: the answer is drawn in two different columns with role 'quasi'",
+            f"columns: {', '.join(policy.quasi)}",
+        )
+    return tuple(policy.quasi.index(name) for name in pair)
 
 
 def searched(release: Release) -> FrequencyTable:
@@ -265,10 +300,11 @@ def _released_as(parts: Parts, j: int, value: int) -> NDArray[np.bool_]:
 
 def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
     """Persons behind some rows: distinct entities, or records."""
-    rows = np.unique(rows)
+    inside = np.zeros(table.n_classes, np.bool_)  # a row may come in several parts
+    inside[rows] = True
     if table.entities is None:
-        return int(table.counts[rows].sum())
-    return len(np.unique(table.entities.taken(rows).values))
+        return int(table.counts[inside].sum())
+    return len(np.unique(table.entities.taken(np.flatnonzero(inside)).values))
 
 
 def _per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:
@@ -380,32 +416,61 @@ def _bar_shares(counts: NDArray[np.float64], bar_of: NDArray[np.int64]) -> tuple
 # ── pictures of the search ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _lattice(release: Release, original: FrequencyTable) -> tuple[tuple[LatticeNode, ...], int | None]:
+def _lattice(release: Release, original: FrequencyTable, *, whole: bool) -> tuple[tuple[LatticeNode, ...], int | None]:
     recoding = release.recoding
     if not isinstance(recoding, FullDomain):
         return (), None
     lattice = Lattice(tuple(h.height for h in recoding.hierarchies))
     n = lattice.n_nodes
-    if n > MOST_NODES or n * original.n_classes > MOST_WORK:
+    if not whole or n > MOST_NODES or n * original.n_classes > MOST_WORK:
         return (), n
-    problem = Problem.of(original, release.policy, population=release.reference.population)
+    state = _judge(release, recoding, original)
     nodes = []
     for height in range(lattice.height + 1):
         layer = list(lattice.layer(height))
-        for i, node in enumerate(layer):
-            state = "chosen" if node == recoding.node else "safe" if problem.evaluate(node).feasible else "unsafe"
-            nodes.append(LatticeNode(i - (len(layer) - 1) / 2, height, state))
+        nodes += [LatticeNode(i - (len(layer) - 1) / 2, height, state(node)) for i, node in enumerate(layer)]
     return tuple(nodes), n
 
 
-def _partition(values: Sequence[Values], parts: Parts) -> Partition | None:
-    """The classes in the two columns that were split most, each as wide as the leaves that its label stands for."""
+def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) -> Slice | None:
+    """What other levels of two columns would have meant, the others as they are; the tallest where none are chosen."""
+    recoding = release.recoding
+    if not isinstance(recoding, FullDomain) or len(recoding.hierarchies) < 2:
+        return None
+    hierarchies = recoding.hierarchies
+    tallest = np.argsort([-h.height for h in hierarchies], kind="stable").tolist()
+    across, up = chosen or sorted(tallest[:2])
+    if hierarchies[across].n_levels * hierarchies[up].n_levels * original.n_classes > MOST_WORK:
+        return None
+    state = _judge(release, recoding, original)
+    nodes = []
+    for x, y in product(range(hierarchies[across].n_levels), range(hierarchies[up].n_levels)):
+        levels = dict(enumerate(recoding.node)) | {across: x, up: y}
+        place, height = hierarchies[across].number(x), hierarchies[up].number(y)
+        nodes.append(LatticeNode(place, height, state(tuple(levels.values()))))
+    return Slice(hierarchies[across].column, hierarchies[up].column, tuple(nodes))
+
+
+def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> Callable[[Node], str]:
+    """Tells what a node is."""
+    problem = Problem.of(original, release.policy, population=release.reference.population)
+
+    def state(node: Node) -> str:
+        return "chosen" if node == recoding.node else "safe" if problem.evaluate(node).feasible else "unsafe"
+
+    return state
+
+
+def _partition(release: Release, original: FrequencyTable, parts: Parts, chosen: tuple[int, ...]) -> Partition | None:
+    """The classes in two columns, those split most where none are chosen; each as wide as what its label stands for."""
+    values = release.recoding.released
     kept = np.flatnonzero(~parts.suppressed)
     distinct = [len(np.unique(parts.codes[kept, j])) for j in range(len(values))]
-    first = [j for j in np.argsort([-n for n in distinct], kind="stable").tolist() if distinct[j] > 1][:2]
-    if len(first) < 2 or any(not len(of) for j in first for of in values[j].covers):
+    most = [j for j in np.argsort([-n for n in distinct], kind="stable").tolist() if distinct[j] > 1][:2]
+    pair = chosen or most
+    if not len(kept) or len(pair) < 2 or any(not len(of) for j in pair for of in values[j].covers):
         return None
-    across, up = first
+    across, up = pair
     class_of, firsts = group(packed(parts.codes[kept][:, [across, up]]))
     records = sum_by_class(parts.counts[kept], class_of, len(firsts))
     order = np.argsort(-records, kind="stable")[:MOST_BOXES]
@@ -415,9 +480,26 @@ def _partition(values: Sequence[Values], parts: Parts) -> Partition | None:
         (left, right), (bottom, top) = (_ends(values[j], int(codes[j])) for j in (across, up))
         boxes.append(Box(left, right, bottom, top, int(records[i])))
     hidden = len(firsts) - len(boxes)
-    return Partition(values[across].hierarchy.column, values[up].hierarchy.column, tuple(boxes), hidden)
+    crowd = shared(release.policy)
+    ticks = (_ticks(original, across, values[across], crowd), _ticks(original, up, values[up], crowd))
+    return Partition(values[across].hierarchy.column, values[up].hierarchy.column, tuple(boxes), hidden, ticks)
 
 
 def _ends(values: Values, code: int) -> tuple[float, float]:
     leaves = values.covers[code]
     return float(leaves.min()), float(leaves.max() + 1)
+
+
+def _ticks(original: FrequencyTable, j: int, values: Values, crowd: int) -> tuple[Tick, ...]:
+    """A few leaves, about evenly along the axis; only such as many people have."""
+    hierarchy = values.hierarchy
+    n = len(hierarchy.leaves)
+    common = np.flatnonzero(_per_label(original, j, hierarchy, 0)[hierarchy.table[0]] >= crowd)
+    ticks: list[Tick] = []
+    for target in (np.arange(MOST_TICKS) + 0.5) * n / MOST_TICKS - 0.5:
+        if not len(common):
+            break
+        leaf = int(common[np.abs(common - target).argmin()])
+        if not ticks or leaf + 0.5 - ticks[-1].at >= n / (2 * MOST_TICKS):
+            ticks.append(Tick(leaf + 0.5, shown(hierarchy.labels[0][hierarchy.table[0, leaf]])))
+    return tuple(ticks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,10 +16,11 @@ import pytest
 import shoal
 from shoal.attacks.risk import Control, Risk
 from shoal.engines.local import LocalEngine
-from shoal.errors import OutputError
+from shoal.errors import OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.report import charts
-from shoal.report.html import SECTIONS, rendered, sentence
+from shoal.report.formats import interval, number, visible
+from shoal.report.html import SECTIONS, compact_json, rendered, sentence
 from shoal.report.summary import MOST_VALUES, SIZES, searched, summary
 
 SCRIPT = "<script>alert(1)</script>"
@@ -258,7 +260,9 @@ def test_attacks_and_a_frontier_are_shown_where_they_were_made(made: shoal.Relea
     assert "20.0 %" in text
     assert "10.0 %" in text
     assert "cannot be kept" in text
-    assert {"attack-chart-t", "frontier-chart-t"} <= set(Texts(page).ids)
+    assert {"attack-chart-0-t", "frontier-chart-t"} <= set(Texts(page).ids)
+    assert "k = 4 (this policy)" in text
+    assert "k = 2 (this policy)" not in text
     assert "No attack was run" in "".join(Texts(rendered(made)).words)
 
 
@@ -341,6 +345,132 @@ def test_colours_of_charts_are_exchanged_by_the_page() -> None:
 
 
 def test_a_release_that_would_not_hold_says_so(made: shoal.Release) -> None:
-    failed = replace(made.verdicts.verdicts[0], holds=False)
+    failed = replace(made.verdicts.verdicts[0], holds=False, classes=2, records=3)
     broken = replace(made, verdicts=replace(made.verdicts, verdicts=(failed,)))
-    assert sentence(broken).startswith("This release does not keep its policy")
+    assert sentence(broken).startswith("This release does not keep its policy: 1 of 1 requirement failed")
+    text = "".join(Texts(rendered(broken)).words)
+    assert "fails in 2 classes\nwith 3 records" in text
+    named = replace(made, verdicts=replace(made.verdicts, identifiers=("name",)))
+    assert sentence(named).startswith("This release does not keep its policy: 0 of 1 requirement failed")
+    assert "1 identifier left in it" in sentence(named)
+    assert "identifier name" in "".join(Texts(rendered(named)).words)
+
+
+LIMITED = policy(
+    {"model": "k-anonymity", "k": 4}, {"model": "linkage-risk", "max": 0.3}, max_suppression=0.05
+)  # fmt: skip
+
+
+def test_limits_on_attacks_are_part_of_the_verdict() -> None:
+    release = shoal.anonymize(people(), LIMITED)
+    assert sentence(release).startswith("This release keeps its policy: all 2 requirements hold")
+    page = rendered(release)
+    assert 'class="verdict"' in page
+    text = "".join(Texts(page).words)
+    assert "linkage risk at most 0.3, measured" in text
+    assert "identity linking" in text  # the release's own attacks are shown without being asked for
+    linked = Risk("identity linking", "linkability", None, 100, 90.0, None, None, "Ninety were linked.")
+    failed = rendered(release, attacks=[linked])
+    assert 'class="verdict fails"' in failed
+    assert "does not keep its policy: 1 of 2 requirements failed" in failed
+    assert "linkability is possible" in failed
+    # What was not measured does not hold either.
+    unmeasured = rendered(replace(release, attacks=None))
+    assert 'class="verdict fails"' in unmeasured
+    assert "not measured" in unmeasured
+
+
+def test_what_attacks_answer_stands_beside_the_verdict(made: shoal.Release) -> None:
+    text = "".join(Texts(rendered(made.attacked())).words)
+    head = text[: text.index(SECTIONS["requirements"], text.index("three questions"))]
+    for question in ("singling out", "linkability", "inference"):
+        assert question in head
+    assert "Left out: complementary release" in text
+    assert "What is learned of disease" in text
+
+
+def test_the_certificate_is_that_of_the_release(made: shoal.Release, tmp_path: Path) -> None:
+    saved = made.save(tmp_path / "out.csv")
+    page = "".join(Texts(rendered(made, certificate=saved)).words)
+    shown = page[page.index('{\n  "schema"') : page.rindex("}") + 1]
+    assert json.loads(shown) == saved
+    assert json.loads(compact_json(saved)) == saved
+    assert json.loads(compact_json({"a": [1, {}, [], "x" * 200], "b": None})) == {
+        "a": [1, {}, [], "x" * 200],
+        "b": None,
+    }
+    other = shoal.anonymize(people(), policy({"model": "k-anonymity", "k": 5}, max_suppression=0.05))
+    with pytest.raises(OutputError, match="not of this release"):
+        rendered(other, certificate=saved)
+    with pytest.raises(OutputError, match="not of this release"):
+        rendered(made, certificate={})
+
+
+def test_a_lattice_is_cut_in_two_columns(made: shoal.Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = summary(made)
+    assert whole.slice is None
+    cut = summary(made, ["zip", "age"]).slice
+    assert cut is not None
+    assert (cut.across, cut.up) == ("zip", "age")
+    # There are no other columns, so the cut is the lattice itself: as many nodes of each kind on every height.
+    assert sorted((node.place + node.height, node.state) for node in cut.nodes) == sorted(
+        (node.height, node.state) for node in whole.lattice
+    )
+    chosen = next(node for node in cut.nodes if node.state == "chosen")
+    assert {"zip": chosen.place, "age": chosen.height} == made.levels
+    monkeypatch.setattr("shoal.report.summary.MOST_NODES", 10)
+    page = rendered(made)
+    assert "slice-chart-t" in Texts(page).ids
+    assert "differ from the chosen one in\nage and zip only" in page
+    with pytest.raises(PolicyError, match="two different columns"):
+        summary(made, ["age", "disease"])
+    with pytest.raises(PolicyError, match="two different columns"):
+        summary(made, ["age", "age"])
+
+
+def test_the_columns_of_a_partition_can_be_chosen_and_only_common_values_are_named() -> None:
+    asked = policy({"model": "k-anonymity", "k": 3}, algorithm="mondrian", max_suppression=0.1)
+    release = shoal.anonymize(people(), asked)
+    part = summary(release, ("zip", "age")).partition
+    assert part is not None
+    assert (part.across, part.up) == ("zip", "age")
+    zips, ages = part.ticks
+    values = people()
+    assert zips
+    for name, ticks in (("zip", zips), ("age", ages)):
+        for tick in ticks:
+            assert values[name].to_pylist().count(tick.label) >= 5
+    assert not ages  # nobody shares an age with four others
+
+
+STEERING = "a\x07b\x1b[31m\u202ec\ufffe"
+
+
+def test_characters_that_steer_are_shown_as_signs() -> None:
+    table = pa.table({STEERING: [STEERING, "b"] * 10, "s" + STEERING: [STEERING, "y"] * 10})
+    asked = Policy.of({
+        "columns": {STEERING: {"role": "quasi"}, "s" + STEERING: {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 3}],
+    })  # fmt: skip
+    page = rendered(shoal.anonymize(table, asked))  # the drawing of charts would end the process
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e\ufffe]", page)
+    assert visible(STEERING) == "a\u2407b\u241b[31m\ufffdc\ufffd"
+    assert visible(STEERING) in "".join(Texts(page).words)
+    assert visible("a\tb\nçé漢 👩‍👩‍👧") == "a\tb\nçé漢 👩‍👩‍👧"
+
+
+def test_numbers() -> None:
+    assert number(2**60) == "1.15 × 10^18"
+    assert number(-1e15) == "-1.00 × 10^15"
+    assert number(999_999_999_999_999) == "999,999,999,999,999"
+    assert interval((0.00101, 0.00109)) == "0.1–0.2 %"
+    assert interval((0.0, 1.0)) == "0.0–100.0 %"
+
+
+def test_labels_of_charts_are_broken_between_words() -> None:
+    assert charts._wrapped("short") == ["short"]
+    assert charts._wrapped("external knowledge attack") == ["external knowledge", "attack"]
+    assert charts._wrapped("x" * 500) == ["x" * 17 + "…"]
+    assert charts._wrapped("漢" * 20) == ["漢" * 8 + "…"]
+    assert charts._wrapped("a\nb") == ["a b"]
+    assert charts._wrapped("") == [""]
