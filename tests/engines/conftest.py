@@ -115,6 +115,19 @@ class Cluster:
         work = str(self.folder / f"work{len(self.daemons)}")
         return self.start("worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", work, self.url)
 
+    def executors(self) -> list[int]:
+        """What the workers have started, by process id."""
+        found = []
+        for daemon in self.daemons[1:]:
+            for task in Path(f"/proc/{daemon.pid}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+        return found
+
+    def spare(self) -> None:
+        """A third worker, for a driver beside that of the tests."""
+        if len(self.daemons) < 4:
+            self.worker()
+
 
 def free_port() -> int:
     with socket.socket() as found:
@@ -144,6 +157,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "SPARK_HOME": str(home),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": JVM,
+        "JDK_JAVA_OPTIONS": JVM,
     }
     port = free_port()
     made = Cluster(f"spark://127.0.0.1:{port}", [], home, tmp_path_factory.mktemp("spark"), env)
@@ -179,6 +193,7 @@ def spark(cluster: Cluster) -> Iterator[Bench]:
         "spark.driver.extraJavaOptions": JVM,
         "spark.executor.extraJavaOptions": JVM,
         "spark.executor.memory": "512m",
+        "spark.cores.max": "2",  # a third worker is for another driver
         "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),

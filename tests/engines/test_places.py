@@ -1,7 +1,9 @@
 """Where a release may be written, what is refused, and that nothing half-written or secret is left behind."""
 
-import errno
+import subprocess
+import sys
 
+import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -190,22 +192,48 @@ def test_errors_of_the_driver_are_not_passed_on(postgres: Bench) -> None:
     assert "t_" not in str(caught.value)
 
 
-def test_a_lost_connection_is_told_and_leaves_nothing(server: str, postgres: Bench) -> None:
-    import ibis
-
+@pytest.mark.parametrize("moment", ["before it writes", "while it writes"])
+def test_a_lost_connection_is_told_and_leaves_nothing(server: str, postgres: Bench, moment: str, monkeypatch) -> None:
     name = postgres.load(PEOPLE).get_name()
     other = ibis.connect(server)
     release = shoal.anonymize(other.table(name), ASKED)
     pid = other.con.info.backend_pid
-    postgres.con.con.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
-    with pytest.raises(OutputError, match="nothing was kept"):
+    judge = type(release.engine).groups
+
+    def dropped(*given):
+        postgres.con.con.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
+        return judge(*given)
+
+    if moment == "while it writes":  # the table is there, in a transaction, and is being counted
+        monkeypatch.setattr(type(release.engine), "groups", dropped)
+    else:
+        postgres.con.con.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
+    with pytest.raises(ShoalError, match="nothing was kept"):
         release.save("table:lost")
     assert "lost" not in postgres.tables()
+    other.disconnect()
+
+
+def test_a_full_disk_of_the_server_is_told_and_leaves_nothing(postgres: Bench) -> None:
+    release = shoal.anonymize(postgres.load(PEOPLE), ASKED)
+    con = postgres.con.con
+    con.execute("""
+        CREATE FUNCTION full() RETURNS event_trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$
+    """)
+    con.execute(
+        "CREATE EVENT TRIGGER full_disk ON ddl_command_end WHEN TAG IN ('CREATE TABLE AS') EXECUTE FUNCTION full()"
+    )
+    try:
+        with pytest.raises(OutputError, match=r"DiskFull 53100\)\n.*disk is full"):
+            release.save("table:full")
+    finally:
+        con.execute("DROP EVENT TRIGGER full_disk")
+    assert "full" not in postgres.tables()
+    release.save("table:full")
 
 
 def test_who_may_not_write_is_told(server: str, postgres: Bench) -> None:
-    import ibis
-
     name = postgres.load(PEOPLE).get_name()
     with postgres.con.begin() as cursor:
         cursor.execute("CREATE ROLE reader LOGIN")
@@ -272,8 +300,6 @@ def test_columns_that_hold_no_single_value(duck: Bench) -> None:
 
 
 def test_what_is_no_table_of_a_known_engine() -> None:
-    import ibis
-
     with pytest.raises(DataError, match="no connection"):
         shoal.anonymize(ibis.table({"q0": "string"}, name="t"), ASKED)
     with pytest.raises(DataError, match="no table"):
@@ -296,17 +322,62 @@ def test_a_place_that_cannot_be_written(duck: Bench, target: str) -> None:
         release.save(f"/proc/{target}")
 
 
-@pytest.mark.parametrize("target", ["release.csv", "release.parquet", "release"])
-def test_a_full_disk_leaves_nothing(duck: Bench, target: str, tmp_path, monkeypatch) -> None:
-    release = shoal.anonymize(duck.load(PEOPLE), ASKED)
+def test_a_database_that_is_read_only(duck: Bench, tmp_path) -> None:
+    path = tmp_path / "people.db"
+    duck.con.con.execute(f"ATTACH '{path}' AS fixed")
+    duck.con.con.execute(f"CREATE TABLE fixed.people AS FROM {duck.load(PEOPLE).get_name()}")
+    duck.con.con.execute("DETACH fixed")
+    con = ibis.duckdb.connect(path, read_only=True)
+    with pytest.raises(OutputError, match="DuckDB could not write the release"):
+        shoal.anonymize(con.table("people"), ASKED).save("table:release")
+    con.disconnect()
 
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("shoal.engines.files.os.fsync", full)
-    with pytest.raises(OutputError, match="No space left on device"):
-        release.save(tmp_path / target)
-    assert list(tmp_path.iterdir()) == []
+# No file of this process grows beyond a limit: the system refuses to write on, as it does on a full disk.
+FULL = """
+import resource, sys
+import pyarrow.parquet as pq
+import shoal
+from shoal.engines import connect
+source, policy, database, *targets = sys.argv[1:]
+asked = shoal.Policy.load(policy)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+for target in targets:
+    data = connect.connected(f"duckdb://{database}", table="people") if target.startswith("table:") else (
+        connect.from_files(__import__("pathlib").Path(source)))
+    try:
+        shoal.anonymize(data, asked).save(target)
+    except shoal.errors.OutputError as error:
+        print(str(error).replace(chr(10), " "), flush=True)
+"""
+
+
+def test_a_full_disk_leaves_nothing(duck: Bench, tmp_path) -> None:
+    n = 100_000
+    people = pa.table({"q0": ["11"] * n, "q1": ["6"] * n, "s": ["flu"] * n, "serial": [f"{i:09}" for i in range(n)]})
+    people = people.append_column("person", people["serial"])
+    source, database, out = tmp_path / "people.parquet", tmp_path / "people.db", tmp_path / "out"
+    out.mkdir()
+    pq.write_table(people, source)
+    duck.con.con.execute(f"ATTACH '{database}' AS small")
+    duck.con.con.execute(f"CREATE TABLE small.people AS FROM '{source}'")
+    duck.con.con.execute("DETACH small")
+    TASKS["k"].policy("optimal").save(tmp_path / "policy.toml")
+    targets = [out / "release.csv", out / "release.parquet", out / "release", "table:release"]
+    arguments = [source, tmp_path / "policy.toml", database, *targets]
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert len(told) == 4
+    assert all("cannot be written: File too large" in line for line in told[:3])
+    assert "DuckDB could not write the release" in told[3]
+    assert "is the disk full" in told[3]
+    assert list(out.iterdir()) == []
+    con = ibis.duckdb.connect(database)
+    assert con.con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("people",)]
+    con.disconnect()
 
 
 def test_no_room_to_spill_is_told(tmp_path) -> None:

@@ -1,5 +1,6 @@
 """Spark: folders, the command line, and a worker that dies in the middle of a job."""
 
+import resource
 import threading
 import time
 
@@ -61,21 +62,48 @@ def test_the_command_line_reads_a_folder_and_writes_one(spark: Bench, cluster, t
     assert CliRunner().invoke(app, ["check", *map(str, arguments)]).exit_code == 0
 
 
-def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, cluster, tmp_path) -> None:
-    n = 400_000
+N = 400_000
+
+
+@pytest.fixture(scope="module")
+def large(spark: Bench) -> shoal.Release:
+    """A release that takes a while to write."""
     draw = np.random.default_rng(1)
     table = pa.table(
         {
-            "q0": draw.integers(10, 60, n).astype(str),
-            "q1": draw.integers(1, 9, n).astype(str),
-            "s": np.array(["flu", "cold", "gout"])[draw.integers(0, 3, n)],
-            "serial": np.arange(n).astype(str),
-            "person": np.arange(n).astype(str),
+            "q0": draw.integers(10, 60, N).astype(str),
+            "q1": draw.integers(1, 9, N).astype(str),
+            "s": np.array(["flu", "cold", "gout"])[draw.integers(0, 3, N)],
+            "serial": np.arange(N).astype(str),
+            "person": np.arange(N).astype(str),
         }
     )
-    release = shoal.anonymize(spark.load(table), ASKED)
+    return shoal.anonymize(spark.load(table), ASKED)
+
+
+def test_a_place_that_cannot_be_written(spark: Bench) -> None:
+    release = shoal.anonymize(spark.load(PEOPLE), ASKED)
+    with pytest.raises(OutputError, match="Spark could not write the release"):
+        release.save("/proc/release")
+
+
+def test_a_full_disk_leaves_nothing(large: shoal.Release, cluster, tmp_path) -> None:
+    executors = cluster.executors()
+    assert executors
+    for pid in executors:  # no file of theirs grows beyond this, as on a full disk
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    try:
+        with pytest.raises(OutputError, match="Spark could not write the release"):
+            large.save(tmp_path / "out")
+    finally:
+        for pid in executors:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_may_die_in_the_middle_of_a_job(large: shoal.Release, cluster, tmp_path) -> None:
     saved: list[object] = []
-    job = threading.Thread(target=lambda: saved.append(release.save(tmp_path / "out")))
+    job = threading.Thread(target=lambda: saved.append(large.save(tmp_path / "out")))
     job.start()
     time.sleep(0.8)
     cluster.worker()  # its place is taken by another
@@ -85,4 +113,4 @@ def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, cluster, tmp_path
     victim.wait()
     job.join(180)
     assert saved, "the job did not finish"
-    assert pq.read_table(tmp_path / "out").num_rows == n
+    assert pq.read_table(tmp_path / "out").num_rows == N

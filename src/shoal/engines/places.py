@@ -21,6 +21,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines import files
+from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
@@ -123,6 +124,7 @@ def failure(engine: str, what: str, error: Exception) -> ShoalError:
     hints = {
         "OutOfMemoryException": "raise --memory, or give it room to spill in the folder for temporary files",
         "IOException": "is the disk full, or the folder read-only?",
+        "TransactionException": "is the disk full, or does another program write there? Nothing was kept",
         "InsufficientPrivilege": "ask for the right to do so, or write to another schema",
         "ReadOnlySqlTransaction": "the server is read-only, a replica perhaps: connect to the primary",
         "DiskFull": "the server's disk is full: nothing was kept",
@@ -164,15 +166,17 @@ class DuckDB(IbisPlace):
         else:
             aside_of(path, force)
 
-    def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
-        """A table, a file, or a folder of Parquet files."""
+    def write(
+        self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
+        """A table, a file, or a folder of Parquet files; ``formulas`` makes those of a CSV file inert."""
         self.check_target(target, force)
         if target.startswith(TABLE):
             self._write_table(expression, target, force, judge)
             return ""
         path = Path(target)
         if path.suffix.lower() in files.TEXT + files.PARQUET:
-            return self._write_file(expression, path, force, judge)
+            return self._write_file(expression, path, force, judge, formulas)
         self._write_folder(expression, path, force, judge)
         return ""
 
@@ -193,15 +197,20 @@ class DuckDB(IbisPlace):
             for batch in self.backend.con.sql(str(ibis.to_sql(expression, dialect="duckdb"))).to_arrow_reader(PIECE):
                 yield pa.Table.from_batches([batch])
 
-    def _write_file(self, expression: ir.Table, path: Path, force: bool, judge: Judge) -> str:
-        schema = plain_schema(expression)
+    def _write_file(
+        self, expression: ir.Table, path: Path, force: bool, judge: Judge, formulas: Formulas | None
+    ) -> str:
+        schema, names = plain_schema(expression), list(expression.columns)
 
         def verify(written: Path) -> None:
             with self.failing("read the written file back"):
-                source = files.sql_source(written, self.dialect, list(expression.columns))
-                judge(self.view(source), lambda groups: _typed(groups, schema))
+                source = files.sql_source(written, self.dialect, names if formulas is None else formulas.names(names))
+                plain = source if formulas is None else formulas.undone(source, names)
+                judge(self.view(plain), lambda groups: _typed(groups, schema))
 
-        return files.write(self._pieces(expression), path, dialect=self.dialect, force=force, verify=verify)
+        pieces = self._pieces(expression)
+        tables = pieces if formulas is None else map(formulas.escaped, pieces)
+        return files.write(tables, path, dialect=self.dialect, force=force, verify=verify)
 
     def _write_folder(self, expression: ir.Table, path: Path, force: bool, judge: Judge) -> None:
         """Files of a fixed number of rows, in the order of the release."""
