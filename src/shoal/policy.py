@@ -198,6 +198,12 @@ class Options(_Frozen):
         default=True,
         description="Order the rows by that hash. `false` keeps the order of the input, which may tell who is who.",
     )
+    csv_formulas: Literal["escape", "keep"] = Field(
+        default="escape",
+        description="What becomes of texts in a CSV file that a spreadsheet would compute, such as `=A1`: they get an "
+        "apostrophe before them (`escape`), or stay as they are (`keep`). Numbers stay numbers, and shoal reads such a "
+        "file without the apostrophes.",
+    )
     time_budget: float | None = Field(
         default=None,
         gt=0,

@@ -19,6 +19,7 @@ from shoal.attacks.risk import Attacks, Risk
 from shoal.engines import files, frames
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.fingerprints import digest_of_counts
+from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, VerificationError
 from shoal.figures import Figures
@@ -141,22 +142,29 @@ class Release:
         """
         refuse_to_overwrite(self.engine.source, path)
         created = _now()
+        formulas = formulas_in(path, self.policy)
         if isinstance(self.rows, Rows):
-            return self.certificate_of(self._write_file(self.rows, path, force), created)
-        if isinstance(self.engine, LocalEngine):
+            sha256 = self._write_file(self.rows, path, force, formulas)
+        elif isinstance(self.engine, LocalEngine):
             raise TypeError("the rows are not in memory")
-        sha256 = self.engine.write(self.rows, str(path), self.policy, force=force, verify=self._verify_groups)
-        return self.certificate_of(sha256, created)
+        else:
+            sha256 = self.engine.write(
+                self.rows, str(path), self.policy, force=force, verify=self._verify_groups, formulas=formulas
+            )
+        certificate = self.certificate_of(sha256, created)
+        certificate["warnings"] += [] if formulas is None else formulas.notes
+        return certificate
 
-    def _write_file(self, rows: Rows, path: str | Path, force: bool) -> str:
+    def _write_file(self, rows: Rows, path: str | Path, force: bool, formulas: Formulas | None) -> str:
         engine = self._local
         if str(path).startswith("table:"):
             raise OutputError("a table in memory is released to a file", "name a .csv or .parquet file")
 
         def verify(written: Path) -> None:
-            self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference))
+            self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))
 
-        return files.write(rows.table, Path(path), dialect=engine.dialect, force=force, verify=verify)
+        table = rows.table if formulas is None else formulas.escaped(rows.table)
+        return files.write(table, Path(path), dialect=engine.dialect, force=force, verify=verify)
 
     def report(
         self,
@@ -202,6 +210,12 @@ class Release:
 
 
 _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
+
+
+def formulas_in(path: str | Path, policy: Policy) -> Formulas | None:
+    """What makes formulas inert in a file of this name; None where they may stay, as in a file of typed values."""
+    text = not str(path).startswith("table:") and Path(path).suffix.lower() in files.TEXT
+    return Formulas() if text and policy.release.csv_formulas == "escape" else None
 
 
 def refuse_to_overwrite(source: Any, target: str | Path) -> None:

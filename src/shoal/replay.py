@@ -14,25 +14,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines import files
-from shoal.engines.base import Rows, require_columns
+from shoal.engines.base import Groups, Query, Rows, require_columns
+from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
-from shoal.errors import DataError, InfeasibleError, ShoalError, VerificationError
-from shoal.pipeline import population_of
+from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
+from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy
 from shoal.recoding import Cells, FullDomain
-from shoal.release import Release, refuse_to_overwrite
+from shoal.release import Release, formulas_in, refuse_to_overwrite
+from shoal.sql import unused
 from shoal.table import builders, codec
-from shoal.table.frequency import FrequencyTable, packed
+from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
-from shoal.verify import Reference, Verdicts, as_seen, judged, recounted, recounted_file, require
+from shoal.verify import Reference, Verdicts, as_seen, judged, recounted, recounted_file, recounted_groups, require
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
 
 SCHEMA = "shoal-recoding/1"
 
@@ -104,8 +109,8 @@ def save(release: Release, path: str | Path, *, force: bool = False) -> None:
 class Replay:
     """New rows, recoded as earlier ones were, and how many had to stay behind."""
 
-    rows: Rows
-    engine: LocalEngine
+    rows: Rows | Query
+    engine: LocalEngine | IbisEngine
     policy: Policy
     reference: Reference
     verdicts: Verdicts
@@ -120,8 +125,8 @@ class Replay:
 
     @cached_property
     def table(self) -> Any:
-        """The released rows, as the kind of frame that came in."""
-        return self.engine.back(self.rows.table)
+        """The released rows, as the kind of frame that came in; a query where they stay in their engine."""
+        return self.rows.expression if isinstance(self.rows, Query) else _local(self.engine).back(self.rows.table)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -135,56 +140,84 @@ class Replay:
         }
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the rows; the written file is counted again by SQL first, and only a file that holds appears."""
+        """Write the rows; what was written is counted again by SQL first, and only what holds appears."""
         refuse_to_overwrite(self.engine.source, path)
+        formulas = formulas_in(path, self.policy)
+        if isinstance(self.rows, Rows):
+            self._write_file(self.rows, Path(path), force, formulas)
+        elif not isinstance(self.engine, LocalEngine):
+            self.engine.write(
+                self.rows,
+                str(path),
+                self.policy,
+                force=force,
+                verify=lambda groups: self._verify(recounted_groups(groups, self.policy.quasi, self.reference)),
+                formulas=formulas,
+            )
+
+    def _write_file(self, rows: Rows, path: Path, force: bool, formulas: Formulas | None) -> None:
+        dialect = _local(self.engine).dialect
+        if str(path).startswith("table:"):
+            raise OutputError("a table in memory is released to a file", "name a .csv or .parquet file")
 
         def verify(written: Path) -> None:
-            table = recounted_file(written, self.engine.dialect, self.rows, self.policy, self.reference)
-            verdicts = judged(table, self.policy)
-            require(verdicts)
-            if not verdicts.same(self.verdicts):
-                raise VerificationError("the written file does not count as the rows in memory did")
+            self._verify(recounted_file(written, dialect, rows, self.policy, self.reference, formulas))
 
-        files.write(self.rows.table, Path(path), dialect=self.engine.dialect, force=force, verify=verify)
+        table = rows.table if formulas is None else formulas.escaped(rows.table)
+        files.write(table, path, dialect=dialect, force=force, verify=verify)
+
+    def _verify(self, table: FrequencyTable) -> None:
+        verdicts = judged(table, self.policy)
+        require(verdicts)
+        if not verdicts.same(self.verdicts):
+            raise VerificationError("what was written does not count as the rows did; nothing was released")
+
+
+def _local(engine: LocalEngine | IbisEngine) -> LocalEngine:
+    if not isinstance(engine, LocalEngine):
+        raise TypeError("the rows are not in memory")
+    return engine
 
 
 def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
-    """Recode ``data``, a path or a frame, as an earlier release was, and hold back what would break its policy."""
+    """Recode ``data`` as an earlier release was, and hold back what would break its policy.
+
+    ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are.
+    """
     kept = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
     folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
     policy = Policy.of(dict(kept["policy"]), folder)
-    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    engine = engine_of(data)
     require_columns(engine.columns, policy)
+    rows = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # or distinct ones, with numbers
     if policy.release.nulls == "forbid":
-        engine.forbid_nulls(policy)
-    labels, known = _by_tuple(kept, engine, policy) if "tuples" in kept else _by_value(kept, engine, policy)
-    gone = known & _among(labels, kept.get("suppressed", []))
-    unknown, suppressed = int((~known).sum()), int(gone.sum())
-    left = np.flatnonzero(known & ~gone)
+        rows.forbid_nulls(policy)
+    weights = np.ones(rows.table.num_rows, np.int64) if rows.weights is None else rows.weights
+    became, known = _by_tuple(kept, rows, policy) if "tuples" in kept else _by_value(kept, rows, policy)
+    gone = known & _among(became, kept.get("suppressed", []))
     outside = population_of(policy)
     reference = Reference(engine.domains(policy), None if outside is None else outside.people(policy))
-    rows = _rows(engine, policy, labels, left)
-    failing = 0
-    while rows.n_records:
-        bad = _failing(rows, recounted(rows, policy, reference), policy)
+    left = np.flatnonzero(known & ~gone)
+    n_left = int(weights[left].sum())
+    while len(left):
+        seen = _seen(rows, policy, became, left)
+        table = recounted_groups(seen, policy.quasi, reference)
+        bad = _failing(seen.table, table, policy)
         if not bad.any():
             break
-        failing += int(bad.sum())
         left = left[~bad]
-        rows = _rows(engine, policy, labels, left)
-    if not rows.n_records:
+    unknown, suppressed = int(weights[~known].sum()), int(weights[gone].sum())
+    failing = n_left - int(weights[left].sum())
+    if not len(left):
         raise InfeasibleError(
             f"all {engine.n_records} records are held back: {unknown} have values that the recoding does not know, "
             f"{suppressed} tuples that it suppresses, {failing} would break the policy",
             "collect more records before the next release",
         )
-    if policy.release.shuffle:
-        order = hash_order(rows.table, policy.release.seed)
-        persons = None if rows.persons is None else rows.persons[order]
-        rows = Rows(rows.table.take(pa.array(order)), persons)
-    verdicts = judged(recounted(rows, policy, reference), policy)
+    released = _released(engine, policy, became, left)
+    verdicts = judged(recounted(released, policy, reference), policy)
     require(verdicts)
-    return Replay(rows, engine, policy, reference, verdicts, unknown, suppressed, failing)
+    return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, failing)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -199,15 +232,35 @@ def _read(path: Path) -> dict[str, Any]:
     return kept
 
 
-Texts = list[list[Label]]  # per quasi column, what each record becomes
+@dataclass(frozen=True, eq=False)
+class Became:
+    """What the values of a quasi column become: a label for every row, by its number."""
+
+    codes: NDArray[np.int64]
+    labels: tuple[Label, ...]
+    same: bool  # whether all that are known stay what they are
+
+    @classmethod
+    def of(cls, class_of: NDArray[Any], labels: Sequence[Label], same: bool) -> Became:
+        """From the class of each row, and what each class becomes."""
+        place = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        return cls(np.array([place[label] for label in labels], np.int64)[class_of], tuple(place), same)
+
+    @property
+    def column(self) -> pa.Array:
+        """The labels of the rows."""
+        return pa.array(self.labels, pa.string()).take(pa.array(self.codes))
 
 
-def _by_value(kept: Mapping[str, Any], engine: LocalEngine, policy: Policy) -> tuple[Texts, NDArray[np.bool_]]:
+Known = NDArray[np.bool_]  # whether the recoding tells what becomes of a row
+
+
+def _by_value(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
     """Every value became the same everywhere; of levels it is known what values become that did not occur."""
-    labels: Texts = []
-    known = np.ones(engine.n_records, np.bool_)
+    columns = []
+    known = np.ones(rows.table.num_rows, np.bool_)
     for name in policy.quasi:
-        coded = engine.coded(name)
+        coded = rows.coded(name)
         became: dict[Label, Label] = dict(kept["columns"][name]["values"])
         texts = [*coded.texts, None]
         strange = [text for text in texts if text not in became and (text is not None or (coded.codes < 0).any())]
@@ -215,9 +268,9 @@ def _by_value(kept: Mapping[str, Any], engine: LocalEngine, policy: Policy) -> t
             became |= _grown(name, kept["columns"][name], strange, policy)
         has = np.array([text in became for text in texts], np.bool_)
         known &= has[coded.codes]  # a null, -1, takes the last
-        of_text = [became.get(text) for text in texts]
-        labels.append([of_text[code] for code in coded.codes.tolist()])
-    return labels, known
+        same = all(became.get(text, text) == text for text in texts)
+        columns.append(Became.of(coded.codes, [became.get(text) for text in texts], same))
+    return columns, known
 
 
 def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy: Policy) -> dict[Label, Label]:
@@ -240,49 +293,77 @@ def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy:
     return dict(zip(strange, labels[len(before) :], strict=True))
 
 
-def _by_tuple(kept: Mapping[str, Any], engine: LocalEngine, policy: Policy) -> tuple[Texts, NDArray[np.bool_]]:
+def _by_tuple(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
     """Cells were recoded one by one: only tuples that occurred are known."""
     became = {tuple(leaves): labels for leaves, labels in kept["tuples"]}
-    coded = [engine.coded(name) for name in policy.quasi]
+    coded = [rows.coded(name) for name in policy.quasi]
     codes = np.column_stack([column.codes + 1 for column in coded]).astype(np.int32)
     class_of, firsts = group(packed(codes))
     texts = [(None, *column.texts) for column in coded]
-    found = [became.get(tuple(of[c] for of, c in zip(texts, row, strict=True))) for row in codes[firsts].tolist()]
-    known = np.array([labels is not None for labels in found], np.bool_)
-    each = [labels or [None] * len(coded) for labels in found]
-    return [[each[i][j] for i in class_of.tolist()] for j in range(len(coded))], known[class_of]
+    tuples = [tuple(of[c] for of, c in zip(texts, row, strict=True)) for row in codes[firsts].tolist()]
+    known = np.array([tuple_ in became for tuple_ in tuples], np.bool_)
+    columns = []
+    for j in range(len(coded)):
+        labels = [became[tuple_][j] if tuple_ in became else None for tuple_ in tuples]
+        same = all(label == tuple_[j] for label, tuple_ in zip(labels, tuples, strict=True) if tuple_ in became)
+        columns.append(Became.of(class_of, labels, same))
+    return columns, known[class_of]
 
 
-def _among(labels: Texts, tuples: Sequence[Sequence[Label]]) -> NDArray[np.bool_]:
-    gone = {tuple(labels) for labels in tuples}
-    return np.array([row in gone for row in zip(*labels, strict=True)], np.bool_)
+def _among(became: Sequence[Became], tuples: Sequence[Sequence[Label]]) -> Known:
+    """The rows whose labels are one of the ``tuples``."""
+    places = [{label: i for i, label in enumerate(column.labels)} for column in became]
+    found = [[of.get(label, -1) for of, label in zip(places, tuple_, strict=True)] for tuple_ in tuples]
+    found = [codes for codes in found if -1 not in codes]
+    codes = np.column_stack([column.codes for column in became]).astype(np.int32)
+    return among(codes, np.array(found, np.int32).reshape(-1, len(became)))
 
 
-def _rows(engine: LocalEngine, policy: Policy, labels: Texts, left: NDArray[np.int64]) -> Rows:
-    """The rows that are ``left``, recoded; a column that nothing was done to keeps its type."""
-    became = dict(zip(policy.quasi, labels, strict=True))
-    columns = {}
-    for name in engine.columns:
-        if name in became:
-            coded = engine.coded(name)
-            texts = [*coded.texts, None]
-            same = all(label == texts[code] for label, code in zip(became[name], coded.codes.tolist(), strict=True))
-            columns[name] = engine.table[name] if same else pa.array(became[name], pa.string())
-        elif policy.columns[name].role != "identifier":
-            columns[name] = engine.table[name]
-    persons = engine.persons(policy)
-    return Rows(pa.table(columns).take(pa.array(left)), None if persons is None else persons[left])
+def _recoded(table: pa.Table, names: Sequence[str], policy: Policy, became: Sequence[Became]) -> pa.Table:
+    """Some columns, recoded; one that nothing was done to keeps its type."""
+    of = dict(zip(policy.quasi, became, strict=True))
+    return pa.table({name: of[name].column if name in of and not of[name].same else table[name] for name in names})
 
 
-def _failing(rows: Rows, table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
-    """The records of classes that some requirement fails."""
+def _seen(rows: LocalEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]) -> Groups:
+    """What those who are ``left`` will count to, row by row."""
+    names = [*policy.quasi, *policy.sensitive]
+    table, persons = _recoded(rows.table, names, policy, became), rows.persons(policy)
+    weight, person = unused("n", names), unused("person", names)
+    table = table.append_column(
+        weight, pa.array(np.ones(len(table), np.int64) if rows.weights is None else rows.weights)
+    )
+    if persons is not None:
+        table = table.append_column(person, pa.array(persons))
+    return Groups(table.take(pa.array(left)), weight, None if persons is None else person)
+
+
+def _released(
+    engine: LocalEngine | IbisEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]
+) -> Rows | Query:
+    """The rows that are ``left``, recoded, in the order of a hash."""
+    if not isinstance(engine, LocalEngine):
+        kept = np.zeros(engine.last_groups.table.num_rows, np.bool_)
+        kept[left] = True
+        changed = {name: of.column for name, of in zip(policy.quasi, became, strict=True) if not of.same}
+        return engine.recoded(changed, kept, policy)
+    names = [name for name in engine.columns if policy.columns[name].role != "identifier"]
+    table, persons = _recoded(engine.table, names, policy, became).take(pa.array(left)), engine.persons(policy)
+    if policy.release.shuffle:
+        order = hash_order(table, policy.release.seed)
+        table, left = table.take(pa.array(order)), left[order]
+    return Rows(table, None if persons is None else persons[left])
+
+
+def _failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
+    """The rows of classes that some requirement fails."""
     seen = as_seen(table, policy)
     passing = np.ones(table.n_classes, np.bool_)
     for model in policy.models:
         passing &= model.passes(seen)
     if passing.all():
-        return np.zeros(rows.n_records, np.bool_)
-    coded = [codec.texts(name, rows.table[name]) for name in policy.quasi]
+        return np.zeros(len(rows), np.bool_)
+    coded = [codec.texts(name, rows[name]) for name in policy.quasi]
     codes = np.column_stack([np.where(of.codes < 0, len(of.texts), of.codes) for of in coded]).astype(np.int32)
     keys = packed(np.concatenate([table.codes, codes]))
     classes, records = keys[: table.n_classes], keys[table.n_classes :]

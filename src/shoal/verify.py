@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from shoal.consistency import people_like
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
+from shoal.engines.formulas import Formulas
 from shoal.errors import VerificationError
 from shoal.models import PrivacyModel
 from shoal.policy import Policy
@@ -146,15 +147,22 @@ def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference)
 
 
 def recounted_file(
-    written: Path, dialect: Dialect | None, rows: Rows, policy: Policy, reference: Reference
+    written: Path,
+    dialect: Dialect | None,
+    rows: Rows,
+    policy: Policy,
+    reference: Reference,
+    formulas: Formulas | None = None,
 ) -> FrequencyTable:
-    """A written release, counted by SQL from the file alone."""
+    """A written release, counted by SQL from the file alone; ``formulas`` are those that were made inert in it."""
     names = rows.table.column_names
-    source = sql_source(written, dialect, names)
+    there = names if formulas is None else formulas.names(names)
+    source = sql_source(written, dialect, there)
     with duckdb.connect() as connection:
-        if _header(connection, written, dialect, source) != names:
+        if _header(connection, written, dialect, source) != there:
             raise VerificationError("the written file has other columns than the release; nothing was written")
-        return _with_persons(connection, source, rows, policy, reference)
+        plain = source if formulas is None else formulas.undone(source, names)
+        return _with_persons(connection, plain, rows, policy, reference)
 
 
 def _with_persons(

@@ -8,7 +8,7 @@ each becomes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -22,16 +22,18 @@ from numpy.typing import NDArray
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.budget import Coarse, Domains, next_up
 from shoal.engines.fingerprints import digest_of_counts
+from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
 from shoal.engines.hashing import hash_order
 from shoal.engines.local import LocalEngine, Texts, require_names_apart, unchanged
-from shoal.engines.places import Place
+from shoal.engines.places import DuckDB, Place
 from shoal.errors import DataError, VerificationError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
 from shoal.sql import unused
-from shoal.table.frequency import ClassOf, Counts, Domain, FrequencyTable
+from shoal.table.frequency import ClassOf, Counts, Domain, FrequencyTable, packed
 from shoal.table.hierarchy import TOP
+from shoal.table.kernels import group
 from shoal.table.values import Values
 
 SAMPLE = 1_000  # rows among which a column must not repeat before all of them are looked at
@@ -215,19 +217,33 @@ class IbisEngine:
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
         rows = self._told(local.columns)
         if (np.diff(parts.row) == 1).all():
-            joined = self._joined(rows, keys, groups, row_of, parts, changed, kept)
+            joined = self._joined(rows, keys, groups, row_of, changed, kept)
         else:
             joined = self._dealt(rows, keys, groups, row_of, parts, changed, kept, policy)
+        foreseen = _foreseen(groups, local, row_of, parts, changed, kept, policy)
+        return self._released(joined, foreseen, policy, self._unique(policy))
+
+    def recoded(self, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy) -> Query:
+        """As ``apply``, where it is known what becomes of each distinct tuple counted last, and whether it stays.
+
+        Tuples that differ in sensitive values or persons only share their fate. Columns without ``labels`` stay.
+        """
+        groups, local, _ = self._last
+        codes = np.column_stack([local.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
+        class_of, firsts = group(packed(codes))
+        changed = {name: of_tuple.take(pa.array(firsts)) for name, of_tuple in labels.items()}
+        joined = self._joined(self._told(local.columns), policy.quasi, groups, class_of, changed, kept[firsts])
+        columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
+        foreseen = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
+        return self._released(joined, foreseen, policy, ())
+
+    def _released(self, joined: ir.Table, foreseen: Groups, policy: Policy, unique: tuple[str, ...]) -> Query:
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         released = joined.select(*names)
         if policy.release.shuffle:
             released = released.order_by(hash_order(released, policy.release.seed))
-        return Query(
-            released,
-            _foreseen(groups, local, row_of, parts, changed, kept, policy),
-            self._unique(policy),
-            None if entity is None else joined.select(*names, entity),
-        )
+        entity = policy.release.entity
+        return Query(released, foreseen, unique, None if entity is None else joined.select(*names, entity))
 
     def _joined(
         self,
@@ -235,7 +251,6 @@ class IbisEngine:
         keys: Sequence[str],
         groups: Groups,
         part_of: NDArray[np.int64],
-        parts: Parts,
         changed: dict[str, pa.Array],
         kept: NDArray[np.bool_],
     ) -> ir.Table:
@@ -314,7 +329,16 @@ class IbisEngine:
 
     # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def write(self, rows: Query, target: str, policy: Policy, *, force: bool, verify: Verify) -> str:
+    def write(
+        self,
+        rows: Query,
+        target: str,
+        policy: Policy,
+        *,
+        force: bool,
+        verify: Verify,
+        formulas: Formulas | None = None,
+    ) -> str:
         """Write where ``target`` says, let ``verify`` judge what is counted there, then give it its name; a hash."""
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
@@ -327,6 +351,8 @@ class IbisEngine:
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
+        if formulas is not None and isinstance(self.place, DuckDB):  # no other writes text
+            return self.place.write(rows.expression, target, force=force, judge=judge, formulas=formulas)
         return self.place.write(rows.expression, target, force=force, judge=judge) or digest_of_counts(written[-1])
 
     def _with_persons(self, rows: Query, written: Groups, policy: Policy) -> Groups:

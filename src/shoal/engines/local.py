@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.engines import files, frames
+from shoal.engines import files, formulas, frames
 from shoal.engines.base import Rows, require_columns
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
@@ -70,7 +70,8 @@ class LocalEngine:
         if isinstance(data, str | Path):
             path = Path(data)
             read = files.read(path, separator=separator, encoding=encoding)
-            return cls(read.table, fingerprint=read.sha256, dialect=read.dialect, notes=read.notes, source=path)
+            table, more = (read.table, ()) if read.dialect is None else formulas.unescaped(read.table)
+            return cls(table, fingerprint=read.sha256, dialect=read.dialect, notes=read.notes + more, source=path)
         table, back = frames.to_arrow(data)
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
 

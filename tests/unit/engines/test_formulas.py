@@ -1,0 +1,138 @@
+"""Formulas in CSV files: inert to a spreadsheet, and what they were when shoal reads them again."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal.certified import verify_certificate
+from shoal.engines.formulas import Formulas, unescaped
+from shoal.engines.local import LocalEngine
+from shoal.policy import Policy
+from shoal.replay import replay, save
+
+LINK = '=HYPERLINK("http://example.org","x")'
+DANGEROUS = [
+    LINK, "=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1+1", "\rabc", " =1", "\u00a0=1", "\n=1", "＝1+1", "＠x", "-inf",
+    "-2+3+cmd|' /C calc'!A0", "'=x", "''=x", "+1 call",
+]  # fmt: skip
+HARMLESS = [
+    "-5", "+5", "-0.5", "-1e5", "-1E-5", "-10--5", "-12*", "+39 049 12", "-5 %", "-", "+", "=", "--", "", "plain",
+    "a=b", "'quoted'", "'-5", "5", "[-5, 3)", "1-2", "#N/A",
+]  # fmt: skip
+
+
+def policy(**release: Any) -> Policy:
+    return Policy.of({
+        "columns": {
+            "=name": {"role": "quasi"},
+            "text": {"role": "sensitive"},
+            "number": {"role": "plain"},
+        },
+        "require": [{"model": "k-anonymity", "k": 2}],
+        "release": release,
+    })  # fmt: skip
+
+
+def people() -> pa.Table:
+    texts = [*DANGEROUS, *HARMLESS, None]
+    n = 2 * len(texts)
+    return pa.table({"=name": [LINK, "b"] * len(texts), "text": texts * 2, "number": pa.array([-5] * n)})
+
+
+def cells(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_which_texts_are_formulas() -> None:
+    formulas = Formulas()
+    written = formulas.escaped(pa.table({"x": DANGEROUS + HARMLESS}))["x"].to_pylist()
+    assert written == [f"'{text}" for text in DANGEROUS] + HARMLESS
+    assert formulas.cells == {"x": len(DANGEROUS)}
+    assert formulas.notes[0].startswith(f"column 'x': {len(DANGEROUS)} cells begin like a formula")
+
+
+def test_a_release_is_inert_and_read_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "release.csv"
+    release = shoal.anonymize(people(), policy())
+    certificate = release.save(path)
+    rows = cells(path)
+    assert rows[0] == ["'=name", "text", "number"]
+    assert {row[0] for row in rows[1:]} == {"'" + LINK, "b"}
+    assert {row[1] for row in rows[1:]} == {f"'{text}" for text in DANGEROUS} | set(HARMLESS)
+    assert {row[2] for row in rows[1:]} == {"-5"}
+    n = len(DANGEROUS) * 2
+    assert any(f"column 'text': {n} cells begin like a formula" in note for note in certificate["warnings"])
+    again = LocalEngine.of(path)
+    assert again.table["text"].to_pylist() == release.table["text"].to_pylist()
+    assert again.columns == release.table.column_names
+    assert f"column 'text': {n} cells have an apostrophe before a formula, and were read without it" in again.notes
+    assert verify_certificate(certificate, path).hold
+    assert shoal.check(path, policy(), original=people()).hold
+
+
+def test_formulas_may_stay_and_parquet_has_none(tmp_path: Path) -> None:
+    kept = shoal.anonymize(people(), policy(csv_formulas="keep"))
+    assert kept.save(tmp_path / "kept.csv")["warnings"] == list(kept.warnings)
+    assert {row[1] for row in cells(tmp_path / "kept.csv")[1:]} == {*DANGEROUS, *HARMLESS}
+    # There are bare formulas in the column: the apostrophes of this file are the data's own.
+    assert "'=x" in LocalEngine.of(tmp_path / "kept.csv").table["text"].to_pylist()
+    typed = shoal.anonymize(people(), policy())
+    assert typed.save(tmp_path / "typed.parquet")["warnings"] == list(typed.warnings)
+    assert "=1+1" in LocalEngine.of(tmp_path / "typed.parquet").table["text"].to_pylist()
+
+
+def test_new_rows_are_written_so_too(tmp_path: Path) -> None:
+    release = shoal.anonymize(people(), policy())
+    save(release, tmp_path / "recoding.json")
+    done = replay(tmp_path / "recoding.json", people())
+    done.save(tmp_path / "more.csv")
+    assert {row[0] for row in cells(tmp_path / "more.csv")[1:]} == {"'" + LINK, "b"}
+
+
+def test_an_engine_writes_so_too(tmp_path: Path) -> None:
+    ibis = pytest.importorskip("ibis")
+    release = shoal.anonymize(ibis.memtable(people()), policy())
+    certificate = release.save(tmp_path / "release.csv")
+    local = shoal.anonymize(people(), policy())
+    local.save(tmp_path / "local.csv")
+    assert sorted(cells(tmp_path / "release.csv")) == sorted(cells(tmp_path / "local.csv"))
+    assert any("column 'text'" in note for note in certificate["warnings"])
+
+
+texts = st.lists(st.none() | st.text("'=+-@\t\r a1.*", max_size=6), min_size=1, max_size=12)
+
+
+@given(texts)
+def test_what_was_escaped_can_be_undone_in_memory_and_in_sql(values: list[str | None]) -> None:
+    table = pa.table({"x": pa.array(values, pa.string())})
+    formulas = Formulas()
+    escaped = formulas.escaped(table)
+    assert unescaped(escaped)[0].equals(table)
+    assert len(set(escaped["x"].to_pylist())) == len(set(values))
+    with duckdb.connect() as connection:
+        connection.register("there", escaped)
+        found = connection.sql(f"SELECT x FROM {formulas.undone('there', ['x'])}").to_arrow_table()
+    assert found["x"].to_pylist() == values
+
+
+@given(texts)
+def test_reading_never_makes_two_texts_one(values: list[str | None]) -> None:
+    read = unescaped(pa.table({"x": pa.array(values, pa.string())}))[0]["x"].to_pylist()
+    assert len(set(read)) == len(set(values))
+
+
+def test_names_of_columns_are_not_confused() -> None:
+    table = pa.table({"'=a": [1], "=a": [2]})
+    assert unescaped(table)[0].column_names == ["'=a", "=a"]
+    assert unescaped(Formulas().escaped(table))[0].column_names == ["'=a", "=a"]
+    assert Formulas().escaped(table).column_names == ["''=a", "'=a"]
