@@ -17,12 +17,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 from models import asked, redrawn
 from optimal import census
+from page import between
 from page import table as written
 
 from shoal.engines.local import LocalEngine
@@ -43,7 +45,6 @@ MODELS = {
     "distinct 3-diversity": {"model": "distinct-l-diversity", "l": 3},
 }
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-BEGIN, END = "<!-- benchmarks/local.py writes from here -->", "<!-- to here -->"
 
 
 def covered(problem: Problem) -> Recoding:
@@ -181,10 +182,7 @@ def drawn(found: dict[str, Any]) -> Any:
 
 def put(found: dict[str, Any]) -> None:
     """Into docs/local.md, between the marks, and docs/local.svg."""
-    page = DOCS / "local.md"
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n\n{figures(found)}\n\n{END}{after}")
+    between(DOCS / "local.md", "local.py", figures(found))
     save(drawn(found), DOCS / "local.svg", force=True)
 
 
@@ -221,8 +219,7 @@ def main() -> None:
                 "local": SEARCHES["local"],
             }
             found["models"][what] = {
-                name: measured(search, lambda **more: Problem.of(apart, policy, **more))  # noqa: B023
-                for name, search in searches.items()
+                name: measured(search, partial(Problem.of, apart, policy)) for name, search in searches.items()
             }
             print(what, {who: round(each["loss"], 4) for who, each in found["models"][what].items()}, flush=True)
         if not arguments.no_million:

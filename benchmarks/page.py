@@ -58,6 +58,16 @@ the bound does not close in time, the gap is told: the best answer found, and wh
 """
 
 
+def between(page: Path, program: str, text: str) -> None:
+    """Put what a program measured into a page, between the marks that name it."""
+    begin, end = f"<!-- benchmarks/{program} writes from here -->", "<!-- to here -->"
+    before, found, rest = page.read_text().partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"{page.name} has no place for benchmarks/{program}")
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Markdown, figures to the right."""
     lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
