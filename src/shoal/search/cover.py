@@ -5,7 +5,7 @@ Needs  models that are judged class by class. The theorems are about k-anonymity
        are merged with the nearest, at a price that is not bounded.
 Finds  a partition into classes of k to 2k−1 records (more only where all are equal); cells in which a class differs
        are suppressed. The paper shows a factor of O(k log k), the constant being 4 at the most, for sets chosen among
-       all subsets, and O(k log m) for m columns where the sets are balls. What is shown below, and claimed, is
+       all subsets, and O(k log m) for m columns where the sets are balls. What this file shows, and claims, is
        (2k−1)²/(2k)·H for all subsets and twice that for balls, H = 1 + 1/2 + … + 1/(2k−1); or less, where the answer
        shows it. Records are suppressed only where the other models cannot be met without.
 Costs  all subsets of k to 2k−1 records, tried where they are few (SUBSETS); else O(n²) distances for n distinct

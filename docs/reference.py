@@ -1,0 +1,362 @@
+"""Writes what the pages say of the code, from the code: ``python docs/reference.py``.
+
+In a page, what stands between ``<!-- code: NAME -->`` and ``<!-- end -->`` is a part of the same name here. A test
+and the build of the site ask that nothing would change. Sentences come from docstrings, from the descriptions of
+fields and from the help texts of options: to mend one, mend it there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import re
+import sys
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from typer.models import ArgumentInfo
+
+import shoal
+from shoal import cli, errors, policy
+from shoal.models import PopulationModel, ReleaseModel
+from shoal.models.closeness import DISTANCES
+from shoal.models.measured import MeasuredLimit
+from shoal.policy import Policy
+from shoal.presets import PRESETS
+from shoal.search import SEARCHES
+from shoal.search.loss import LOSSES, WITH_LABEL
+from shoal.table.builders import BY_KEY
+
+HERE = Path(__file__).resolve().parent
+PAGES = ("policy.md", "cli.md", "api.md")
+SCHEMA = "schemas/policy.schema.json"
+MARKED = re.compile(r"(<!-- code: ([\w -]+) -->\n)(?:.*?\n)??(<!-- end -->)", re.DOTALL)
+
+
+def written(page: str) -> str:
+    """A page with its marked parts as the code has them now."""
+    return MARKED.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", page)
+
+
+def texts() -> dict[str, str]:
+    """All that is written from the code, by the name of its file in docs/."""
+    pages = {name: written((HERE / name).read_text(encoding="utf-8")) for name in PAGES}
+    return {**pages, SCHEMA: json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"}
+
+
+def stale() -> list[str]:
+    """The files that say something else than the code."""
+    return [name for name, text in texts().items() if (HERE / name).read_text(encoding="utf-8") != text]
+
+
+def schema() -> dict[str, Any]:
+    """What a policy may hold, as a JSON schema: for editors that check TOML while it is written."""
+    asked = Policy.model_json_schema()
+    del asked["properties"]["folder"]  # ours: a file cannot say where it lies
+    kinds = asked["$defs"]
+    told = kinds["File"]["description"]
+    kinds["File"] = {"description": told, "minLength": 1, "type": "string"}  # a policy writes the name alone
+    kinds["Flat"]["required"] = ["flat"]
+    for kind in kinds.values():
+        if "model" in kind.get("properties", {}):
+            kind["required"] = ["model", *kind["required"]]
+    for field in ("origin", "bottom", "top"):
+        kinds["Intervals"]["properties"][field]["anyOf"].remove({"type": "string"})  # Pydantic's way to write decimals
+    kinds["Intervals"]["properties"]["intervals"]["items"] = {"exclusiveMinimum": 0, "type": "number"}
+    kinds["Intervals"]["properties"]["origin"]["default"] = 0
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **asked}
+
+
+# ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _said(thing: Any, paragraphs: int | None = 1) -> str:
+    """The first paragraphs of a docstring, each on a line, with Markdown's quotes."""
+    parts = (inspect.getdoc(thing) or "").split("\n\n")[:paragraphs]
+    return _markdown("\n\n".join(part.replace("\n", " ") for part in parts))
+
+
+def _markdown(text: str) -> str:
+    """``code`` as `code`; a star outside of it is a star."""
+    parts = re.split(r"(`[^`]+`)", text.replace("``", "`"))
+    return "".join(part if part.startswith("`") else re.sub(r"([*<])", r"\\\1", part) for part in parts)
+
+
+# ── The policy ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _values(field: FieldInfo) -> str:
+    """What may stand there, in words."""
+    kinds = [kind for kind in _alternatives(field.annotation) if kind is not NoneType]
+    return " or ".join(_kind(kind) for kind in kinds) + _bounds(field)
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    is_union = get_origin(annotation) is typing.Union or type(annotation).__name__ == "UnionType"
+    return get_args(annotation) if is_union else (annotation,)
+
+
+def _kind(kind: Any) -> str:
+    if get_origin(kind) is typing.Annotated:
+        return _kind(get_args(kind)[0])
+    if len(_alternatives(kind)) > 1:  # which kind of hierarchy
+        return "see [hierarchies](#hierarchies)"
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{json.dumps(value)}`" for value in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"list of {_kind(get_args(kind)[0])}".replace("a number", "numbers").replace("a text", "texts")
+    if get_origin(kind) is dict:
+        return "a table"
+    if get_origin(kind) is list:
+        return "a list"
+    names = {"int": "a whole number", "float": "a number", "Decimal": "a number", "str": "a text"}
+    return "`true`, `false`" if kind is bool else names[kind.__name__]
+
+
+def _bounds(field: FieldInfo) -> str:
+    given = {sign: getattr(bound, name) for bound in field.metadata for name, sign in _SIGNS if hasattr(bound, name)}
+    if {"≥", "≤"} <= set(given):
+        return f" from {given['≥']} to {given['≤']}"
+    return ",".join(f" {sign} {value}" for sign, value in given.items())
+
+
+_SIGNS = (("ge", "≥"), ("gt", "above"), ("le", "≤"))
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "needed"
+    return "" if field.default is None else f"`{json.dumps(field.default, default=int)}`"
+
+
+def _fields(part: type[BaseModel]) -> Callable[[], str]:
+    def rows() -> Iterator[tuple[str, ...]]:
+        for name, field in part.model_fields.items():
+            values = "see below" if name in ("algorithm", "objective") else _values(field)
+            yield f"`{name}`", field.description or "", values, _default(field)
+
+    return lambda: _table(("field", "meaning", "values", "default"), rows())
+
+
+def _requirements(chosen: Callable[[Any], bool], passes: str) -> Callable[[], str]:
+    def rows() -> Iterator[tuple[str, ...]]:
+        for model in (*policy._MODELS, *policy._LIMITS):
+            if chosen(model):
+                fields = [(name, field) for name, field in model.model_fields.items() if name != "model"]
+                taken = "<br>".join(f"`{name}`: {_taken(field)}" for name, field in sorted(fields, key=_needed_first))
+                name = model.model_fields["model"].default
+                linked = f"`{name}`" if issubclass(model, MeasuredLimit) else f"[`{name}`](models.md#{name})"
+                yield linked, taken, _said(model, None).replace("\n\n", " ")
+
+    return lambda: _table(("`model`", "fields", passes), rows())
+
+
+def _taken(field: FieldInfo) -> str:
+    if field.is_required():
+        return _values(field)
+    return f"{_values(field)}; {_default(field) or 'none'} when left out"
+
+
+def _needed_first(field: tuple[str, FieldInfo]) -> tuple[bool, bool]:
+    return field[0] in ("column", "population"), not field[1].is_required()
+
+
+def _by_class(model: Any) -> bool:
+    return not issubclass(model, ReleaseModel | PopulationModel | MeasuredLimit)
+
+
+def _distances() -> str:
+    return _table(("`distance`", "measures"), ((f"`{name}`", _said(rule)) for name, rule in DISTANCES.items()))
+
+
+def _presets() -> str:
+    def asked(name: str) -> str:
+        return "; ".join(part.asked for part in (*PRESETS[name].models, *PRESETS[name].limits)) or "no model"
+
+    rows = ((f"`{name}`", asked(name), preset.note, preset.citation) for name, preset in PRESETS.items())
+    return _table(("`preset`", "requires", "how it is read", "written in"), rows)
+
+
+def _algorithms() -> str:
+    def lines() -> Iterator[str]:
+        for name, search in SEARCHES.items():
+            told = sys.modules[search.__module__].__doc__ or ""
+            found = re.findall(r"^(Needs|Finds)  (.*?)\n(?=\S|\n)", told, re.MULTILINE | re.DOTALL)
+            parts = {key: _markdown(re.sub(r"\s+", " ", text)) for key, text in found}
+            does = _markdown(told.split("\n", 1)[0])
+            called, rest = does.split(": ", 1)
+            place = "optimal" if name in ("exhaustive", "mingen") else name
+            does = rest if re.sub(r"\W", "", called.lower()) == name.replace("_", "") else does
+            yield f"- [`{name}`](algorithms.md#{place}): {does} *Finds* {parts['Finds']} *Needs* {parts['Needs']}"
+
+    return "\n".join(lines())
+
+
+def _objectives() -> str:
+    rows = ((f"`{name}`", _said(loss), _paper(loss)) for name, loss in {**LOSSES, **WITH_LABEL}.items())
+    return _table(("`objective`", "what it adds up", "after"), rows)
+
+
+def _paper(loss: Any) -> str:
+    return " ".join(_said(loss, None).split("\n\n")[1:])
+
+
+# ── The command line ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _commands() -> str:
+    rows = []
+    for command in cli.app.registered_commands:
+        callback = typing.cast(Callable[..., Any], command.callback)
+        needed = "".join(f" {name}" for name, _, info, _ in _parameters(callback) if isinstance(info, ArgumentInfo))
+        rows.append((f"`shoal {callback.__name__}{needed}`", _said(callback)))
+    return _table(("command", "does"), rows)
+
+
+def _parameters(callback: Callable[..., Any]) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Name, type, what Typer was told and default of each."""
+    hints = get_type_hints(callback, include_extras=True)
+    for name, parameter in inspect.signature(callback).parameters.items():
+        kind, info = get_args(hints[name])
+        shown = (info.metavar or name.upper()) if isinstance(info, ArgumentInfo) else name
+        yield shown, kind, info, parameter.default
+
+
+def _options(callback: Callable[..., Any]) -> Callable[[], str]:
+    def lines() -> Iterator[str]:
+        for name, kind, info, default in _parameters(callback):
+            said = _markdown(info.help)
+            if isinstance(info, ArgumentInfo):
+                left_out = "" if default is inspect.Parameter.empty else f" `{default}` when left out."
+                yield f"- `{name}`: {said}{left_out}"
+                continue
+            # Typer takes the first of the names for a default, and knows better later.
+            given = [one for one in (info.default, *(info.param_decls or ())) if isinstance(one, str)]
+            *short, long = given or (f"--{name.replace('_', '-')}",)
+            names = ", ".join([*(f"`{one}`" for one in short), f"`{long}{_argument(kind)}`"])
+            needed = ", needed" if default is inspect.Parameter.empty else ""
+            left_out = "" if default in (None, False, inspect.Parameter.empty) else f" `{default}` when left out."
+            yield f"- {names}{needed}: {said}{left_out}"
+
+    return lambda: "\n".join(lines())
+
+
+def _argument(kind: Any) -> str:
+    (one,) = (part for part in _alternatives(kind) if part is not NoneType)
+    if get_origin(one) is list:
+        (one,) = get_args(one)
+    return {bool: "", Path: " <path>", int: " <number>", float: " <number>"}.get(one, " <text>")
+
+
+# ── Python ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _functions() -> str:
+    given = [(name, getattr(shoal, name)) for name in shoal.__all__]
+    return "\n\n".join(_callable(f"shoal.{name}", it, "###") for name, it in given if not inspect.isclass(it))
+
+
+def _callable(name: str, function: Any, heading: str) -> str:
+    return f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n{_said(function, None)}"
+
+
+def _signature(name: str, function: Any, width: float = 88) -> str:
+    signature = inspect.signature(function)
+    parts, star = [], False
+    for parameter in signature.parameters.values():
+        if parameter.name in ("self", "cls"):
+            continue
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not star:
+            star = True
+            parts.append("*")
+        default = parameter.default
+        shown = getattr(default, "__name__", repr(default))
+        kind = "" if parameter.annotation is inspect.Parameter.empty else f": {parameter.annotation}"
+        given = "" if default is inspect.Parameter.empty else f" = {shown}"
+        stars = "**" if parameter.kind is inspect.Parameter.VAR_KEYWORD else ""
+        parts.append(f"{stars}{parameter.name}{kind}{given}")
+    line = f"{name}({', '.join(parts)}) -> {signature.return_annotation}"
+    if len(line) <= width:
+        return line
+    return f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f") -> {signature.return_annotation}"
+
+
+def _members(cls: type) -> Callable[[], str]:
+    def rows() -> Iterator[tuple[str, str]]:
+        for name, member in vars(cls).items():
+            told = member.__func__ if isinstance(member, classmethod) else member
+            if name.startswith("_") or not (inspect.isroutine(told) or _is_property(told)):
+                continue
+            shown = name if _is_property(told) else _signature(name, told, math.inf)
+            yield f"`{shown}`", _said(told, None).replace("\n\n", " ")
+
+    return lambda: f"{_said(cls, None)}\n\n{_table(('member', 'meaning'), rows())}"
+
+
+def _is_property(member: Any) -> bool:
+    return type(member).__name__ in ("property", "cached_property")
+
+
+def _results() -> str:
+    def rows() -> Iterator[tuple[str, ...]]:
+        for name in shoal.__all__:
+            function = getattr(shoal, name)
+            if not inspect.isclass(function):
+                answer = inspect.signature(function).return_annotation
+                kind = getattr(sys.modules[function.__module__], re.sub(r"list\[(.*)\]", r"\1", answer))
+                members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind)])
+                shown = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))
+                yield f"[`shoal.{name}`](#shoal{name})", f"`{answer}`", _said(kind), shown
+
+    return _table(("function", "returns", "which is", "and has"), rows())
+
+
+def _errors() -> str:
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, shoal.ShoalError)]
+    rows = ((f"`{kind.__name__}`", f"`{kind.__base__.__name__}`", str(kind.exit_code), _said(kind)) for kind in kinds)
+    return _table(("error", "is a", "exit code", "raised when"), rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "columns": _fields(policy.Column),
+    "release": _fields(policy.Options),
+    **{f"hierarchy {key}": _fields(kind) for key, kind in BY_KEY.items() if len(kind.model_fields) > 1},
+    "requirements of classes": _requirements(_by_class, "every class"),
+    "requirements with a population": _requirements(
+        lambda model: issubclass(model, PopulationModel) and not issubclass(model, ReleaseModel), "every class"
+    ),
+    "requirements of the release": _requirements(lambda model: issubclass(model, ReleaseModel), "the release"),
+    "measured limits": _requirements(lambda model: issubclass(model, MeasuredLimit), "at most `max`"),
+    "distances": _distances,
+    "presets": _presets,
+    "algorithms": _algorithms,
+    "objectives": _objectives,
+    "commands": _commands,
+    **{
+        f"shoal {command.callback.__name__}": _options(command.callback)
+        for command in cli.app.registered_commands
+        if command.callback
+    },
+    "functions": _functions,
+    "results": _results,
+    "Release": _members(shoal.Release),
+    "Policy": _members(Policy),
+    "errors": _errors,
+}
+
+VERSION = shoal.__version__
+
+if __name__ == "__main__":
+    for name, text in texts().items():
+        (HERE / name).write_text(text, encoding="utf-8")
