@@ -139,10 +139,34 @@ def _lines(claims: Mapping[str, Any], policy: Policy, engine: LocalEngine) -> It
     yield from _requirements(claims["requirements"], policy, counted, limits)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
-    for name in ("levels", "hierarchies"):
-        yield Line(name, None, None, None, "needs the original, or its hierarchies")
+    yield from _agreement(claims, policy)
+    yield Line("hierarchies", None, None, None, "needs the original, or its hierarchies")
+    for name in ("search", "versions", "warnings", "created"):
+        yield Line(name, None, None, None, "tells how it was made")
+
+
+def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
+    """What a certificate says twice."""
+    yield _line("seed", claims["seed"], policy.release.seed, "the policy has another")
+    named = (claims.get("preset") or {}).get("name")
+    if named is not None or policy.preset is not None:
+        same = named == policy.preset
+        yield Line("preset", named, policy.preset, same, "" if same else "the policy has another")
+    levels = claims["levels"]
+    if set(levels) != set(policy.quasi):
+        yield Line("levels", sorted(levels), sorted(policy.quasi), False, "these are not the quasi columns")
+    elif low := [name for name in policy.quasi if _below(levels[name], policy.columns[name].min_level)]:
+        yield Line("levels", [levels[name] for name in low], low, False, "lower than the policy's min_level")
+    else:
+        yield Line("levels", None, None, None, "needs the original, or its hierarchies")
     if claims.get("attacks"):
         yield Line("attacks", None, None, None, "needs the original")
+    elif policy.limits:
+        yield Line("attacks", None, None, False, "the policy limits what attacks may find, and none is told")
+
+
+def _below(level: int | None, least: int) -> bool:
+    return level is not None and level < least
 
 
 def _line(name: str, claimed: Any, found: Any, wrong: str = "") -> Line:
@@ -226,8 +250,12 @@ def _requirements(claimed: list[Any], policy: Policy, table: FrequencyTable, lim
             yield Line(name, claim["worst"], None, None, why)
             continue
         (verdict,) = judged(table, policy.model_copy(update={"require": (model,), "preset": None})).verdicts
-        same = all(_same(claim[part], getattr(verdict, part)) for part in ("holds", "worst", "classes", "records"))
-        wrong = "" if verdict.holds else f"{verdict.classes} classes with {verdict.records} records fail"
+        same = all(
+            _same(claim[part], getattr(verdict, part)) for part in ("figure", "holds", "worst", "classes", "records")
+        )
+        wrong = "" if same else "its figure, verdict or numbers of classes and records at fault are others"
+        if not verdict.holds:
+            wrong = f"{verdict.classes} classes with {verdict.records} records fail"
         yield Line(name, claim["worst"], verdict.worst, verdict.holds and same, wrong)
 
 

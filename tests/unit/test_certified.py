@@ -94,7 +94,7 @@ def test_every_line_of_a_release_without_suppression(name: str, tmp_path: Path) 
     assert told["measured.t"].holds is True  # nothing was dropped: the release has the original's distribution
     assert told["measured.columns.cost.delta"].holds is True
     untold = {line.name for line in found if line.holds is None}
-    assert untold == {"input.sha256", "levels", "hierarchies"} | {
+    assert untold == {"input.sha256", "levels", "hierarchies", "search", "versions", "warnings", "created"} | {
         f"loss.{name}" for name in certificate["loss"] if name not in ("discernibility", "average-class")
     }
 
@@ -207,6 +207,10 @@ LIES = {
     "measured.columns.disease.t": lambda c: c["measured"]["columns"]["disease"].update(t=0.0),
     "measured.columns.cost.invented": lambda c: c["measured"]["columns"]["cost"].update(invented=1),
     "loss.discernibility": lambda c: c["loss"].update(discernibility=1.0),
+    "seed": lambda c: c.update(seed=7),
+    "preset": lambda c: c.update(preset={"name": "wp216", "citation": "", "note": ""}),
+    "levels": lambda c: c["policy"]["columns"]["age"].update(min_level=1 + (c["levels"]["age"] or 0)),
+    "attacks": lambda c: c["policy"]["require"].append({"model": "linkage-risk", "max": 0.1}),
 }
 
 
@@ -220,6 +224,16 @@ def test_a_lie_is_named(name: str, tmp_path: Path) -> None:
     assert name in wrong(found)
     if name not in ("output.suppressed", "input.records"):  # which other figures hang on
         assert wrong(found) == [name]
+
+
+def test_other_lies_about_a_requirement_or_a_level(tmp_path: Path) -> None:
+    certificate, path = saved(tmp_path, policy(*EVERY))
+    lie = copy.deepcopy(certificate)
+    lie["requirements"][0]["figure"] = "another"
+    assert wrong(verify_certificate(lie, path)) == [f"requirement: {certificate['requirements'][0]['asked']}"]
+    lie = copy.deepcopy(certificate)
+    lie["levels"]["invented"] = 1
+    assert wrong(verify_certificate(lie, path)) == ["levels"]
 
 
 def test_a_stricter_policy_than_was_kept(tmp_path: Path) -> None:
