@@ -276,8 +276,17 @@ def _frontier(
 @app.command()
 def apply(
     recoding: Annotated[Path, typer.Argument(help="What anonymize --recoding wrote.", show_default=False)],
-    data: Data,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The release: .csv or .parquet.", show_default=False)],
+    data: Rows,
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o", "--output", help="The release: .csv, .parquet, a folder, or table:schema.name.", show_default=False
+        ),
+    ],
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -288,15 +297,25 @@ def apply(
     with _loading():
         from shoal.engines.files import check_target
         from shoal.engines.local import LocalEngine
+        from shoal.engines.sources import in_memory, opened
         from shoal.release import refuse_to_overwrite
         from shoal.replay import replay
         from shoal.report.terminal import show_replay
 
-    for source in (recoding, data):
+    for source in (recoding, Path(data)):
         refuse_to_overwrite(source, output)
-    check_target(output, force)
+    if in_memory(data, engine, memory):
+        check_target(Path(output), force)
+    else:
+        with _loading():
+            import shoal.engines.connect  # noqa: F401
     with _progress(quiet):
-        done = replay(recoding, LocalEngine.of(data, separator=separator, encoding=encoding))
+        rows = opened(
+            data, table=table, parquet=parquet, engine=engine, memory=memory, separator=separator, encoding=encoding
+        )
+        if not isinstance(rows, LocalEngine):
+            rows.place.check_target(output, force)
+        done = replay(recoding, rows)
         done.save(output, force=force)
     if json:
         _print_json(done.as_dict())

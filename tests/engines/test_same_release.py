@@ -13,6 +13,7 @@ import pytest
 
 import shoal
 from benches import Bench
+from shoal.engines import connect
 from shoal.models import Requirement
 from shoal.models.measured import Limit
 from shoal.search import SEARCHES
@@ -213,3 +214,19 @@ def test_the_same_file_to_the_byte(duck: Bench, tmp_path) -> None:
         expected = local.save(tmp_path / f"local.{suffix}")
         assert (tmp_path / f"engine.{suffix}").read_bytes() == (tmp_path / f"local.{suffix}").read_bytes()
         assert proof["output"] == expected["output"]
+
+
+def test_no_nan_passes_for_a_number_in_a_file_without_nulls(tmp_path) -> None:
+    table = pa.table({"weight": [0.0, 70.5, float("nan"), float("inf")] * 5, "score": [1.0, float("nan")] * 10})
+    pq.write_table(table, tmp_path / "people.parquet")
+    asked = shoal.Policy.of(
+        {
+            "columns": {"weight": {"role": "quasi"}, "score": {"role": "plain"}},
+            "require": [{"model": "k-anonymity", "k": 5}],
+        }
+    )
+    shoal.anonymize(tmp_path / "people.parquet", asked).save(tmp_path / "local.parquet")
+    release = shoal.anonymize(connect.from_files(tmp_path / "people.parquet"), asked)
+    release.save(tmp_path / "engine.parquet")
+    assert (tmp_path / "engine.parquet").read_bytes() == (tmp_path / "local.parquet").read_bytes()
+    assert pq.read_table(tmp_path / "engine.parquet")["weight"].null_count == 5

@@ -140,6 +140,11 @@ def failure(engine: str, what: str, error: Exception) -> ShoalError:
 # ── DuckDB ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@ibis.udf.scalar.builtin
+def isfinite(number: float) -> bool:  # type: ignore[empty-body]
+    """DuckDB's: neither infinite nor NaN."""
+
+
 class DuckDB(IbisPlace):
     """Files and DuckDB's own tables, out of core."""
 
@@ -148,6 +153,14 @@ class DuckDB(IbisPlace):
     def __init__(self, backend: Any, dialect: files.Dialect | None = None) -> None:
         super().__init__(backend)
         self.dialect = dialect
+
+    def plain(self, column: Any, *, key: bool) -> Any:
+        """The least and the greatest value that Parquet tells of leave NaN out, and by these DuckDB takes isnan, which
+        it asks no row, for false."""
+        kind = column.type()
+        if kind.is_floating():
+            return ibis.ifelse(isfinite(column) | column.isinf(), column + 0.0, ibis.null(kind)).cast(kind)
+        return super().plain(column, key=key)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Arrow tables are read where they lie."""

@@ -158,7 +158,7 @@ def show_release(release: Release, output: str | Path) -> None:
     console.print(Text(f"Written and counted again: {output}"))
 
 
-def show_replay(done: Replay, output: Path) -> None:
+def show_replay(done: Replay, output: Path | str) -> None:
     """What became of new rows."""
     show_verdicts(done.verdicts)
     console.print()
