@@ -1,7 +1,7 @@
-"""Writes docs/performance.md from what optimal.py and scale.py measured, so that no figure on it is typed by hand.
+"""Writes docs/performance.md and its plots from what optimal.py and scale.py measured: no figure is typed by hand.
 
 python benchmarks/optimal.py --json optimal.json
-python benchmarks/scale.py --largest 10000000 --json scale.json --svg docs/scale.svg
+python benchmarks/scale.py --largest 10000000 --json scale.json
 python benchmarks/page.py optimal.json scale.json
 """
 
@@ -14,7 +14,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+import altair as alt
+
+from shoal.report.plots import save
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+SHOAL, ARX = "#0b6e99", "#c2571a"
+SECONDS = alt.Axis(title="CPU seconds", values=[10.0**exponent for exponent in range(-3, 4)], format="~g")
 
 TEXT = """\
 # Performance
@@ -27,6 +33,8 @@ otherwise.
 
 {records:,} records, nine quasi-identifiers, a lattice of {nodes:,} nodes, ARX's loss. `optimal` finds and proves the
 optimum; how much of the lattice it has to look at depends on how many records may be suppressed.
+
+![CPU seconds of every search, to the left those of shoal, to the right those of ARX](optimal.svg)
 
 {searches}
 
@@ -41,7 +49,7 @@ The first run on a machine compiles: {compilation:.1f} s once. A whole process, 
 Generated census-like tables, k = 5, at most 2 % suppressed. Nearly every record of these is unique: the search works on
 distinct tuples, and where many records share one it costs as much as a smaller table.
 
-![CPU seconds by rows and by distinct tuples](scale.svg)
+![CPU seconds by rows on the left, by columns on the right](scale.svg)
 
 {rows}
 
@@ -147,6 +155,46 @@ def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
     )
 
 
+def compared(searches: list[dict[str, Any]]) -> alt.TopLevelMixin:
+    """One line per search: how long each of the two takes."""
+    order = [_named(row) for row in searches]
+    values = [
+        {"search": _named(row), "tool": tool, "seconds": row[key]}
+        for row in searches
+        for tool, key in (("shoal", "cpu"), ("ARX", "arx"))
+        if key in row
+    ]
+    base = alt.Chart(alt.InlineData(values)).encode(
+        x=alt.X("seconds:Q", scale=alt.Scale(type="log"), axis=SECONDS),
+        y=alt.Y("search:N", sort=order, title=None),
+    )
+    lines = base.mark_line(color="#bbb").encode(detail="search:N")
+    colour = alt.Color("tool:N", title=None, scale=alt.Scale(domain=["shoal", "ARX"], range=[SHOAL, ARX]))
+    return alt.layer(lines, base.mark_circle(size=80, opacity=1).encode(color=colour)).properties(width=480, height=300)
+
+
+def _named(row: dict[str, Any]) -> str:
+    return f"k = {row['k']}, {row['max_suppression']:.0%}"
+
+
+def grown(scale: dict[str, Any]) -> alt.TopLevelMixin:
+    """How a search grows with rows, and with columns."""
+    panels = []
+    for part, kind in (("rows", "log"), ("columns", "linear")):
+        values = [{part: row[part], "seconds": row["cpu"]} for row in scale[part]]
+        axis = alt.Axis(values=[row[part] for row in scale[part]], format="~s")
+        base = alt.Chart(alt.InlineData(values)).encode(
+            x=alt.X(f"{part}:Q", scale=alt.Scale(type=kind, zero=False), axis=axis),
+            y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), axis=SECONDS),
+        )
+        panels.append(
+            base.mark_line(color=SHOAL, point=alt.OverlayMarkDef(color=SHOAL)).properties(width=270, height=240)
+        )
+    return alt.hconcat(*panels)
+
+
 if __name__ == "__main__":
-    measured = [json.loads(Path(name).read_text()) for name in sys.argv[1:3]]
-    PAGE.write_text(page(measured[0], measured[1]))
+    optimal, scale = (json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])
+    (DOCS / "performance.md").write_text(page(optimal, scale), encoding="utf-8")
+    save(compared(optimal["searches"]), DOCS / "optimal.svg", force=True)
+    save(grown(scale), DOCS / "scale.svg", force=True)

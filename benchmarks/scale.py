@@ -1,6 +1,6 @@
 """How does the cost of an optimal release grow with rows, columns and distinct tuples?
 
-    python benchmarks/scale.py [--largest ROWS] [--json FILE] [--svg FILE]
+    python benchmarks/scale.py [--largest ROWS] [--json FILE]
 
 A census-like table is generated (seeded), counted and searched: k = 5, at most 2 % suppressed, arx-loss. Then a
 lattice of more than a billion nodes with a time budget: the proof, or the gap that is left.
@@ -90,39 +90,6 @@ def large_lattice(seconds: float) -> dict[str, Any]:
     return solved(counts, time_budget=seconds)
 
 
-def svg(series: dict[str, list[tuple[float, float]]], x: str, y: str) -> str:
-    """Lines on logarithmic axes, as a picture without a library."""
-    points = [point for line in series.values() for point in line]
-    low, high = ([f(p[axis] for p in points) for axis in (0, 1)] for f in (min, max))
-    box = (60, 20, 560, 300)
-
-    def at(point: tuple[float, float]) -> str:
-        px, py = (math.log(point[axis] / low[axis]) / max(1e-9, math.log(high[axis] / low[axis])) for axis in (0, 1))
-        return f"{box[0] + px * (box[2] - box[0]):.1f},{box[3] - py * (box[3] - box[1]):.1f}"
-
-    colours = ("#0b6e99", "#c2571a", "#4d7c0f")
-    lines = [
-        f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{" ".join(map(at, line))}"/>'
-        f'<text x="{box[2] + 6}" y="{at(line[-1]).split(",")[1]}" font-size="12" fill="{colour}">{name}</text>'
-        for (name, line), colour in zip(series.items(), colours, strict=False)
-    ]
-    ticks = [_text(at((px, low[1])).split(",")[0], box[3] + 16, "middle", f"{px:.1g}") for px in {p[0] for p in points}]
-    heights = (low[1], math.sqrt(low[1] * high[1]), high[1])
-    ticks += [_text(box[0] - 6, at((low[0], py)).split(",")[1], "end", f"{py:.2g}") for py in heights]
-    width, height = box[2] - box[0], box[3] - box[1]
-    frame = f'<rect x="{box[0]}" y="{box[1]}" width="{width}" height="{height}" fill="none" stroke="#999"/>'
-    labels = _text((box[0] + box[2]) / 2, box[3] + 34, "middle", x) + _text(box[0], 12, "start", y)
-    body = "\n".join([frame, *sorted(ticks), labels, *lines])
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 345" font-family="sans-serif">'
-        f'<rect width="680" height="345" fill="white"/>\n{body}\n</svg>\n'
-    )
-
-
-def _text(x: object, y: object, anchor: str, text: str) -> str:
-    return f'<text x="{x}" y="{y}" font-size="11" text-anchor="{anchor}">{text}</text>'
-
-
 def show(rows: Sequence[dict[str, Any]]) -> None:
     """Aligned text."""
     print(f"{'rows':>12}{'columns':>9}{'distinct':>12}{'nodes':>16}{'seen':>8}{'wall s':>9}{'CPU s':>9}  loss, proof")
@@ -139,7 +106,6 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest table")
     parser.add_argument("--budget", type=float, default=60, help="seconds for the large lattice")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
-    parser.add_argument("--svg", type=Path, help="draw the curves to this file")
     asked = parser.parse_args()
     solved(table(1_000, 4))  # kernels are compiled or loaded before the clock runs
     sizes = [10**e for e in range(3, 9) if 10**e <= asked.largest]
@@ -156,10 +122,6 @@ def main() -> None:
     show([*rows, *columns, large])
     if asked.json:
         asked.json.write_text(json.dumps({"rows": rows, "columns": columns, "large": large}, indent=2) + "\n")
-    if asked.svg:
-        line = [(row["rows"], max(row["cpu"], 1e-3)) for row in rows]
-        distinct = [(row["distinct"], max(row["cpu"], 1e-3)) for row in rows]
-        asked.svg.write_text(svg({"by rows": line, "by distinct": distinct}, "rows, distinct tuples", "CPU seconds"))
 
 
 if __name__ == "__main__":
