@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,18 @@ from shoal.table.frequency import FrequencyTable, counted, packed
 from shoal.table.kernels import group
 from shoal.verify import Verdicts, judged
 
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
 
 def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts:
     """Every requirement on the classes of people that the releases leave when they are laid side by side."""
     if policy.release.nulls == "wildcard":
         raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")
-    engine = original if isinstance(original, LocalEngine) else LocalEngine.of(original)
-    table = engine.count(policy)
-    seen = [_seen(table, LocalEngine.of(release), policy) for release in releases]
+    from shoal.pipeline import engine_of  # which lays releases side by side
+
+    table = engine_of(original).count(policy)
+    seen = [_seen(table, engine_of(release), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
     if not len(kept):
         raise PolicyError("nobody of the original is in the releases", "give the table that they were made from")
@@ -46,10 +50,11 @@ def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts
     )
 
 
-def _seen(table: FrequencyTable, release: LocalEngine, policy: Policy) -> NDArray[np.int64]:
+def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Policy) -> NDArray[np.int64]:
     """Per row of the original, a number for the released tuples that can stand for it; 0 where none can."""
-    if absent := [name for name in policy.quasi if name not in release.columns]:
+    if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
+    release = engine if isinstance(engine, LocalEngine) else engine.tally(policy.quasi)
     columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], wildcard=False)
     if unread := {column.name: column.n_unknown for column in columns if column.n_unknown}:
         name, n_cells = next(iter(unread.items()))

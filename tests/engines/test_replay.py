@@ -143,3 +143,15 @@ def test_the_command_line(server: str, postgres: Bench, tmp_path) -> None:
     again = run("apply", kept, tmp_path / "new.parquet", "--engine", "duckdb", "-o", tmp_path / "new-safe.parquet")
     assert again.exit_code == 2
     assert "exists and was not overwritten" in again.stderr
+
+
+def test_releases_are_laid_side_by_side_in_an_engine(database: Bench, tmp_path) -> None:
+    asked, other = policy(), policy("mondrian")
+    for name, of in (("first", asked), ("second", other)):
+        shoal.anonymize(OLD, of).save(tmp_path / f"{name}.parquet")
+    first, second = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("first", "second"))
+    here = shoal.check(first, asked, original=OLD, previous=[second])
+    assert not here.hold
+    assert shoal.check(first, asked, original=OLD).hold
+    there = shoal.check(database.load(first), asked, original=database.load(OLD), previous=[database.load(second)])
+    assert there.same(here)
