@@ -1,0 +1,40 @@
+"""The report of a release whose rows stay in their engine: it needs their frequency table, and no more."""
+
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from benches import Bench
+from contract import TASKS
+from shoal.cli import app
+from shoal.report.summary import summary
+
+TASK = TASKS["nulls"]
+PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
+CREATED = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00")
+
+
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian_relaxed"])
+def test_it_tells_what_it_tells_of_rows_in_memory(database: Bench, algorithm: str) -> None:
+    asked = TASK.policy(algorithm)
+    here, there = shoal.anonymize(PEOPLE, asked), shoal.anonymize(database.load(PEOPLE), asked)
+    there.save("table:reported", force=True)
+    assert summary(there) == summary(here)
+
+
+def test_the_command_line_writes_the_same_page(tmp_path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    TASK.policy("optimal").save(tmp_path / "policy.toml")
+    pages = []
+    for engine in ("local", "duckdb"):
+        arguments = ["anonymize", "people.parquet", "--engine", engine, "-p", "policy.toml", "-q", "--force"]
+        files = [*arguments, "-o", "release.parquet", "--report", f"{engine}.html"]
+        done = CliRunner().invoke(app, [str(tmp_path / word) if "." in word else word for word in files])
+        assert done.exit_code == 0, done.output
+        pages.append(CREATED.sub("", (tmp_path / f"{engine}.html").read_text(encoding="utf-8")))
+    assert pages[0] == pages[1]
+    assert "This release keeps its policy" in pages[0]
