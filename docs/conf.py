@@ -111,11 +111,14 @@ def computed(name: str, code: str, shown: str) -> str:
     return f"```python\n{code}```\n\n```text\n{said.getvalue()}```"
 
 
-def with_room(app: Sphinx, doctree: nodes.document) -> None:
-    """Sentences in tables are marked, so that they keep some width where the page is narrow."""
+def with_classes(app: Sphinx, doctree: nodes.document) -> None:
+    """Marks for the style sheet: sentences in tables, which need some width, and plots, which are drawn on white."""
     for cell in doctree.findall(nodes.entry):
         if len(cell.astext()) > 60:
             cell["classes"].append("told")
+    for image in doctree.findall(nodes.image):
+        if "pictures/" not in image["uri"]:
+            image["classes"].append("plot")
 
 
 def with_levels(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -137,6 +140,6 @@ def setup(app: Sphinx) -> None:
     if stale := reference.stale():
         raise SphinxError(f"{', '.join(stale)}: not what the code says; run python docs/reference.py")
     app.connect("source-read", on_site)
-    app.connect("doctree-read", with_room)
+    app.connect("doctree-read", with_classes)
     app.connect("html-page-context", with_levels, priority=900)  # after the theme
     app.connect("build-finished", with_schemas)
