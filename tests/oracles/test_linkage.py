@@ -311,6 +311,56 @@ def test_the_proof_needs_no_good_start(monkeypatch):
         assert (found.correct, found.bound, found.proved) == (most_found(*scaled), found.correct, True)
 
 
+def most_credit(known, release, family):
+    """The same where records look alike: of all sets of people who can be found at once, the one worth most."""
+    n, q = known.shape
+    squared = (known[:, None] - release[None]) ** 2
+    features = np.sort(squared, axis=2) if family == "owa" else squared
+    credit = [1 / int((release == release[i]).all(axis=1).sum()) for i in range(n)]
+    wrong = [[j for j in range(n) if (release[j] != release[i]).any()] for i in range(n)]
+    worth = {s: sum(credit[i] for i in range(n) if s >> i & 1) for s in range(1 << n)}
+    for s in sorted(worth, key=lambda s: -worth[s]):
+        rows = [features[i, j] - features[i, i] for i in range(n) if s >> i & 1 for j in wrong[i]]
+        if not rows:
+            return worth[s]
+        solved = linprog(
+            np.zeros(q), A_ub=-np.array(rows), b_ub=np.full(len(rows), -1e-4), A_eq=np.ones((1, q)), b_eq=[1]
+        )
+        if solved.status == 0:
+            return worth[s]
+    return 0.0
+
+
+@pytest.mark.parametrize("family", ["mean", "owa"])
+@pytest.mark.parametrize("rounds", [None, 1, 2])
+def test_no_distance_finds_more_than_the_bound_however_early_the_proof_ends(family, rounds, monkeypatch):
+    for name in ("DRAWS", "STEPS", "ROUNDS"):
+        monkeypatch.setattr(worst, name, 0)
+    solved = worst._Search._solved
+
+    def few(search, left):
+        """As if the time were over after so many programs."""
+        search.n_solved = getattr(search, "n_solved", 0) + 1
+        return None if rounds is not None and search.n_solved > rounds else solved(search, left)
+
+    monkeypatch.setattr(worst._Search, "_solved", few)
+    rng = np.random.default_rng(16)
+    proved = 0
+    for _ in range(12):
+        known = rng.integers(0, 4, (7, 3)).astype(float)
+        release = known + rng.integers(-1, 2, known.shape)
+        release[rng.integers(0, 7)] = release[rng.integers(0, 7)]
+        if (known.std(axis=0) == 0).any() or (release.std(axis=0) == 0).any():
+            continue
+        scaled = [(x - x.mean(axis=0)) / x.std(axis=0) for x in (known, release)]
+        found = worst_case(known, release, family=family)
+        best = most_credit(*scaled, family)
+        assert found.correct <= best + 1e-9 <= found.bound + 2e-9
+        assert found.proved == (abs(found.bound - found.correct) < 1e-9)
+        proved += found.proved
+    assert proved > (8 if rounds is None else 0)
+
+
 def choquet_by_definition(d, capacity):
     """∫ μ{d ≥ t} dt, step by step."""
     total, below = 0.0, 0.0
