@@ -14,7 +14,9 @@ STEPS = re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", PAGE, re.MULT
 
 # Worked figures of the sources, beside the words that they stand with on the page.
 WORKED = [
-    "(1, 2, 0, 1, 2) height 6\n(1, 2, 0, 2, 1) height 6\n(0, 3, 1, 2, 2) height 8",
+    "40 of 288 nodes are 2-anonymous, with at most 0 suppressed\n"
+    "106 of 288 nodes are 2-anonymous, with at most 2 suppressed",
+    "(1, 2, 0, 1, 2) height 6 classes 3\n(1, 2, 0, 2, 1) height 6 classes 3\n(0, 3, 1, 2, 2) height 8 classes 3",
     "(1, 2, 0, 2, 1)\n2.567",
     "(0, 2, 0, 2, 1) height 5\n(1, 1, 0, 2, 1) height 5\n(1, 2, 0, 1, 1) height 5\n(1, 2, 0, 2, 0) height 5\n"
     "(0, 3, 1, 1, 2) height 7\n(1, 3, 1, 0, 2) height 7",
