@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 class _Commands(TyperGroup):
     """Turns errors into messages and exit codes: 1 cannot be kept, 2 bad input, 130 interrupted."""
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each command with its whole first sentence, on as many lines as it takes."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, (found.help or "").partition("\n")[0]) for name, found in commands if found])
+
     def invoke(self, ctx: Any) -> Any:
         from shoal.errors import ShoalError
 
@@ -192,8 +198,9 @@ def anonymize(
 
     asked = Policy.load(policy)
     if frontier:
-        if report is not None:
-            raise OutputError("--frontier compares releases, and --report shows one", "leave one of them out")
+        for option, file in (("--report", report), ("--certificate", certificate), ("--recoding", recoding)):
+            if file is not None:
+                raise OutputError(f"--frontier compares releases, and {option} is of one", "leave one of them out")
         _frontier(data, asked, frontier, output, json, quiet, separator, encoding)
         return
     if output is None:
@@ -241,7 +248,7 @@ def anonymize(
     if json:
         _print_json(proof)
     elif not quiet:
-        show_release(release, output)
+        show_release(release, output, proof["warnings"])
 
 
 def _frontier(
@@ -459,8 +466,7 @@ def explore(
     asked = Policy.load(policy)
     if plot is not None:
         with _loading():
-            from shoal.report.charts import frontier_chart
-            from shoal.report.plots import check_plot, save
+            from shoal.report.plots import check_plot, exploration_chart, save
 
         check_plot(plot)
         _check_text_target(plot, force, [data, policy, *asked.files])
@@ -475,7 +481,7 @@ def explore(
             progress=progress,
         )
     if plot is not None:
-        save(frontier_chart(found.frontier, found.chosen), plot, force=force)
+        save(exploration_chart(found), plot, force=force)
     if json:
         _print_json(found.as_dict())
     elif not quiet:

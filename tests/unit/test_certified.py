@@ -347,3 +347,23 @@ def test_report_of_the_command_line(tmp_path: Path) -> None:
     out.unlink()
     again = run(app, [*base, "-o", str(out), "--report", str(page)])
     assert (again.exit_code, out.exists()) == (2, False)  # the report exists: said before the work
+
+
+@pytest.mark.parametrize("option", ["--report", "--certificate", "--recoding"])
+def test_a_frontier_is_of_many_releases_and_these_files_are_of_one(option: str, tmp_path: Path) -> None:
+    data, asked = tmp_path / "people.csv", tmp_path / "policy.toml"
+    PEOPLE.to_pandas().to_csv(data, index=False)
+    policy().save(asked)
+    file = tmp_path / "file"
+    done = CliRunner().invoke(app, ["anonymize", str(data), "-p", str(asked), "--frontier", "k=2", option, str(file)])
+    assert done.exit_code == 2
+    assert f"{option} is of one" in done.output
+    assert not file.exists()
+
+
+def test_help_tells_the_whole_sentence_of_every_command() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
+    assert "..." not in shown.partition("Commands:")[2]
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert " ".join((command.callback.__doc__ or "").partition("\n")[0].split()) in shown

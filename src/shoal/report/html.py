@@ -106,6 +106,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "limits": limits,
         "shared": shared(release.policy),
         "proof": _proof(release),
+        "warnings": certificate["warnings"],
         "safe": sum(node.state != "unsafe" for node in told.lattice),
         "policy": release.policy.to_toml(),
         "certificate": compact_json(certificate),

@@ -10,6 +10,8 @@ import altair as alt
 from shoal.comparison import Comparison
 from shoal.engines.files import write_bytes
 from shoal.errors import OutputError
+from shoal.exploration import Exploration
+from shoal.report.charts import frontier_chart
 
 KINDS = (".html", ".svg", ".png")
 
@@ -50,6 +52,13 @@ _SHOWN = (
     ("suppressed", "Q"),
     ("proved", "N"),
 )
+
+
+def exploration_chart(found: Exploration) -> Any:
+    """Loss against risk; the recommended release is marked where there is one recommendation, else the policy's own."""
+    name = "recommended" if len(found.recommendations) == 1 else "this policy"
+    chart = frontier_chart(found.frontier, found.chosen, name)
+    return chart.properties(width=560, height=360, background="white", padding=12)
 
 
 def check_plot(path: Path) -> None:

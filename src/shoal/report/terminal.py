@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from shoal.attacks.linkage import Linkage
 from shoal.attacks.risk import Attacks
@@ -21,99 +18,84 @@ from shoal.inspect import Inspection, Separation
 from shoal.models.measured import MeasuredLimit
 from shoal.release import Release
 from shoal.replay import Replay
-from shoal.report.formats import number, share
+from shoal.report.columns import Columns, text
+from shoal.report.formats import interval, number, share
 from shoal.sweep import Frontier
 from shoal.verify import Verdicts
 
 console = Console(highlight=False)
 
 
-def _table(*columns: str, title: str | None = None) -> Table:
-    """The first column is text, the others are figures."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", header_style="dim")
-    return table
-
-
-def _row(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(cell) for cell in cells))  # Text: a bracket in a name is not markup
-
-
 def show_verdicts(verdicts: Verdicts) -> None:
     """What was asked, what was found, who is at fault."""
-    table = _table("requirement", "found", "classes at fault", "records", "")
+    table = Columns("requirement", "found", "classes at fault", "records", "")
     for verdict in verdicts.verdicts:
         found = f"{verdict.figure} = {number(verdict.worst)}"
         mark = "holds" if verdict.holds else "FAILS"
-        _row(table, verdict.asked, found, number(verdict.classes), number(verdict.records), mark)
-    console.print(table)
+        table.add(verdict.asked, found, number(verdict.classes), number(verdict.records), mark)
+    table.show(console)
     for name in verdicts.identifiers:
-        console.print(Text(f"column {name!r} is an identifier and is still there"))
+        console.print(text(f"column {name!r} is an identifier and is still there"))
     size = f"{number(verdicts.records)} records in {number(verdicts.classes)} classes"
     style = "bold green" if verdicts.hold else "bold red"
-    console.print(Text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
+    console.print(text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
 
 
 def show_attacks(found: Attacks, limits: Sequence[MeasuredLimit] = ()) -> None:
     """What every attack reached, what it would have without the release, then the three questions."""
-    table = _table("attack", "people", "worked", "95 %", "control", "beyond", "bound")
-    table.columns[0].no_wrap = True
+    table = Columns("attack", "people", "worked", "95 %", "control", "beyond", "bound")
     for risk in found:
-        low, high = risk.interval
-        _row(
-            table,
+        table.add(
             risk.name if risk.column is None else f"{risk.name}, {risk.column}",
             number(risk.attempts),
             share(risk.share, 1),
-            f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f}",  # rounded outwards
+            interval(risk.interval).removesuffix(" %"),
             "" if risk.control is None else share(risk.control.share, 1),
             share(risk.above, 1),
             "" if risk.bound is None else share(risk.bound, 1),
         )
-    console.print(table)
+    table.show(console)
     console.print()
     for risk in found:
-        console.print(Text(f"{risk.name}: {risk.sentence}"))
+        console.print(text(f"{risk.name}: {risk.sentence}"))
     console.print()
     for answer in found.answers():
         style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
-        console.print(Text(answer.sentence, style=style))
+        console.print(text(answer.sentence, style=style))
     _show_limits(found, limits)
     for note in (*found.notes, *(f"left out: {reason}" for reason in found.left_out)):
-        console.print(Text(f"Note: {note}", style="yellow"))
+        console.print(text(f"Note: {note}", style="yellow"))
 
 
 def _show_limits(found: Attacks, limits: Sequence[MeasuredLimit]) -> None:
     for limit in limits:
         holds = limit.holds(found)
-        text = f"{limit.asked}: found {number(limit.value(found))}, {'holds' if holds else 'FAILS'}."
-        console.print(Text(text, style="bold green" if holds else "bold red"))
+        told = f"{limit.asked}: found {number(limit.value(found))}, {'holds' if holds else 'FAILS'}."
+        console.print(text(told, style="bold green" if holds else "bold red"))
 
 
 def show_verification(found: Verification) -> None:
     """Every claim of a certificate: whether it holds, and why it cannot be told."""
-    table = _table("claim", "certificate", "found", "")
-    table.columns[0].overflow = "fold"
+    table = Columns("claim", "certificate", "found", "", texts=(0, 3))
     for line in found:
         if line.holds is not None:
             mark = "holds" if line.holds else "DOES NOT HOLD" + (f": {line.why}" if line.why else "")
-            _row(table, line.name, _claim(line.claimed), _claim(line.found), mark)
-    console.print(table)
+            table.add(line.name, _claim(line.claimed), _claim(line.found), mark)
+    table.show(console)
     for why, names in _untold(found).items():
-        console.print(Text(f"Not to be told from the release alone ({why}): {', '.join(names)}.", style="dim"))
+        console.print(text(f"Not to be told from the release alone ({why}): {', '.join(names)}.", style="dim"))
     wrong = [line.name for line in found if line.holds is False]
     if wrong:
-        console.print(Text(f"The certificate does not hold: {', '.join(wrong)}.", style="bold red"))
+        console.print(text(f"The certificate does not hold: {', '.join(wrong)}.", style="bold red"))
     else:
-        console.print(Text("Nothing contradicts the certificate.", style="bold green"))
+        console.print(text("Nothing contradicts the certificate.", style="bold green"))
 
 
 def _claim(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value))
-    text = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
-    return text if len(text) <= 40 else text[:12] + "…"  # a hash
+    told = number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return told if len(told) <= 40 else told[:12] + "…"  # a hash
 
 
 def _untold(found: Verification) -> dict[str, list[str]]:
@@ -124,18 +106,18 @@ def _untold(found: Verification) -> dict[str, list[str]]:
     return reasons
 
 
-def show_release(release: Release, output: str | Path) -> None:
-    """What became of the table."""
+def show_release(release: Release, output: str | Path, warnings: Sequence[str] | None = None) -> None:
+    """What became of the table; ``warnings`` are those of the certificate, which knows of the file too."""
     show_verdicts(release.verdicts)
     if release.attacks is not None:
         _show_limits(release.attacks, release.policy.limits)
     console.print()
-    levels = _table("column", "level", "of", "a released value")
+    levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
     for hierarchy in release.recoding.hierarchies:
         level = release.levels[hierarchy.column]
         shown = "mixed" if level is None else str(level)
-        _row(levels, hierarchy.column, shown, str(hierarchy.number_of_top), _example(release, hierarchy.column))
-    console.print(levels)
+        levels.add(hierarchy.column, shown, str(hierarchy.number_of_top), _example(release, hierarchy.column))
+    levels.show(console)
     console.print()
     _show_losses(release)
     recoding = release.recoding
@@ -147,15 +129,15 @@ def show_release(release: Release, output: str | Path) -> None:
         if recoding.n_nodes is None
         else f"; {number(recoding.n_evaluated)} of {number(recoding.n_nodes)} nodes looked at"
     )
-    console.print(Text(f"{recoding.algorithm}: {release.policy.release.objective} {proof}{looked}."))
+    console.print(text(f"{recoding.algorithm}: {release.policy.release.objective} {proof}{looked}."))
     if recoding.claim:
-        console.print(Text(f"Proved: {recoding.claim}."))
+        console.print(text(f"Proved: {recoding.claim}."))
     n = release.engine.n_records
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
-    console.print(Text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
-    for warning in release.warnings:
-        console.print(Text(f"Note: {warning}", style="yellow"))
-    console.print(Text(f"Written and counted again: {output}"))
+    console.print(text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
+    for warning in release.warnings if warnings is None else warnings:
+        console.print(text(f"Note: {warning}", style="yellow"))
+    console.print(text(f"Written and counted again: {output}"))
 
 
 def show_replay(done: Replay, output: Path | str) -> None:
@@ -168,11 +150,11 @@ def show_replay(done: Replay, output: Path | str) -> None:
         "would break the policy": done.failing,
     }
     n = done.engine.n_records
-    console.print(Text(f"{number(done.held_back)} of {number(n)} records held back."))
+    console.print(text(f"{number(done.held_back)} of {number(n)} records held back."))
     for reason, records in reasons.items():
         if records:
-            console.print(Text(f"Note: {number(records)} {reason}", style="yellow"))
-    console.print(Text(f"Written and counted again: {output}"))
+            console.print(text(f"Note: {number(records)} {reason}", style="yellow"))
+    console.print(text(f"Written and counted again: {output}"))
 
 
 def _example(release: Release, column: str) -> str:
@@ -190,52 +172,59 @@ def _example(release: Release, column: str) -> str:
 
 
 def _show_losses(release: Release) -> None:
-    table = _table("loss", "value")
+    table = Columns("loss", "value")
     for name, value in release.loss.items():
-        _row(table, name, number(value))
-    console.print(table)
+        table.add(name, number(value))
+    table.show(console)
     console.print()
 
 
-def show_frontier(found: Frontier) -> None:
-    """One line per release: what was asked, what it costs."""
+def show_frontier(found: Frontier, own: int | None = None) -> None:
+    """One line per release: what was asked, what it costs; ``own`` is the place of the policy itself."""
     swept = list(found.points[0].asked)
-    table = _table(*swept, found.objective, "suppressed", "classes", "worst risk", "levels", "")
-    table.columns[0].justify = "right"
-    for point in found:
-        asked = [number(value) for value in point.asked.values()]
+    head = ("", *(_SWEPT.get(name, name) for name in swept), found.objective, *_FOUND, "levels", "")
+    table = Columns(*head, texts=(0, len(head) - 1))
+    for i, point in enumerate(found):
+        asked = [share(value, 1) if name == "max_suppression" else f"{value:g}" for name, value in point.asked.items()]
+        place = f"{i + 1}. *" if i == own else f"{i + 1}."
         if not point.feasible:
-            _row(table, *asked, "", "", "", "", "", "infeasible" if point.feasible is False else "out of time")
+            state = "infeasible" if point.feasible is False else "out of time"
+            table.add(place, *asked, *[""] * 5, state)
             continue
         levels = " ".join("·" if level is None else str(level) for level in (point.levels or {}).values())
         figures = [number(point.loss or 0), number(point.suppressed or 0), number(point.classes or 0)]
-        proof = "proved" if point.proved else "not proved"
-        _row(table, *asked, *figures, f"1 in {round(1 / (point.risk or 1))}", levels, proof)
-    console.print(table)
+        state = "proved" if point.proved else "not proved"
+        risk = f"1 in {round(1 / (point.risk or 1))}"
+        table.add(place, *asked, *figures, risk, levels, state)
+    table.show(console)
     columns = next((point.levels for point in found if point.levels), None)
-    console.print(Text(f"Levels of {', '.join(columns)}." if columns else "No release keeps any of these promises."))
+    console.print(text(f"Levels of {', '.join(columns)}." if columns else "No release keeps any of these promises."))
+    if own is not None:
+        console.print(text("* The policy as it stands."))
+
+
+_SWEPT = {"max_suppression": "suppress\nat most"}
+_FOUND = ("sup-\npressed", "classes", "worst\nrisk")
 
 
 def show_exploration(found: Exploration) -> None:
     """The points, then what the tolerable risk recommends."""
-    show_frontier(found.frontier)
-    if found.own is not None:
-        console.print(Text(f"The policy as it stands is number {found.own + 1} of these {len(found.frontier)}."))
+    show_frontier(found.frontier, found.own)
+    console.print()
     for each in found.recommendations:
-        console.print(Text(each.sentence))
-    console.print(Text("These are recommendations; whoever publishes decides.", style="dim"))
+        console.print(text(each.sentence))
+    console.print(text("These are recommendations; whoever publishes decides.", style="dim"))
 
 
 def show_comparison(found: Comparison) -> None:
     """What each algorithm took and proved, then what it lost in every measure."""
     answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
     asked = any(e.query_error is not None for e in answers)
-    effort = _table(
+    effort = Columns(
         "algorithm", found.objective, "classes", "suppressed", *["query error"] * asked, "time", "memory", ""
     )
     for entry in answers:
-        _row(
-            effort,
+        effort.add(
             entry.algorithm,
             number(entry.loss[found.objective]),
             number(entry.classes or 0),
@@ -245,24 +234,21 @@ def show_comparison(found: Comparison) -> None:
             "–" if entry.memory is None else f"{entry.memory:,.0f} MB",
             "proved" if entry.proved else "",
         )
-    console.print(effort)
+    effort.show(console)
     console.print(
-        Text(f"{number(found.records)} records; least {found.objective} first, proved where it is the least.\n")
+        text(f"{number(found.records)} records; least {found.objective} first, proved where it is the least.\n")
     )
     if answers:
-        lost = _table("algorithm", *answers[0].loss)
-        lost.columns[0].no_wrap = True
-        for column in lost.columns[1:]:
-            column.overflow = "fold"  # long names of measures, short figures
+        lost = Columns("algorithm", *answers[0].loss)
         for entry in answers:
-            _row(lost, entry.algorithm, *(compact(value) for value in entry.loss.values()))
-        console.print(lost)
+            lost.add(entry.algorithm, *(compact(value) for value in entry.loss.values()))
+        lost.show(console)
     for entry in answers:
         if entry.claim:
-            console.print(Text(f"{entry.algorithm} proved: {entry.claim}."))
+            console.print(text(f"{entry.algorithm} proved: {entry.claim}."))
     for entry in found:
         if entry.outcome != "found":
-            console.print(Text(f"{entry.algorithm}: {entry.outcome}. {entry.reason}", style="yellow"))
+            console.print(text(f"{entry.algorithm}: {entry.outcome}. {entry.reason}", style="yellow"))
 
 
 def compact(value: float) -> str:
@@ -275,14 +261,11 @@ def compact(value: float) -> str:
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
     """Columns with the roles they seem to have, then who stands out."""
-    table = _table(
-        "column", "kind", "distinct", "nulls", "role", "levels", "why", title=f"{number(found.records)} records"
-    )
-    table.columns[1].justify = table.columns[4].justify = table.columns[6].justify = "left"
+    console.print(text(f"{number(found.records)} records", style="bold"))
+    table = Columns("column", "kind", "distinct", "nulls", "role", "levels", "why", texts=(0, 1, 4, 6))
     for column in found.columns:
         levels = str(column.levels) if column.role == "quasi" else ""
-        _row(
-            table,
+        table.add(
             column.name,
             column.kind,
             number(column.distinct),
@@ -291,25 +274,24 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
             levels,
             column.reason,
         )
-    console.print(table)
+    table.show(console)
     console.print()
-    sets = _table("singled out by", "unique records", "share", "distinct", "separation")
+    sets = Columns("singled out by", "unique records", "share", "distinct", "separation")
     for size in (1, 2, 3):
         for separation in found.strongest(size, 3):
             _separation_row(sets, separation)
-    console.print(sets)
+    sets.show(console)
     for note in notes:
-        console.print(Text(f"Note: {note}", style="yellow"))
+        console.print(text(f"Note: {note}", style="yellow"))
     if output is not None:
-        console.print(Text(f"\nPolicy written to {output}: read it, edit it, then run"))
-        console.print(Text(f"  shoal anonymize DATA -p {output} -o release.csv"))
+        console.print(text(f"\nPolicy written to {output}: read it, edit it, then run"))
+        console.print(text(f"  shoal anonymize DATA -p {output} -o release.csv"))
     else:
-        console.print(Text("\nAdd -o policy.toml for a policy to edit and run."))
+        console.print(text("\nAdd -o policy.toml for a policy to edit and run."))
 
 
-def _separation_row(table: Table, separation: Separation) -> None:
-    _row(
-        table,
+def _separation_row(table: Columns, separation: Separation) -> None:
+    table.add(
         ", ".join(separation.columns),
         number(separation.unique),
         share(separation.unique, separation.records),
@@ -321,19 +303,19 @@ def _separation_row(table: Table, separation: Separation) -> None:
 def show_demo(result: Demo, folder: Path) -> None:
     """Before, the policy, after, and what was left where."""
     console.print(
-        Text(
+        text(
             f"A hospital has {number(result.patients)} patients. Without their names, is the table safe?", style="bold"
         )
     )
-    console.print(Text("An intruder links it to a voter list by birth date, ZIP and sex:\n"))
-    table = _table("voters", "before", "after")
+    console.print(text("An intruder links it to a voter list by birth date, ZIP and sex:\n"))
+    table = Columns("voters", "before", "after")
     for row, of in _LINKAGE_ROWS.items():
-        _row(table, row, of(result.before), of(result.after))
-    console.print(table)
-    console.print(Text(f"\nIn between, {folder / POLICY_FILE} was applied:\n"))
-    show_release(result.release, folder / RELEASE)
-    console.print(Text(f"Certificate: {folder / CERTIFICATE}"))
-    console.print(Text(f"Report, to be opened in a browser: {folder / REPORT}"))
+        table.add(row, of(result.before), of(result.after))
+    table.show(console)
+    console.print(text(f"\nIn between, {folder / POLICY_FILE} was applied:\n"))
+    show_release(result.release, folder / RELEASE, result.certificate["warnings"])
+    console.print(text(f"Certificate: {folder / CERTIFICATE}"))
+    console.print(text(f"Report, to be opened in a browser: {folder / REPORT}"))
 
 
 _LINKAGE_ROWS: dict[str, Callable[[Linkage], str]] = {
