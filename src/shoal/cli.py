@@ -38,6 +38,9 @@ class _Commands(TyperGroup):
         from shoal.errors import ShoalError
 
         try:
+            _loads.clear()
+            if _signals:
+                raise KeyboardInterrupt
             return super().invoke(ctx)
         except (KeyboardInterrupt, Exception) as error:
             # A query or a compiler that is interrupted may say so by an error of its own.
@@ -48,10 +51,12 @@ class _Commands(TyperGroup):
                 print(f"{type(error).__name__}: {error}", file=sys.stderr)
                 raise typer.Exit(error.exit_code) from None
             raise
+        finally:
+            _loads.append(None)  # all is done: whoever says stop now comes too late
 
 
 _signals: list[int] = []  # that told us to stop
-_loads: list[None] = []  # imports under way
+_loads: list[None] = []  # what must not be interrupted: imports under way, and all but the command itself
 
 app = typer.Typer(
     cls=_Commands,
@@ -464,12 +469,7 @@ def explore(
         from shoal.sweep import parameters
 
     asked = Policy.load(policy)
-    if plot is not None:
-        with _loading():
-            from shoal.report.plots import check_plot, exploration_chart, save
-
-        check_plot(plot)
-        _check_text_target(plot, force, [data, policy, *asked.files])
+    _check_plot_target(plot, force, [data, policy, *asked.files])
     with _progress(quiet) as progress:
         engine = LocalEngine.of(data, separator=separator, encoding=encoding)
         found = run(
@@ -481,6 +481,8 @@ def explore(
             progress=progress,
         )
     if plot is not None:
+        from shoal.report.plots import exploration_chart, save
+
         save(exploration_chart(found), plot, force=force)
     if json:
         _print_json(found.as_dict())
@@ -543,17 +545,14 @@ def compare(
         from shoal.report.terminal import show_comparison
 
     asked = Policy.load(policy)
-    if plot is not None:
-        with _loading():
-            from shoal.report.plots import check_plot, comparison_chart, save
-
-        check_plot(plot)
-        _check_text_target(plot, force, [data, policy, *asked.files])
+    _check_plot_target(plot, force, [data, policy, *asked.files])
     names = [name.strip() for name in algorithms.split(",")] if algorithms else []
     with _progress(quiet) as progress:
         engine = LocalEngine.of(data, separator=separator, encoding=encoding)
         found = run(engine, asked, algorithms=names, utility=utility, progress=progress)
     if plot is not None:
+        from shoal.report.plots import comparison_chart, save
+
         save(comparison_chart(found), plot, force=force)
     if json:
         _print_json(found.as_dict())
@@ -586,6 +585,16 @@ def _check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) 
         raise OutputError(f"{path}: exists already", "choose another name, or overwrite it with --force")
     if not path.parent.is_dir():
         raise OutputError(f"{path}: the folder does not exist", "create it first")
+
+
+def _check_plot_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
+    """The same for a plot, whose name tells its kind."""
+    if path is not None:
+        with _loading():
+            from shoal.report.plots import check_plot
+
+        check_plot(path)
+        _check_text_target(path, force, sources)
 
 
 @contextmanager
@@ -626,17 +635,41 @@ def _loading() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _stop(signum: int, _frame: FrameType | None) -> None:
+AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
     # Being told to stop must clean up like Ctrl-C does: the half-written file goes.
     _signals.append(signum)
-    if not _loads:
-        raise KeyboardInterrupt
+    if _loads:
+        return
+    if _importing(frame) and hasattr(signal, "setitimer"):
+        # Libraries import on first use too, some from their native code, which no exception may pass.
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        return
+    raise KeyboardInterrupt
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded where the program is."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def main() -> None:
     """Run as a program."""
-    signal.signal(signal.SIGINT, _stop)
-    signal.signal(signal.SIGTERM, _stop)
+    _loads.append(None)  # until a command begins a signal is remembered: whoever reads the flags would exit in silence
+    # By the last we remind ourselves; Windows does not know it.
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
+    for number in numbers:
+        signal.signal(number, _stop)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name in no terminal's letters is no reason to fail
-    app()
+    try:
+        app()
+    finally:
+        for number in numbers:  # Python clears up for a while, and would die of a signal then
+            signal.signal(number, signal.SIG_IGN)

@@ -720,6 +720,7 @@ def test_told_to_stop_it_leaves_everything_as_it_was(place: Place, i: int) -> No
 def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     # Some extension modules abort the process when an exception comes while they are loaded.
     monkeypatch.setattr(cli, "_signals", [])
+    monkeypatch.setattr(cli, "_loads", [])
     loaded = []
 
     def load() -> None:
@@ -732,6 +733,39 @@ def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded == ["all of it"]
     with pytest.raises(KeyboardInterrupt):
         cli._stop(signal.SIGTERM, None)
+
+
+LATE = """
+import time
+from shoal import cli
+
+def program():
+    cli._loads.clear()
+    try:
+        import late
+        print(late.whole)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("stopped")
+
+cli.app = program
+cli.main()
+"""
+
+
+def test_nor_is_one_that_a_library_begins_on_its_own(tmp_path: Path) -> None:
+    told = "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.2)\nwhole = 'all of it'\n"
+    (tmp_path / "late.py").write_text(told, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split("\n") == ["all of it", "stopped", ""]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_stop_before_it_has_begun(place: Place, number: signal.Signals) -> None:
+    code, out, err = stopped(place, "start", "", number)
+    assert (code, out, err) == (130, "", "interrupted; no unfinished file was left behind\n")
+    assert place.names() == place.inputs
 
 
 @pytest.mark.parametrize(("number", "wait"), [(signal.SIGINT, 1.2), (signal.SIGTERM, 2.4)])
