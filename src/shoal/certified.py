@@ -56,6 +56,11 @@ class Verification:
         """Whether nothing contradicts the certificate."""
         return all(line.holds is not False for line in self.lines)
 
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import verification_html
+
+        return verification_html(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {"hold": self.hold, "lines": [asdict(line) for line in self.lines]}

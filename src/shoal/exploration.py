@@ -53,6 +53,17 @@ class Exploration:
         """What a plot marks: the recommendation where one risk was named, else the policy itself."""
         return self.recommendations[0].point if len(self.recommendations) == 1 else self.own
 
+    def chart(self) -> Any:
+        """Loss against risk as an Altair chart."""
+        from shoal.report.plots import exploration_chart  # Altair takes a second to load
+
+        return exploration_chart(self)
+
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import exploration_html
+
+        return exploration_html(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {

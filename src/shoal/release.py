@@ -187,6 +187,18 @@ class Release:
         page = rendered(self, certificate=certificate, frontier=frontier, attacks=attacks, columns=columns)
         files.write_text(Path(path), page, force=force)
 
+    def charts(
+        self,
+        *,
+        frontier: Frontier | None = None,
+        attacks: Sequence[Risk] | None = None,
+        columns: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """The pictures of the report as Altair charts, by section: to be shown in a notebook, or taken apart."""
+        from shoal.report.pictures import charts_of
+
+        return charts_of(self, frontier=frontier, attacks=attacks, columns=columns)
+
     def _repr_html_(self) -> str:
         from shoal.report.notebook import release_html
 

@@ -30,6 +30,11 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.1f} %"
 
 
+def counted(n: int, word: str) -> str:
+    """How many of something; a word with an s at its end takes es."""
+    return f"{number(n)} {word if n == 1 else word + ('es' if word.endswith('s') else 's')}"
+
+
 def interval(ends: tuple[float, float]) -> str:
     """From where to where, in percent; rounded outwards, so that it holds what it held."""
     low, high = ends

@@ -21,9 +21,9 @@ from shoal.errors import OutputError
 from shoal.exploration import asked_for
 from shoal.models.measured import MeasuredLimit
 from shoal.report import charts
-from shoal.report.formats import interval, number, share, visible
-from shoal.report.summary import Summary, Worst, shared, summary
-from shoal.table.hierarchy import TOP
+from shoal.report.formats import counted, interval, number, share, visible
+from shoal.report.pictures import groups_of, pictures, worst_class
+from shoal.report.summary import Summary, shared, summary
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -55,11 +55,12 @@ def rendered(
     told = summary(release, columns)
     found = release.attacks if attacks is None else _attacks(attacks)
     proof = release.certificate if certificate is None else _own_certificate(release, certificate)
-    groups = _groups(found)
+    groups = groups_of(found)
     own = None if frontier is None else asked_for(release.policy, frontier)
     fields = _fields(release, told, found, proof)
     fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own}
-    fields["charts"] = _charts(release, told, frontier, own, groups)
+    drawn = pictures(release, told, frontier, own, groups)
+    fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title, p.described) for name, p in drawn.items()}
     return _environment().get_template("report.html").render(fields)
 
 
@@ -86,7 +87,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number, percent=lambda value: share(value, 1), interval=interval, worst=_worst, capital=_capital
+        number=number, percent=lambda value: share(value, 1), interval=interval, worst=worst_class, capital=_capital
     )
     return environment
 
@@ -133,23 +134,19 @@ def _limit(limit: MeasuredLimit, attacks: Attacks | None) -> _Limit:
 def sentence(release: Release, attacks: Attacks | None = None) -> str:
     """The verdict; of limits on attacks it speaks of those given, or the release's own."""
     found, attacks = release.verdicts, release.attacks if attacks is None else attacks
-    size = f"{_counted(found.records, 'record')} in {_counted(found.classes, 'class')}"
+    size = f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}"
     limits = [_limit(limit, attacks) for limit in release.policy.limits]
     failed = sum(not verdict.holds for verdict in found.verdicts) + sum(not limit.holds for limit in limits)
     n = len(found.verdicts) + len(limits)
     if failed or not found.hold:
-        left = f"; {_counted(len(found.identifiers), 'identifier')} left in it" if found.identifiers else ""
-        return f"This release does not keep its policy: {failed} of {_counted(n, 'requirement')} failed, {size}{left}."
+        left = f"; {counted(len(found.identifiers), 'identifier')} left in it" if found.identifiers else ""
+        return f"This release does not keep its policy: {failed} of {counted(n, 'requirement')} failed, {size}{left}."
     if not found.records:
         return "This release keeps its policy, as it holds nobody: no record is left in it."
     asked = "the requirement holds" if n == 1 else f"all {n} requirements hold"
     k = int(release.measured["k"])
     crowd = f", and everybody is one of at least {number(k)}" if k > 1 else ""
     return f"This release keeps its policy: {asked} for {size}{crowd}."
-
-
-def _counted(n: int, word: str) -> str:
-    return f"{number(n)} {word if n == 1 else word + ('es' if word.endswith('s') else 's')}"
 
 
 def _capital(text: str) -> str:
@@ -161,17 +158,6 @@ def _proof(release: Release) -> str:
     if recoding.bound is not None:
         return f"the best in the time given; none has a loss below {number(recoding.bound)}"
     return "proved to be the least" if recoding.proved else "not proved to be the least"
-
-
-def _worst(found: Worst | None) -> str:
-    if found is None:
-        return "all classes alike"
-    if not found.labels:
-        return "not shown: one person alone"
-    told = [f"{name} {label}" for name, label in found.labels if label != TOP]
-    hidden = len(found.labels) - len(told)
-    rest = f"all else {TOP}" if told else f"{TOP} in every column"
-    return f"{', '.join(told + [rest] * (hidden > 0))} ({_counted(found.records, 'record')})"
 
 
 def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:
@@ -189,102 +175,3 @@ def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:
         parts = [pad + compact_json(part, inner, width) for part in value]
     first, last = "{}" if isinstance(value, dict) else "[]"
     return "\n".join([first, ",\n".join(parts), " " * indent + last])
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Attacks after the same thing."""
-
-    heading: str
-    risks: tuple[Risk, ...]
-
-
-def _groups(attacks: Attacks | None) -> list[_Group]:
-    by_column: dict[str | None, list[Risk]] = {}
-    for risk in attacks or ():
-        by_column.setdefault(risk.column, []).append(risk)
-    return [
-        _Group("Whose record is whose" if column is None else f"What is learned of {column}", tuple(risks))
-        for column, risks in by_column.items()
-    ]
-
-
-def _charts(
-    release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[_Group]
-) -> dict[str, Markup]:
-    unique = told.bins[0]
-    drawn = {
-        "risk": charts.inlined(
-            charts.risk_chart(told.bins),
-            "risk-chart",
-            "Records by the size of their class, before and after",
-            f"Of the original, {share(unique.before, 1)} of the records were alone in their class; "
-            f"of the release, {share(unique.after, 1)}.",
-        ),
-        "sizes": charts.inlined(
-            charts.size_chart(told.bins),
-            "size-chart",
-            "Classes of the release by size",
-            f"{number(release.classes)} classes; the smallest has {number(release.measured['k'])} people.",
-        ),
-        "columns": charts.inlined(
-            charts.loss_chart(told.columns),
-            "loss-chart",
-            "Loss of each column",
-            "; ".join(f"{column.name}: {share(column.loss, 1)}" for column in told.columns) + ".",
-        ),
-    }
-    if picture := _picture(told):
-        drawn["search"] = picture
-    for i, found in enumerate(told.sensitive[:3]):
-        for place, skewed in enumerate(found.classes):
-            drawn[f"sensitive-{i}-{place}"] = charts.inlined(
-                charts.distribution_chart(found, place),
-                f"sensitive-{i}-{place}",
-                f"{found.column}: the release and the class {_worst(skewed.worst)}",
-                f"Distance ({found.metric}) from the release: {number(skewed.distance)}.",
-            )
-    for i, group in enumerate(groups):
-        drawn[f"attacks-{i}"] = charts.inlined(
-            charts.attack_chart(group.risks),
-            f"attack-chart-{i}",
-            f"Attacks: {group.heading}",
-            "Dots: attempts that worked, with an interval of 95 %; ticks: how many would have without the release.",
-        )
-    if frontier is not None and any(point.feasible for point in frontier):
-        drawn["frontier"] = charts.inlined(
-            charts.frontier_chart(frontier, own, "this policy"),
-            "frontier-chart",
-            f"{frontier.objective} against risk",
-            "One point per release that was solved for; the table has the figures.",
-        )
-    return drawn
-
-
-def _picture(told: Summary) -> Markup | None:
-    """The lattice, a slice of it, or the partition."""
-    if told.lattice:
-        safe = sum(node.state != "unsafe" for node in told.lattice)
-        height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
-        described = f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one is at height"
-        return charts.inlined(
-            charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
-        )
-    if told.slice is not None:
-        across, up, nodes = told.slice.across, told.slice.up, told.slice.nodes
-        safe = sum(node.state != "unsafe" for node in nodes)
-        return charts.inlined(
-            charts.slice_chart(told.slice),
-            "slice-chart",
-            f"The generalization lattice in {across} and {up}",
-            f"{number(safe)} of {number(len(nodes))} nodes keep the policy.",
-        )
-    if told.partition is not None:
-        part = told.partition
-        return charts.inlined(
-            charts.partition_chart(part),
-            "partition-chart",
-            f"Classes by {part.across} and {part.up}",
-            f"{number(len(part.boxes))} rectangles; darker ones hold more records.",
-        )
-    return None

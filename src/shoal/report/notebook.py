@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from shoal.report.formats import number
+from shoal.report.formats import number, share, visible
 
 if TYPE_CHECKING:
+    from shoal.certified import Verification
+    from shoal.exploration import Exploration
     from shoal.figures import Figures
     from shoal.release import Release
     from shoal.verify import Verdicts
@@ -52,6 +54,39 @@ def release_html(release: Release) -> str:
     return verdicts_html(release.verdicts) + _table(["column", "level", "of"], rows, caption)
 
 
+def exploration_html(found: Exploration) -> str:
+    """A row per release that was solved for, then what is recommended."""
+    swept = list(found.frontier.points[0].asked)
+    head = ["", *swept, found.frontier.objective, "risk", "suppressed", "classes"]
+    rows = []
+    for i, point in enumerate(found.frontier):
+        name = f"{i + 1}, the policy" if i == found.own else str(i + 1)
+        if point.feasible:
+            figures = [number(point.loss or 0), share(point.risk or 0, 1), number(point.suppressed or 0)]
+            rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, number(point.classes or 0)])
+        else:
+            state = "cannot be kept" if point.feasible is False else "out of time"
+            rows.append([name, *(f"{v:g}" for v in point.asked.values()), state, "", "", ""])
+    said = Markup("").join(Markup("<p>{}</p>").format(each.sentence) for each in found.recommendations)
+    return _table(head, rows) + str(said)
+
+
+def verification_html(found: Verification) -> str:
+    """A row per claim that was counted again."""
+    told = [line for line in found if line.holds is not None]
+    rows = [[line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in told]
+    untold = len(tuple(found)) - len(told)
+    verdict = "Nothing contradicts the certificate" if found.hold else "The certificate does not hold"
+    caption = f"{verdict}; {untold} claims cannot be told from the release alone."
+    return _table(["claim", "certificate", "found", "", ""], rows, caption)
+
+
+def _claim(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number(value)
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _level(level: int | None) -> str:
     return "mixed" if level is None else str(level)
 
@@ -61,15 +96,20 @@ def _mark(holds: bool) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    left, right = Markup(' style="text-align: left"'), Markup(' style="text-align: right"')
+    left, right = (Markup(f' style="text-align: {side}; padding: .1em .6em"') for side in ("left", "right"))
     parts = [Markup("<table>")]
     if caption:
-        parts.append(Markup("<caption{}>{}</caption>").format(left, caption))
-    cells = [Markup('<th scope="col"{}>{}</th>').format(left if i == 0 else right, name) for i, name in enumerate(head)]
+        # A narrow table would otherwise break its caption after every word.
+        style = Markup(' style="text-align: left; padding: .1em .6em; white-space: nowrap"')
+        parts.append(Markup("<caption{}>{}</caption>").format(style, visible(caption)))
+    sides = [left if i == 0 else right for i in range(len(head))]
+    cells = [
+        Markup('<th scope="col"{}>{}</th>').format(side, visible(name)) for side, name in zip(sides, head, strict=True)
+    ]
     parts += [Markup("<thead><tr>"), *cells, Markup("</tr></thead><tbody>")]
     for first, *others in rows:
-        parts.append(Markup('<tr><th scope="row"{}>{}</th>').format(left, first))
-        parts += [Markup("<td{}>{}</td>").format(right, text) for text in others]
+        parts.append(Markup('<tr><th scope="row"{}>{}</th>').format(left, visible(first)))
+        parts += [Markup("<td{}>{}</td>").format(right, visible(text)) for text in others]
         parts.append(Markup("</tr>"))
     parts.append(Markup("</tbody></table>"))
     return str(Markup("").join(parts))

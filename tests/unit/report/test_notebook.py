@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.certified import verify_certificate
+from shoal.exploration import explore
 from shoal.policy import Policy
 
 SCRIPT = "<script>alert(1)</script>"
@@ -62,6 +65,38 @@ def test_verdicts() -> None:
     assert rows[2] == ["distinct 2-diversity on s & t", "l = 2", "0", "0", "holds"]
     assert rows[3] == ["identifier name", "still there", "", "", "fails"]
     assert "The policy does not hold: 4 records in 2 classes." in shoal.check(TABLE, POLICY)._repr_html_()
+
+
+def test_an_exploration_and_a_verification(tmp_path: Path) -> None:
+    found = explore(TABLE, POLICY, swept={"k": [2, 3]})
+    head, first, second = shown(found).rows
+    assert head == ["", "k", "loss", "risk", "suppressed", "classes"]
+    assert first == ["1, the policy", "2", "0", "50.0 %", "0", "2"]
+    assert second[:2] == ["2", "3"]
+    assert "For data of low sensitivity" in found._repr_html_()
+    release = shoal.anonymize(TABLE, POLICY)
+    certificate = release.save(tmp_path / "release.csv")
+    told = verify_certificate(certificate, tmp_path / "release.csv")
+    rows = {row[0]: row[1:] for row in shown(told).rows}
+    assert rows["measured.k"] == ["2", "2", "holds", ""]
+    assert "Nothing contradicts the certificate" in told._repr_html_()
+    certificate["measured"]["k"] = 3
+    told = verify_certificate(certificate, tmp_path / "release.csv")
+    assert {row[0]: row[1:] for row in shown(told).rows}["measured.k"] == ["3", "2", "fails", ""]
+    assert "The certificate does not hold" in told._repr_html_()
+
+
+def test_charts_can_be_taken_apart() -> None:
+    release = shoal.anonymize(TABLE, POLICY).attacked()
+    charts = release.charts(frontier=shoal.frontier(TABLE, POLICY, k=[2, 4]), columns=())
+    assert {"risk", "sizes", "columns", "search", "attacks-0", "frontier"} <= set(charts)
+    for chart in charts.values():
+        chart.to_dict()  # it keeps Vega-Lite's schema
+    changed = charts["risk"].mark_line()
+    assert changed.to_dict()["mark"] == {"type": "line"}
+    assert charts["risk"].to_dict()["mark"] == {"type": "bar"}
+    assert charts["risk"].encoding.x.shorthand == "share:Q"
+    assert explore(TABLE, POLICY, swept={"k": [2]}).chart().to_dict()["width"] == 560
 
 
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian"])

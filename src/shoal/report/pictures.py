@@ -1,0 +1,155 @@
+"""The pictures of a release: Altair charts, each with a title and a description for those who do not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.attacks.risk import Attacks, Risk
+from shoal.exploration import asked_for
+from shoal.report import charts
+from shoal.report.formats import counted, number, share
+from shoal.report.summary import Summary, Worst, summary
+from shoal.table.hierarchy import TOP
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+    from shoal.sweep import Frontier
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart, the name that a page knows it by, and what it shows in words."""
+
+    chart: Any
+    name: str
+    title: str
+    described: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Attacks after the same thing."""
+
+    heading: str
+    risks: tuple[Risk, ...]
+
+
+def charts_of(
+    release: Release,
+    *,
+    frontier: Frontier | None = None,
+    attacks: Sequence[Risk] | None = None,
+    columns: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The charts of a report, by the section they stand in."""
+    own = None if frontier is None else asked_for(release.policy, frontier)
+    groups = groups_of(release.attacks if attacks is None else attacks)
+    drawn = pictures(release, summary(release, columns), frontier, own, groups)
+    return {name: picture.chart for name, picture in drawn.items()}
+
+
+def groups_of(attacks: Attacks | Sequence[Risk] | None) -> list[Group]:
+    """Who is who first, then each sensitive column."""
+    by_column: dict[str | None, list[Risk]] = {}
+    for risk in attacks or ():
+        by_column.setdefault(risk.column, []).append(risk)
+    return [
+        Group("Whose record is whose" if column is None else f"What is learned of {column}", tuple(risks))
+        for column, risks in by_column.items()
+    ]
+
+
+def worst_class(found: Worst | None) -> str:
+    """A class in words: released labels, and nothing of somebody who is alone."""
+    if found is None:
+        return "all classes alike"
+    if not found.labels:
+        return "not shown: one person alone"
+    told = [f"{name} {label}" for name, label in found.labels if label != TOP]
+    hidden = len(found.labels) - len(told)
+    rest = f"all else {TOP}" if told else f"{TOP} in every column"
+    return f"{', '.join(told + [rest] * (hidden > 0))} ({counted(found.records, 'record')})"
+
+
+def pictures(
+    release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
+) -> dict[str, Picture]:
+    """What a report draws, by section."""
+    unique = told.bins[0]
+    drawn = {
+        "risk": Picture(
+            charts.risk_chart(told.bins),
+            "risk-chart",
+            "Records by the size of their class, before and after",
+            f"Of the original, {share(unique.before, 1)} of the records were alone in their class; "
+            f"of the release, {share(unique.after, 1)}.",
+        ),
+        "sizes": Picture(
+            charts.size_chart(told.bins),
+            "size-chart",
+            "Classes of the release by size",
+            f"{number(release.classes)} classes; the smallest has {number(release.measured['k'])} people.",
+        ),
+        "columns": Picture(
+            charts.loss_chart(told.columns),
+            "loss-chart",
+            "Loss of each column",
+            "; ".join(f"{column.name}: {share(column.loss, 1)}" for column in told.columns) + ".",
+        ),
+    }
+    if picture := _picture(told):
+        drawn["search"] = picture
+    for i, found in enumerate(told.sensitive[:3]):
+        for place, skewed in enumerate(found.classes):
+            drawn[f"sensitive-{i}-{place}"] = Picture(
+                charts.distribution_chart(found, place),
+                f"sensitive-{i}-{place}",
+                f"{found.column}: the release and the class {worst_class(skewed.worst)}",
+                f"Distance ({found.metric}) from the release: {number(skewed.distance)}.",
+            )
+    for i, group in enumerate(groups):
+        drawn[f"attacks-{i}"] = Picture(
+            charts.attack_chart(group.risks),
+            f"attack-chart-{i}",
+            f"Attacks: {group.heading}",
+            "Dots: attempts that worked, with an interval of 95 %; ticks: how many would have without the release.",
+        )
+    if frontier is not None and any(point.feasible for point in frontier):
+        drawn["frontier"] = Picture(
+            charts.frontier_chart(frontier, own, "this policy"),
+            "frontier-chart",
+            f"{frontier.objective} against risk",
+            "One point per release that was solved for; the table has the figures.",
+        )
+    return drawn
+
+
+def _picture(told: Summary) -> Picture | None:
+    """The lattice, a slice of it, or the partition."""
+    if told.lattice:
+        safe = sum(node.state != "unsafe" for node in told.lattice)
+        height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
+        described = f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one is at height"
+        return Picture(
+            charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
+        )
+    if told.slice is not None:
+        across, up, nodes = told.slice.across, told.slice.up, told.slice.nodes
+        safe = sum(node.state != "unsafe" for node in nodes)
+        return Picture(
+            charts.slice_chart(told.slice),
+            "slice-chart",
+            f"The generalization lattice in {across} and {up}",
+            f"{number(safe)} of {number(len(nodes))} nodes keep the policy.",
+        )
+    if told.partition is not None:
+        part = told.partition
+        return Picture(
+            charts.partition_chart(part),
+            "partition-chart",
+            f"Classes by {part.across} and {part.up}",
+            f"{number(len(part.boxes))} rectangles; darker ones hold more records.",
+        )
+    return None
