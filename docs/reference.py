@@ -182,7 +182,8 @@ def _distances() -> str:
 
 def _presets() -> str:
     def asked(name: str) -> str:
-        return "; ".join(part.asked for part in (*PRESETS[name].models, *PRESETS[name].limits)) or "no model"
+        models, limits = PRESETS[name].models, PRESETS[name].limits
+        return "; ".join([*(model.asked for model in models), *(limit.asked for limit in limits)]) or "no model"
 
     rows = ((f"`{name}`", asked(name), preset.note, preset.citation) for name, preset in PRESETS.items())
     return _table(("`preset`", "requires", "how it is read", "written in"), rows)
@@ -324,7 +325,7 @@ def _results() -> str:
 
 def _errors() -> str:
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, shoal.ShoalError)]
-    rows = ((f"`{kind.__name__}`", f"`{kind.__base__.__name__}`", str(kind.exit_code), _said(kind)) for kind in kinds)
+    rows = ((f"`{kind.__name__}`", f"`{kind.__mro__[1].__name__}`", str(kind.exit_code), _said(kind)) for kind in kinds)
     return _table(("error", "is a", "exit code", "raised when"), rows)
 
 
