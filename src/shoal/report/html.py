@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -77,6 +78,7 @@ def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mappin
     return certificate
 
 
+@cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("shoal.report"),
