@@ -3,13 +3,15 @@
     python benchmarks/engines.py [--rows 1000000 10000000] [--memory 4GB] [--folder FOLDER] [--json FILE]
 
 A census-like table of eight columns (seeded) is written to Parquet and anonymized through DuckDB: k = 5, 3-diversity of
-the job, at most 2 % suppressed. Every size runs in a process of its own, so that the peak of memory is its own.
+the job, at most 2 % suppressed. Every size runs in a process of its own, so that the peak of memory is its own. Disk is
+what lay in its folder at most: spilled rows and the release.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -65,8 +67,9 @@ def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
     timed(IbisEngine, "groups", "groups")
     start = time.perf_counter()
     engine = connect.from_files(path, memory=memory)
-    release = anonymize(engine, Policy.parse(policy()))
+    release = anonymize(engine, Policy.parse(policy()), progress=said)
     counted = spent["groups"]
+    said("joining, sorting and writing", 0)
     release.save(target, force=True)
     whole = time.perf_counter() - start
     verified = spent.pop("groups") - counted
@@ -74,6 +77,7 @@ def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
         "rows": release.engine.n_records,
         "distinct": release.engine.last_groups.table.num_rows,
         "seconds": whole,
+        "cpu": time.process_time(),
         "group by": spent["group by"],
         "search": spent["search"],
         "join and write": spent["join and write"] - verified,
@@ -86,43 +90,79 @@ def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
     }
 
 
+def said(what: str, _: float) -> None:
+    """Progress: what is being done now."""
+    print(f"  {what}", file=sys.stderr, flush=True)
+
+
+def watched(command: list[Any], folder: Path) -> dict[str, Any]:
+    """What a process prints, and the most that lay in ``folder``, where it spills and writes."""
+    most = 0
+    environment = os.environ | {"TMPDIR": str(folder)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        while process.poll() is None:
+            time.sleep(0.2)
+            most = max(most, sum(size(path) for path in folder.rglob("*")))
+        printed = process.stdout.read() if process.stdout else ""
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return {**json.loads(printed), "disk": most}
+
+
+def size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # gone meanwhile
+        return 0
+
+
 def write(path: Path, n: int) -> None:
-    """The table as Parquet, with the eight columns."""
+    """The table as Parquet, with the eight columns; one batch of it is in memory at a time."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    whole = path.with_suffix(".all.parquet")
-    census.write(whole, n)
-    names = [column.name for column in COLUMNS]
-    with (
-        pq.ParquetFile(whole) as file,
-        pq.ParquetWriter(path, file.schema_arrow.empty_table().select(names).schema) as out,
-    ):
-        for i in range(file.num_row_groups):
-            out.write_table(file.read_row_group(i, columns=names))
-    whole.unlink()
+    places = [census.COLUMNS.index(column) for column in COLUMNS]
+    done = 0
+    unfinished = path.with_suffix(".part")
+    with pq.ParquetWriter(unfinished, pa.schema([(column.name, pa.string()) for column in COLUMNS])) as writer:
+        for batch in census.codes(n):
+            arrays = [
+                pa.DictionaryArray.from_arrays(pa.array(batch[j]), pa.array(column.values)).cast(pa.string())
+                for j, column in zip(places, COLUMNS, strict=True)
+            ]
+            writer.write_table(pa.table(arrays, names=[column.name for column in COLUMNS]))
+            done += len(batch[0])
+            print(f"\r{done:,} of {n:,} rows written", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    unfinished.rename(path)
 
 
 def show(found: list[dict[str, Any]]) -> None:
     """Aligned text."""
     steps = ("group by", "search", "join and write", "verify")
     print(
-        f"{'rows':>13}{'distinct':>12}{'seconds':>9}{'rows/s':>12}{'µs/row':>8}{'peak GB':>9}"
+        f"{'rows':>13}{'distinct':>12}{'seconds':>9}{'CPU s':>9}{'rows/s':>12}{'µs/row':>8}{'peak GB':>9}{'disk GB':>9}"
         + "".join(f"{s:>16}" for s in steps)
     )
     for row in found:
         shares = "".join(f"{row[step]:>9.1f} s {row[step] / row['seconds']:>4.0%}" for step in steps)
         print(
-            f"{row['rows']:>13,}{row['distinct']:>12,}{row['seconds']:>9.1f}{row['rows'] / row['seconds']:>12,.0f}"
-            f"{row['seconds'] / row['rows'] * 1e6:>8.2f}{row['peak'] / 1e9:>9.2f}{shares}"
+            f"{row['rows']:>13,}{row['distinct']:>12,}{row['seconds']:>9.1f}{row['cpu']:>9.1f}"
+            f"{row['rows'] / row['seconds']:>12,.0f}"
+            f"{row['seconds'] / row['rows'] * 1e6:>8.2f}{row['peak'] / 1e9:>9.2f}"
+            f"{row['disk'] / 1e9:>9.2f}{shares}"
         )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
-    parser.add_argument("--memory", default="4GB", help="what DuckDB may use")
+    parser.add_argument("--memory", default="4GB", help="for DuckDB and Python together")
     parser.add_argument(
-        "--folder", type=Path, help="where the generated tables are kept; a temporary one when left out"
+        "--folder",
+        type=Path,
+        help="where tables, release and what is spilled lie; a temporary one when left out. A hundred million rows "
+        "take some 0.5 GB for the table, as much for the release, and about 20 GB to sort it",
     )
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     parser.add_argument("--one", nargs=2, type=Path, help=argparse.SUPPRESS)
@@ -131,24 +171,19 @@ def main() -> None:
         print(json.dumps(one(*asked.one, asked.memory)))
         return
     found = []
-    with tempfile.TemporaryDirectory() as scratch:
+    if asked.folder:
+        asked.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=asked.folder) as scratch:
         folder = asked.folder or Path(scratch)
         for n in [20_000, *asked.rows]:  # the first compiles the loops, and is not shown
             path = folder / f"census8_{n}.parquet"
             if not path.exists():
                 print(f"writing {n:,} rows", file=sys.stderr)
                 write(path, n)
-            command = [
-                sys.executable,
-                __file__,
-                "--one",
-                path,
-                Path(scratch) / "release.parquet",
-                "--memory",
-                asked.memory,
-            ]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found.append(json.loads(done.stdout))
+            with tempfile.TemporaryDirectory(dir=folder) as spilled:
+                target = Path(spilled) / "release.parquet"
+                command = [sys.executable, __file__, "--one", path, target, "--memory", asked.memory]
+                found.append(watched(command, Path(spilled)))
             print(f"{n:,} rows: {found[-1]['seconds']:.1f} s", file=sys.stderr)
     show(found[1:])
     if asked.json:

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from benches import Bench
 from contract import TASKS
-from shoal.engines import connect
+from shoal.engines import connect, memory
 from shoal.engines.places import DuckDB, safe_uri
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
@@ -390,3 +390,16 @@ def test_no_room_to_spill_is_told(tmp_path) -> None:
     asked = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
     with pytest.raises(DataError, match=r"OutOfMemoryException.*\n.*--memory"):
         shoal.anonymize(engine, asked)
+
+
+def test_what_is_held_here_is_taken_off_the_memory(tmp_path, monkeypatch) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    engine = connect.from_files(tmp_path / "people.parquet", memory="10GB")
+    limits = []
+    for held in (0, 3 * 10**9, 9 * 10**9):
+        monkeypatch.setattr("shoal.engines.memory.resident", lambda held=held: held)
+        shoal.anonymize(engine, ASKED).save(tmp_path / "out.parquet", force=True)
+        limits.append(engine.place.backend.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+    assert [memory.size(limit) / 10**9 for limit in limits] == pytest.approx([8.75, 5.75, 5.0], abs=0.1)
+    with pytest.raises(DataError, match="not a size"):
+        connect.from_files(tmp_path / "people.parquet", memory="much")

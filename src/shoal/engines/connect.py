@@ -16,6 +16,7 @@ import ibis
 
 from shoal.engines import files
 from shoal.engines.ibis import IbisEngine
+from shoal.engines.memory import size
 from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, safe_uri
 from shoal.errors import DataError, ShoalError
 
@@ -62,8 +63,8 @@ def connected(
         if not Path(path).is_file():
             raise DataError(f"{path} does not exist")
         with _connecting(shown):
-            backend = ibis.duckdb.connect(path, **_limits(memory))
-        return IbisEngine(_table(backend, table, shown), DuckDB(backend))
+            backend = ibis.duckdb.connect(path, **_limits())
+        return IbisEngine(_table(backend, table, shown), DuckDB(backend, memory=_bytes(memory)))
     with _connecting(shown):
         backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
     atexit.register(backend.disconnect)
@@ -117,8 +118,9 @@ def _connecting(shown: str, what: str = "be reached") -> Iterator[None]:
 def from_files(
     path: Path, *, memory: str | None = None, separator: str | None = None, encoding: str | None = None
 ) -> IbisEngine:
-    """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB in pieces."""
-    backend = ibis.duckdb.connect(**_limits(memory))
+    """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB in pieces; ``memory`` is such as 4GB."""
+    budget = _bytes(memory)
+    backend = ibis.duckdb.connect(**_limits())
     dialect: files.Dialect | None = None
     notes: tuple[str, ...] = ()
     if path.is_dir():
@@ -130,7 +132,7 @@ def from_files(
     else:
         dialect, names, notes = files.sniffed(path, separator=separator, encoding=encoding)
         source = files.sql_source(path, dialect, names, strange=True)
-    place = DuckDB(backend, dialect)
+    place = DuckDB(backend, dialect, budget)
     with place.failing(f"read {path.name}"):
         table = place.view(source)
     return IbisEngine(table, place, notes=notes, source=path, fingerprint=_hashed(path))
@@ -144,9 +146,12 @@ def _hashed(path: Path) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _limits(memory: str | None) -> dict[str, Any]:
+def _bytes(memory: str | None) -> int | None:
+    return None if memory is None else size(memory)
+
+
+def _limits() -> dict[str, Any]:
     """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table."""
     folder = tempfile.mkdtemp(prefix="shoal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    limits = {"temp_directory": folder, "preserve_insertion_order": False}
-    return limits if memory is None else limits | {"memory_limit": memory}
+    return {"temp_directory": folder, "preserve_insertion_order": False}

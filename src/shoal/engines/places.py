@@ -20,7 +20,7 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines import files
+from shoal.engines import files, memory
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
@@ -150,9 +150,27 @@ class DuckDB(IbisPlace):
 
     name = "DuckDB"
 
-    def __init__(self, backend: Any, dialect: files.Dialect | None = None) -> None:
+    def __init__(self, backend: Any, dialect: files.Dialect | None = None, memory: int | None = None) -> None:
         super().__init__(backend)
         self.dialect = dialect
+        self.memory = memory  # bytes, for DuckDB and what is held here, such as the tuples that were counted
+
+    def fetch(self, expression: ir.Table) -> pa.Table:
+        """Through Ibis."""
+        self._make_room()
+        return super().fetch(expression)
+
+    def _make_room(self) -> None:
+        """DuckDB may use what is left of the memory, less an eighth for what neither side counts.
+
+        Half of the memory it has in any case: where it cannot even spill, it fails.
+        """
+        if self.memory is None:
+            return
+        with self.failing("share the memory"):
+            ((own,),) = self.backend.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+            left = self.memory - self.memory // 8 - (memory.resident() - own)
+            self.backend.con.execute(f"SET memory_limit = '{max(left, own, self.memory // 2)}B'")
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """The least and the greatest value that Parquet tells of leave NaN out, and by these DuckDB takes isnan, which
@@ -184,6 +202,7 @@ class DuckDB(IbisPlace):
     ) -> str:
         """A table, a file, or a folder of Parquet files; ``formulas`` makes those of a CSV file inert."""
         self.check_target(target, force)
+        self._make_room()
         if target.startswith(TABLE):
             self._write_table(expression, target, force, judge)
             return ""

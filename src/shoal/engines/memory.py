@@ -1,0 +1,31 @@
+"""How much memory there is to use, and how much this process has taken."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pyarrow as pa
+
+from shoal.errors import DataError
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def size(text: str) -> int:
+    """The bytes that a text such as 4GB or 500 MiB stands for."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?B)", text.strip().upper())
+    if found is None or not (n := int(float(found[1]) * _UNITS.get(found[2], 0))):
+        raise DataError("memory: not a size", "write a number and a unit, such as 4GB or 500MB")
+    return n
+
+
+def resident() -> int:
+    """What this process has taken; 0 where the system does not tell."""
+    pa.default_memory_pool().release_unused()
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,24 @@
+import pytest
+
+from shoal.engines import memory
+from shoal.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("text", "n"), [("4GB", 4 * 10**9), ("1.5 GiB", 3 * 2**29), (" 500mb", 5 * 10**8), ("64KiB", 2**16), ("1B", 1)]
+)
+def test_sizes(text: str, n: int) -> None:
+    assert memory.size(text) == n
+
+
+@pytest.mark.parametrize("text", ["", "4", "GB", "-1GB", "0GB", "4 XB", "4IB", "1e3MB", "80%"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(DataError, match="not a size"):
+        memory.size(text)
+
+
+def test_what_is_taken_is_noticed() -> None:
+    before = memory.resident()
+    taken = bytearray(b"x") * 50_000_000
+    assert memory.resident() - before > 30_000_000
+    del taken
