@@ -221,8 +221,16 @@ def _commands() -> str:
     for command in cli.app.registered_commands:
         callback = typing.cast(Callable[..., Any], command.callback)
         needed = "".join(f" {name}" for name, _, info, _ in _parameters(callback) if isinstance(info, ArgumentInfo))
-        rows.append((f"`shoal {callback.__name__}{needed}`", _said(callback)))
+        rows.append((f"[`shoal {callback.__name__}{needed}`](#{_section(callback.__name__)})", _said(callback)))
     return _table(("command", "does"), rows)
+
+
+def _section(command: str) -> str:
+    """What a link to the section of a command is called."""
+    heading = re.search(rf"^## (shoal {command}\b.*)$", (HERE / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
+    if heading is None:
+        raise ValueError(f"cli.md: shoal {command} has no section")
+    return re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-")
 
 
 def _parameters(callback: Callable[..., Any]) -> Iterator[tuple[str, Any, Any, Any]]:
