@@ -79,7 +79,7 @@ Rows = Annotated[
 TableName = Annotated[str | None, typer.Option("--table", help="The table behind a URI: name or schema.name.")]
 Parquet = Annotated[str | None, typer.Option("--parquet", help="The folder that Spark is to read.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Who reads files: local (in memory), duckdb, or auto.")]
-Memory = Annotated[str | None, typer.Option("--memory", help="What DuckDB may use, such as 4GB.")]
+Memory = Annotated[str | None, typer.Option("--memory", help="What DuckDB and this program may use together, such as 4GB.")]
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
