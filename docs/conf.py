@@ -6,8 +6,6 @@ are turned here to where the site has them; and below a piece of code stands wha
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 import shutil
 import sys
@@ -83,7 +81,6 @@ ELSEWHERE = {
     "../CONTRIBUTING.md": "contributing.md",
 }
 SCHEMA = re.compile(r"\[([^\]]+)\]\((?:\.\./src/[\w/]+|schemas)/(\w+\.schema\.json)\)")
-STEP = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n+```text\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 
 
 def on_site(app: Sphinx, name: str, source: list[str]) -> None:
@@ -94,7 +91,7 @@ def on_site(app: Sphinx, name: str, source: list[str]) -> None:
     text = SCHEMA.sub(r'<a href="schemas/\2">\1</a>', text)
     if name == "index":
         text += "".join(map(_toctree, NAVIGATION, NAVIGATION.values()))
-    source[0] = STEP.sub(lambda step: computed(name, step[1], step[2]), text)
+    source[0] = reference.STEP.sub(lambda step: computed(name, step[1], step[2]), text)
 
 
 def _toctree(caption: str, pages: list[str]) -> str:
@@ -103,12 +100,10 @@ def _toctree(caption: str, pages: list[str]) -> str:
 
 def computed(name: str, code: str, shown: str) -> str:
     """The code and what it prints; if that is not what the page shows, there is no site."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(compile(code, name, "exec"), {"__name__": name})
-    if said.getvalue() != shown:
-        raise SphinxError(f"{name}.md shows\n{shown}where its code prints\n{said.getvalue()}")
-    return f"```python\n{code}```\n\n```text\n{said.getvalue()}```"
+    said = reference.printed(code)
+    if said != shown:
+        raise SphinxError(f"{name}.md shows\n{shown}where its code prints\n{said}; run python docs/reference.py")
+    return reference.step(code, said)
 
 
 def with_classes(app: Sphinx, doctree: nodes.document) -> None:

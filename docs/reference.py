@@ -1,13 +1,16 @@
 """Writes what the pages say of the code, from the code: ``python docs/reference.py``.
 
-In a page, what stands between ``<!-- code: NAME -->`` and ``<!-- end -->`` is a part of the same name here. A test
-and the build of the site ask that nothing would change. Sentences come from docstrings, from the descriptions of
-fields and from the help texts of options: to mend one, mend it there.
+In a page, what stands between ``<!-- code: NAME -->`` and ``<!-- end -->`` is a part of the same name here, and a text
+right below a piece of Python is what that prints. A test and the build of the site ask that nothing would change.
+Sentences come from docstrings, from the descriptions of fields and from the help texts of options: to mend one, mend it
+there.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import json
 import math
 import re
@@ -36,12 +39,26 @@ from shoal.table.builders import BY_KEY
 HERE = Path(__file__).resolve().parent
 PAGES = ("policy.md", "cli.md", "api.md")
 SCHEMA = "schemas/policy.schema.json"
+STEP = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n+```text\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 MARKED = re.compile(r"(<!-- code: ([\w -]+) -->\n)(?:.*?\n)??(<!-- end -->)", re.DOTALL)
 
 
 def written(page: str) -> str:
     """A page with its marked parts as the code has them now."""
     return MARKED.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", page)
+
+
+def printed(code: str) -> str:
+    """What a piece of code says."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(compile(code, "page", "exec"), {"__name__": "page"})
+    return said.getvalue()
+
+
+def step(code: str, said: str) -> str:
+    """A piece of code and what it prints, in Markdown."""
+    return f"```python\n{code}```\n\n```text\n{said}```"
 
 
 def texts() -> dict[str, str]:
@@ -369,3 +386,7 @@ VERSION = shoal.__version__
 if __name__ == "__main__":
     for name, text in texts().items():
         (HERE / name).write_text(text, encoding="utf-8")
+    for page in HERE.glob("*.md"):
+        shown = page.read_text(encoding="utf-8")
+        if (now := STEP.sub(lambda found: step(found[1], printed(found[1])), shown)) != shown:
+            page.write_text(now, encoding="utf-8")

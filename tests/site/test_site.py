@@ -81,12 +81,12 @@ def test_a_dead_link_a_dead_anchor_and_a_lost_page_stop_the_build(tmp_path: Path
 def test_a_wrong_figure_stops_the_build() -> None:
     computed = runpy.run_path(str(DOCS / "conf.py"))["computed"]
     assert computed("page", "print(1 + 1)\n", "2\n") == "```python\nprint(1 + 1)\n```\n\n```text\n2\n```"
-    with pytest.raises(SphinxError, match=r"page.md shows\n3\nwhere its code prints\n2\n"):
+    with pytest.raises(SphinxError, match=r"page\.md shows\n3\nwhere its code prints\n2\n"):
         computed("page", "print(1 + 1)\n", "3\n")
 
 
 def test_figures_of_all_pages_are_computed() -> None:
-    step = runpy.run_path(str(DOCS / "conf.py"))["STEP"]
+    step = runpy.run_path(str(DOCS / "reference.py"))["STEP"]
     for name in NAMES:
         text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
         shown = re.findall(r"^```python\n(?:(?!```).*\n)*```\n\s*```text$", text, re.MULTILINE)
