@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -112,6 +112,7 @@ def test_an_engine_writes_so_too(tmp_path: Path) -> None:
 texts = st.lists(st.none() | st.text("'=+-@\t\r a1.*", max_size=6), min_size=1, max_size=12)
 
 
+@settings(deadline=None)  # DuckDB has slow moments
 @given(texts)
 def test_what_was_escaped_can_be_undone_in_memory_and_in_sql(values: list[str | None]) -> None:
     table = pa.table({"x": pa.array(values, pa.string())})
@@ -125,6 +126,7 @@ def test_what_was_escaped_can_be_undone_in_memory_and_in_sql(values: list[str | 
     assert found["x"].to_pylist() == values
 
 
+@settings(deadline=None)  # DuckDB has slow moments
 @given(texts)
 def test_reading_never_makes_two_texts_one(values: list[str | None]) -> None:
     read = unescaped(pa.table({"x": pa.array(values, pa.string())}))[0]["x"].to_pylist()

@@ -33,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "columns": {first: {"role": "quasi"}, second: {"role": "quasi"}, third: {"role": "sensitive"}},
         "require": [{"model": "k-anonymity", "k": 3}, {"model": "distinct-l-diversity", "l": 2}],
     })  # fmt: skip
-    release = shoal.anonymize(hostile, asked)
+    release = shoal.anonymize(hostile, asked).attacked()
     release.report(folder / "hostile.html", frontier=shoal.frontier(hostile, asked, k=[2, 3, 5, 100]))
     mixed = Policy.of({**asked.model_dump(mode="json", exclude_none=True), "release": {"algorithm": "mondrian"}})
     shoal.anonymize(hostile, mixed).report(folder / "mixed.html")
@@ -59,6 +59,17 @@ def test_colours_of_the_charts_change_with_the_page(browser: Browser, pages: dic
         seen[scheme] = page.evaluate("getComputedStyle(document.querySelector('.chart [fill=\"#0b5cad\"]')).fill")
         page.context.close()
     assert seen == {"light": "rgb(11, 92, 173)", "dark": "rgb(124, 184, 255)"}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_nothing_is_cut_off_on_paper(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    page, _ = opened(browser, pages[name], 680, "dark")  # A4 less its margins
+    page.emulate_media(media="print")
+    cut = "[...document.querySelectorAll('.table, figure')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+    assert page.evaluate(cut) == 0
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+    page.context.close()
 
 
 def test_the_sections_are_reached_by_keyboard(browser: Browser, pages: dict[str, Path]) -> None:
