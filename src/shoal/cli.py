@@ -8,7 +8,7 @@ from __future__ import annotations
 import json as jsonlib
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -213,10 +213,9 @@ def anonymize(
     sources = [Path(data), policy, *asked.files]
     for source in sources:
         refuse_to_overwrite(source, output)
-    if certificate is not None and certificate.resolve() == Path(output).resolve():
-        raise OutputError(f"{output}: is both the release and its certificate", "name two files")
-    if report is not None and report.resolve() in {Path(other).resolve() for other in (output, certificate) if other}:
-        raise OutputError(f"{report}: is the report and something else too", "name different files")
+    _check_different(
+        {"the release": output, "its certificate": certificate, "its report": report, "its recoding": recoding}
+    )
     for target in (certificate, report, recoding):
         _check_text_target(target, force, sources)
     if in_memory(data, engine, memory):
@@ -568,6 +567,16 @@ def _print_json(value: Any) -> None:
     # What a terminal or a pipe cannot encode is escaped, so that it is JSON everywhere.
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     print(jsonlib.dumps(finite(value), indent=2, ensure_ascii=ascii_only))
+
+
+def _check_different(targets: Mapping[str, str | Path | None]) -> None:
+    """Each file has one use: a recoding, which lists values of the data, must not replace what is published."""
+    from shoal.errors import OutputError
+
+    used: dict[Path, str] = {}
+    for what, path in targets.items():
+        if path is not None and (before := used.setdefault(Path(path).resolve(), what)) != what:
+            raise OutputError(f"{path}: is both {before} and {what}", "name two files")
 
 
 def _check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:

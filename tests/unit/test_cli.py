@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import errno
 import hashlib
+import itertools
 import json
 import os
 import pty
@@ -257,6 +258,18 @@ def test_an_existing_output_is_kept_unless_forced(place: Place) -> None:
     assert place.output.read_text(encoding="utf-8") == "mine"
     assert run(*place.anonymize("--force", "-q")).exit_code == 0
     assert place.output.read_text(encoding="utf-8").startswith("age,zip")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), list(itertools.combinations(["-o", "--certificate", "--report", "--recoding"], 2))
+)
+def test_a_file_has_one_use_even_if_forced(place: Place, one: str, other: str) -> None:
+    # A recoding lists values of the data: in the place of the release it would be published.
+    same = place.output if one == "-o" else place.folder / "same.json"
+    flags = [other, same] if one == "-o" else [one, same, other, place.folder / "." / "same.json"]
+    message = failure(place.anonymize("--force", *flags))
+    assert f"{same.name}: is both " in message
+    assert place.names() == place.inputs
 
 
 def test_an_existing_certificate_is_kept_unless_forced(place: Place) -> None:
