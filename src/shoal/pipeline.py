@@ -45,6 +45,7 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are. Raises
     InfeasibleError where no release satisfies.
     """
+    require_policy(policy)
     engine = engine_of(data)
     outside = population_of(policy)
     progress("counting", 0)
@@ -82,6 +83,7 @@ def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence
     Distributions are compared with the whole of ``original`` where it is given, else with the table's own. With
     ``previous`` releases of the same people it must keep them beside these too, which takes the original to tell.
     """
+    require_policy(policy)
     if previous:
         if original is None:
             raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
@@ -153,6 +155,15 @@ def engine_of(data: Any) -> LocalEngine | IbisEngine:
 
         return engine_of_expression(data)
     return LocalEngine.of(data)
+
+
+def require_policy(policy: Any) -> None:
+    """Refuse what only looks like a policy: a path, or a dict of its fields."""
+    if not isinstance(policy, Policy):
+        raise PolicyError(
+            f"policy: must be a shoal.Policy, not {type(policy).__name__}",
+            "Policy.load reads one from a file, Policy.of makes one from a dict",
+        )
 
 
 def _original(data: Any, policy: Policy) -> LocalEngine:

@@ -7,9 +7,11 @@ depend on k. Each search starts from the answers of the others.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
@@ -78,8 +80,8 @@ def frontier(
 
     A parameter replaces that of every requirement that has one.
     """
-    swept: dict[str, Sequence[float]] = {"k": k, "l": l, "t": t, "max_suppression": max_suppression}
-    swept = {name: values for name, values in swept.items() if values}
+    given = {"k": k, "l": l, "t": t, "max_suppression": max_suppression}
+    swept = {name: found for name, values in given.items() if (found := _numbers(name, values))}
     if not swept:
         raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
     engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
@@ -116,6 +118,15 @@ def frontier(
             )
         )
     return Frontier(policy.release.objective, tuple(points))
+
+
+def _numbers(name: str, values: Any) -> list[float]:
+    """The values of a parameter, which need not be Python's own numbers."""
+    listed = not isinstance(values, str) and isinstance(values, Iterable)
+    found: list[float] = np.asarray(list(values)).tolist() if listed else []
+    if not listed or not all(isinstance(value, int | float) for value in found):
+        raise PolicyError(f"frontier: {name} takes a list of numbers, as in {name}=[2, 3, 5]")
+    return found
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:

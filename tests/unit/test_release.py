@@ -550,3 +550,10 @@ def test_only_public_names_are_there() -> None:
     assert issubclass(PolicyError, shoal.ShoalError)
     assert importlib.import_module("shoal") is shoal
     assert pkgutil.resolve_name("shoal:anonymize") is shoal.anonymize
+
+
+@pytest.mark.parametrize("given", [None, "policy.toml", {"columns": {"age": {"role": "quasi"}}}])
+@pytest.mark.parametrize("run", [shoal.anonymize, shoal.check])
+def test_what_is_no_policy_is_refused_with_how_to_get_one(run, given):
+    with pytest.raises(PolicyError, match=r"must be a shoal.Policy, not (NoneType|str|dict)\nHint: Policy.load"):
+        run(pa.table({"age": ["1"]}), given)

@@ -5,6 +5,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -168,6 +169,16 @@ def test_a_parameter_that_no_requirement_has_is_refused():
 def test_nothing_to_sweep_is_refused_with_what_could_be():
     with pytest.raises(PolicyError, match="parameters: k, l, t, max_suppression"):
         frontier(records(), policy(K))
+
+
+@pytest.mark.parametrize("values", ["2", 2, None, ["two"], [[2]]])
+def test_a_parameter_takes_a_list_of_numbers(values):
+    with pytest.raises(PolicyError, match=r"k takes a list of numbers, as in k=\[2, 3, 5\]"):
+        frontier(records(), policy(K), k=values)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert [point.asked for point in frontier(records(), policy(K), k=np.array([2, 3]))] == [{"k": 2}, {"k": 3}]
 
 
 def test_a_population_is_counted_for_every_point(tmp_path):
