@@ -229,7 +229,7 @@ def _em(patterns: PatternCounts, start: float, share: float, smoothing: float, m
     p = share * most
     converged = False
     iterations = 0
-    for iterations in range(1, max_iterations + 1):  # noqa: B007
+    for iterations in range(1, max_iterations + 1):  # noqa: B007 (read after the loop)
         match = _posterior(agrees, m, u, p)[0] * counts
         n_match = match.sum()
         new_m = (match @ agrees + smoothing) / (n_match + 2 * smoothing)
