@@ -79,7 +79,9 @@ Rows = Annotated[
 TableName = Annotated[str | None, typer.Option("--table", help="The table behind a URI: name or schema.name.")]
 Parquet = Annotated[str | None, typer.Option("--parquet", help="The folder that Spark is to read.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Who reads files: local (in memory), duckdb, or auto.")]
-Memory = Annotated[str | None, typer.Option("--memory", help="What DuckDB and this program may use together, such as 4GB.")]
+Memory = Annotated[
+    str | None, typer.Option("--memory", help="What DuckDB and this program may use together, such as 4GB.")
+]
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
@@ -177,6 +179,9 @@ def anonymize(
         ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report, HTML, to this file.")] = None,
+    attacks: Annotated[
+        bool, typer.Option("--attacks", help="Attack the release too, for the report and the certificate.")
+    ] = False,
     frontier: Annotated[
         list[str] | None,
         typer.Option(
@@ -203,8 +208,9 @@ def anonymize(
 
     asked = Policy.load(policy)
     if frontier:
-        for option, file in (("--report", report), ("--certificate", certificate), ("--recoding", recoding)):
-            if file is not None:
+        of_one = {"--report": report, "--certificate": certificate, "--recoding": recoding, "--attacks": attacks}
+        for option, given in of_one.items():
+            if given:
                 raise OutputError(f"--frontier compares releases, and {option} is of one", "leave one of them out")
         _frontier(data, asked, frontier, output, json, quiet, separator, encoding)
         return
@@ -236,6 +242,9 @@ def anonymize(
         if not isinstance(rows, LocalEngine):
             rows.place.check_target(output, force)
         release = run(rows, asked, progress=progress)
+        if attacks and release.attacks is None:  # limits in the policy have brought their own, on everybody
+            progress("attacking", 0)
+            release = release.attacked()
         progress("writing", 0)
         proof = release.save(output, force=force)
     if certificate is not None:

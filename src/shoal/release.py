@@ -87,10 +87,9 @@ class Release:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
         rows = self.rows
         output = digest_of_counts(rows.groups) if isinstance(rows, Query) else frames.fingerprint(rows.table)
-        return self.certificate_of(output, _now())
+        return self._certificate(output, _now())
 
-    def certificate_of(self, output: str, created: str) -> dict[str, Any]:
-        """The same for rows that were written, by their hash, at some time."""
+    def _certificate(self, output: str, created: str) -> dict[str, Any]:
         recoding = self.recoding
         certificate = {
             "schema": SCHEMA,
@@ -151,7 +150,7 @@ class Release:
             sha256 = self.engine.write(
                 self.rows, str(path), self.policy, force=force, verify=self._verify_groups, formulas=formulas
             )
-        certificate = self.certificate_of(sha256, created)
+        certificate = self._certificate(sha256, created)
         certificate["warnings"] += [] if formulas is None else formulas.notes
         return certificate
 

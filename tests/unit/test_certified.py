@@ -361,6 +361,22 @@ def test_a_frontier_is_of_many_releases_and_these_files_are_of_one(option: str, 
     assert not file.exists()
 
 
+def test_attacks_for_the_report_and_the_certificate(tmp_path: Path) -> None:
+    data, asked = tmp_path / "people.csv", tmp_path / "policy.toml"
+    PEOPLE.to_pandas().to_csv(data, index=False)
+    policy().save(asked)
+    out, page, proof = tmp_path / "safe.csv", tmp_path / "report.html", tmp_path / "proof.json"
+    base = ["anonymize", str(data), "-p", str(asked), "--attacks"]
+    written = ["-o", str(out), "--report", str(page), "--certificate", str(proof)]
+    done = CliRunner().invoke(app, [*base, *written])
+    assert done.exit_code == 0
+    assert "linkability:" in done.output
+    assert "identity linking" in page.read_text(encoding="utf-8")
+    assert json.loads(proof.read_text(encoding="utf-8"))["attacks"]["attacks"]
+    assert verify_certificate(proof, out).hold
+    assert CliRunner().invoke(app, [*base, "--frontier", "k=2"]).exit_code == 2
+
+
 def test_help_tells_the_whole_sentence_of_every_command() -> None:
     shown = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
     assert "..." not in shown.partition("Commands:")[2]

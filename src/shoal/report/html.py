@@ -21,6 +21,7 @@ from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
 from shoal.models.measured import MeasuredLimit
+from shoal.plain import finite
 from shoal.report import charts
 from shoal.report.formats import counted, interval, number, share, visible
 from shoal.report.pictures import groups_of, pictures, worst_class
@@ -71,9 +72,13 @@ def _attacks(risks: Sequence[Risk]) -> Attacks:
 
 def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
     """What ``save`` returned; another release's would say what this page does not."""
-    told = certificate.get("output") or {}
-    own = release.certificate_of(told.get("sha256", ""), certificate.get("created", ""))
-    if any(certificate.get(name) != own[name] for name in ("policy", "input", "output", "requirements", "measured")):
+    own = {
+        "policy": release.policy.model_dump(mode="json", exclude_none=True),
+        "input": {"sha256": release.engine.fingerprint, "records": release.engine.n_records},
+        "requirements": finite([vars(verdict) for verdict in release.verdicts.verdicts]),
+        "measured": finite(release.measured.as_dict()),
+    }
+    if any(certificate.get(name) != value for name, value in own.items()):
         raise OutputError("the certificate is not of this release", "give the one that its save returned")
     return certificate
 

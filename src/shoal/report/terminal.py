@@ -59,12 +59,16 @@ def show_attacks(found: Attacks, limits: Sequence[MeasuredLimit] = ()) -> None:
     for risk in found:
         console.print(text(f"{risk.name}: {risk.sentence}"))
     console.print()
-    for answer in found.answers():
-        style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
-        console.print(text(answer.sentence, style=style))
+    _show_answers(found)
     _show_limits(found, limits)
     for note in (*found.notes, *(f"left out: {reason}" for reason in found.left_out)):
         console.print(text(f"Note: {note}", style="yellow"))
+
+
+def _show_answers(found: Attacks) -> None:
+    for answer in found.answers():
+        style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
+        console.print(text(answer.sentence, style=style))
 
 
 def _show_limits(found: Attacks, limits: Sequence[MeasuredLimit]) -> None:
@@ -111,6 +115,7 @@ def show_release(release: Release, output: str | Path, warnings: Sequence[str] |
     show_verdicts(release.verdicts)
     if release.attacks is not None:
         _show_limits(release.attacks, release.policy.limits)
+        _show_answers(release.attacks)
     console.print()
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
     for hierarchy in release.recoding.hierarchies:
