@@ -107,6 +107,7 @@ def test_a_file_is_the_same_to_the_byte(tmp_path) -> None:
     replay(kept, tmp_path / "new.parquet").save(tmp_path / "here.parquet")
     there = replay(kept, connect.from_files(tmp_path / "new.parquet", memory="200MB"))
     there.save(tmp_path / "there.parquet")
+    assert pq.read_table(tmp_path / "there.parquet")["weight"].type == pa.float64()  # nothing was done to it
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
     with pytest.raises(OutputError, match="the input itself"):
         there.save(tmp_path / "new.parquet", force=True)

@@ -217,11 +217,12 @@ def test_the_same_file_to_the_byte(duck: Bench, tmp_path) -> None:
 
 
 def test_no_nan_passes_for_a_number_in_a_file_without_nulls(tmp_path) -> None:
-    table = pa.table({"weight": [0.0, 70.5, float("nan"), float("inf")] * 5, "score": [1.0, float("nan")] * 10})
+    nan, inf = float("nan"), float("inf")
+    table = pa.table({"weight": [0.0, 70.5, nan, -0.0] * 5, "score": [1.0, nan] * 10, "dose": [inf, nan, -inf, 1] * 5})
     pq.write_table(table, tmp_path / "people.parquet")
     asked = shoal.Policy.of(
         {
-            "columns": {"weight": {"role": "quasi"}, "score": {"role": "plain"}},
+            "columns": {"weight": {"role": "quasi"}, "score": {"role": "plain"}, "dose": {"role": "plain"}},
             "require": [{"model": "k-anonymity", "k": 5}],
         }
     )
@@ -229,4 +230,5 @@ def test_no_nan_passes_for_a_number_in_a_file_without_nulls(tmp_path) -> None:
     release = shoal.anonymize(connect.from_files(tmp_path / "people.parquet"), asked)
     release.save(tmp_path / "engine.parquet")
     assert (tmp_path / "engine.parquet").read_bytes() == (tmp_path / "local.parquet").read_bytes()
-    assert pq.read_table(tmp_path / "engine.parquet")["weight"].null_count == 5
+    written = pq.read_table(tmp_path / "engine.parquet")
+    assert [written[name].null_count for name in table.column_names] == [5, 10, 5]
