@@ -17,7 +17,7 @@ from typing import Any
 
 import jsonschema
 
-from shoal.engines.base import Rows, require_columns
+from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.figures import Figures, figures
@@ -82,7 +82,6 @@ def verify_certificate(
     _require_schema(claims)
     policy = _policy(claims, folder)
     engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-    require_columns(engine.columns, policy, gone=("identifier", "plain"))
     return Verification(tuple(_lines(claims, policy, engine)))
 
 
@@ -132,6 +131,9 @@ def _lines(claims: Mapping[str, Any], policy: Policy, engine: LocalEngine) -> It
     n, suppressed = engine.n_records, output["suppressed"]
     yield _line("output.sha256", output["sha256"], engine.fingerprint, "this is not the file, byte for byte")
     yield _line("output.records", output["records"], n)
+    if wrong := _other_columns(engine.columns, policy):
+        yield Line("columns", list(policy.columns), engine.columns, False, wrong)
+        return  # what the classes are cannot be told
     dropped = suppressed if policy.release.suppressed == "drop" else 0
     yield _line("input.records", source["records"], n + dropped, "released and dropped records do not add up to it")
     allowed = policy.allowance(source["records"])
@@ -148,6 +150,14 @@ def _lines(claims: Mapping[str, Any], policy: Policy, engine: LocalEngine) -> It
     yield Line("hierarchies", None, None, None, "needs the original, or its hierarchies")
     for name in ("search", "versions", "warnings", "created"):
         yield Line(name, None, None, None, "tells how it was made")
+
+
+def _other_columns(there: list[str], policy: Policy) -> str:
+    """What is wrong with the columns of the file; identifiers that came back have a line of their own."""
+    strange = [name for name in there if name not in policy.columns]
+    absent = [name for name in (*policy.quasi, *policy.sensitive) if name not in there]
+    told = [f"the policy has no {', '.join(map(repr, strange))}"] if strange else []
+    return "; ".join(told + ([f"the file has no {', '.join(map(repr, absent))}"] if absent else []))
 
 
 def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:

@@ -255,6 +255,18 @@ def test_a_changed_file(tmp_path: Path) -> None:
     assert "output.records" not in found
 
 
+def test_other_columns_are_a_line_that_does_not_hold(tmp_path: Path) -> None:
+    certificate, _ = saved(tmp_path, policy(*EVERY))
+    release = shoal.anonymize(PEOPLE, policy(*EVERY)).table
+    more = verify_certificate(certificate, release.append_column("extra", pa.array(["x"] * release.num_rows)))
+    assert "columns" in wrong(more)
+    assert lines(more)["columns"].why == "the policy has no 'extra'"
+    fewer = verify_certificate(certificate, release.drop_columns(["age"]))
+    assert lines(fewer)["columns"].why == "the file has no 'age'"
+    other = verify_certificate(certificate, release.rename_columns({"disease": "illness"}))
+    assert lines(other)["columns"].why == "the policy has no 'illness'; the file has no 'disease'"
+
+
 def test_an_identifier_that_came_back(tmp_path: Path) -> None:
     certificate, _ = saved(tmp_path, policy(*EVERY))
     release = shoal.anonymize(PEOPLE, policy(*EVERY)).table
