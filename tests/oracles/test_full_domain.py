@@ -96,7 +96,10 @@ def test_each_algorithm_finds_what_it_promises(case, objective):
         released = labelled(make(), recoding.node, recoding.suppressed)
         assert released == set(classes(case, gone[recoding.node], recoding.node))
         assert recoding.n_evaluated <= recoding.n_nodes
-        assert recoding.proved == (name in OF_ALL or objective == "height" or (name == "ola" and case.limit == 0))
+        shown = name in OF_ALL or objective == "height" or (name == "ola" and case.limit == 0)
+        # Where the suppressed stay as stars, a node may be feasible with more of them than those that fail.
+        as_it_is = not any(recoding.node) and not gone[recoding.node]
+        assert recoding.proved == (shown and (as_it_is or not (case.keep and case.limit)))
         if recoding.proved:
             assert recoding.node == cheapest(found, cost)
 
@@ -168,7 +171,7 @@ def test_each_algorithm_keeps_its_promise_with_weights_an_order_of_columns_and_l
         assert recoding.n_evaluated <= recoding.n_nodes
         if recoding.proved:
             assert cost[recoding.node] == cost[cheapest(found, cost)]
-        if name in OF_ALL:
+        if name in OF_ALL and problem.suppresses_least:
             assert recoding.proved
         if not isinstance(problem.objective, HeightLoss) and name in ("samarati", "k_minimal"):
             assert not recoding.proved

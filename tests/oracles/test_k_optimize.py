@@ -112,7 +112,7 @@ def test_no_cut_has_less_of_any_loss_under_any_models(kinds, objective, data):
             k_optimize(problem)
         return
     answer = k_optimize(problem)
-    assert answer.proved
+    assert answer.proved == (case.limit == 0 or not case.keep)  # stars may pass with more than those that fail
     assert loss_in(problem, answer) == pytest.approx(least, rel=1e-9, abs=1e-9)
 
 

@@ -181,6 +181,24 @@ class Problem:
         return all(model.unions_pass for model in self.convex)
 
     @cached_property
+    def suppresses_least(self) -> bool:
+        """Whether the classes that fail at a node are all that need to go there, so that no other choice costs less.
+
+        Limits on the release as a whole are kept by a rule. Where suppressed records stay as a class of stars, further
+        ones may let it pass. And where records back each other, convex models may be met in several ways.
+        """
+        if self.limit == 0:
+            return True
+        return not (self.of_release or self.keep_suppressed or (self.cascades and self.convex))
+
+    @property
+    def rule(self) -> str:
+        """Which records go, where there is a choice."""
+        if self.of_release:
+            return "with the smallest classes suppressed first where the release as a whole exceeds a limit"
+        return "with no records suppressed but those that fail"
+
+    @cached_property
     def cascades(self) -> bool:
         """Whether suppressing a record can make others fail, which it backed."""
         return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
@@ -342,6 +360,23 @@ class Problem:
             bound=None if bound is None else self.objective.shown(bound),
         )
 
+    def best_node(
+        self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
+    ) -> FullDomain:
+        """The answer of a search that judges nodes by what fails there; it proves no more than that shows."""
+        as_it_is = seen.node == self.lattice.ground and not seen.n_suppressed  # nothing can cost less
+        if self.suppresses_least or as_it_is:
+            return self.recoding(seen, algorithm, proved=proved, bound=bound, claim=claim)
+        claim = claim or ("no generalization costs less" if proved else "")
+        if bound is not None:
+            bound = self.cost_of_ground  # a node that was left behind may be feasible with others suppressed
+        return self.recoding(seen, algorithm, proved=False, bound=bound, claim=claim and f"{claim}, {self.rule}")
+
+    @property
+    def cost_of_ground(self) -> float:
+        """What the lowest levels cost if nobody is suppressed: nothing costs less, in the objective's own unit."""
+        return float(self.objective.floor()[:, 0].sum())
+
     def unfinished(self) -> OutOfTimeError:
         """No answer yet when the time was over."""
         return OutOfTimeError(
@@ -354,9 +389,10 @@ class Problem:
         top = self.evaluate(self.lattice.top)
         n = self.table.n_records
         asked = ", ".join(m.asked for m in self.asked)
+        rule = "" if self.suppresses_least else f", {self.rule}"
         return InfeasibleError(
             f"no generalization of {', '.join(self.table.columns)} satisfies {asked} "
-            f"with at most {self.limit} of {n} records suppressed: "
+            f"with at most {self.limit} of {n} records suppressed{rule}: "
             f"even with every column at its highest level {top.n_suppressed} of {n} records fail",
             "ask for less, or give the table more records",
         )

@@ -24,12 +24,11 @@ def exhaustive(problem: Problem) -> Recoding:
         problem.progress("looking at every node", (i + 1) / problem.lattice.n_nodes)
     if best.seen is None:
         raise problem.infeasible()
-    return problem.recoding(best.seen, "exhaustive", proved=True)
+    return problem.best_node(best.seen, "exhaustive", proved=True)
 
 
 def _unproved(problem: Problem, best: Best) -> Recoding:
     """The best so far; of the nodes not looked at it is only known what their levels cost."""
     if best.seen is None:
         raise problem.unfinished()
-    bound = float(problem.objective.floor()[:, 0].sum())
-    return problem.recoding(best.seen, "exhaustive", proved=False, bound=bound)
+    return problem.best_node(best.seen, "exhaustive", proved=False, bound=problem.cost_of_ground)

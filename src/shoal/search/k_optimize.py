@@ -56,12 +56,14 @@ def k_optimize(problem: Problem) -> Recoding:
     bound = search.close()
     if search.best is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
+    closed, least = bound is None, problem.suppresses_least
     return recoding(
         problem,
         search.axis.pieces(search.best),
         "k_optimize",
-        proved=bound is None,
-        bound=bound,
+        proved=closed and least,
+        claim=f"no cut costs less, {problem.rule}" if closed and not least else "",
+        bound=bound if least else None,
         n_evaluated=search.choices.n_evaluated,
     )
 

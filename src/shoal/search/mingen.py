@@ -37,8 +37,7 @@ def mingen(problem: Problem) -> Recoding:
     if best.seen is None:
         raise problem.infeasible() if finished else problem.unfinished()
     if not finished:
-        bound = float(problem.objective.floor()[:, 0].sum())
-        return problem.recoding(best.seen, "mingen", proved=False, bound=bound)
+        return problem.best_node(best.seen, "mingen", proved=False, bound=problem.cost_of_ground)
     minimal = sum(distortion <= best.value + best.slack for distortion in distortions)
     claim = f"{len(distortions)} generalizations satisfy, {minimal} of them with this least distortion"
-    return problem.recoding(best.seen, "mingen", proved=True, claim=claim)
+    return problem.best_node(best.seen, "mingen", proved=True, claim=claim)

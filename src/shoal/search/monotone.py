@@ -97,14 +97,13 @@ class Looks:
         """The search's answer, or why there is none."""
         if seen is None:
             raise self.problem.infeasible()
-        return self.problem.recoding(seen, self.algorithm, proved=proved, claim=claim)
+        return self.problem.best_node(seen, self.algorithm, proved=proved, claim=claim)
 
     def so_far(self) -> FullDomain:
         """The best of the nodes looked at when the time is over; of the others only the ground's cost is known."""
         if self.best.seen is None:
             raise self.problem.unfinished()
-        bound = float(self.problem.objective.floor()[:, 0].sum())
-        return self.problem.recoding(self.best.seen, self.algorithm, proved=False, bound=bound)
+        return self.problem.best_node(self.best.seen, self.algorithm, proved=False, bound=self.problem.cost_of_ground)
 
 
 class Tags:

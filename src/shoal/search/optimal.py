@@ -56,7 +56,7 @@ def optimal(problem: Problem) -> Recoding:
     bound = search.close()
     if search.best.seen is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
-    return problem.recoding(search.best.seen, "optimal", proved=bound is None, bound=bound)
+    return problem.best_node(search.best.seen, "optimal", proved=bound is None, bound=bound)
 
 
 class Look(NamedTuple):

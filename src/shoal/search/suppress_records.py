@@ -26,8 +26,7 @@ LOOKS = 2000  # sets of further classes that are tried as stars, in the order of
 def suppress_records(problem: Problem) -> Recoding:
     """Judge the classes of the ground."""
     seen = problem.evaluate(problem.lattice.ground)
-    # Who is suppressed backs nobody, and where more records could hurt a class this may help or harm others; limits
-    # on the release as a whole are kept by a rule. There the answer holds, and nothing is claimed.
+    # Stars are looked after below. Else, where there is a choice, the answer holds and nothing is claimed.
     exact = not problem.of_release and not (problem.cascades and problem.convex)
     if seen.feasible:
         claim = "no fewer records can be suppressed" if exact else ""
