@@ -8,7 +8,7 @@ how counts are laid out (``FrequencyTable``), and the models, which judge counts
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
 from shoal.errors import VerificationError
-from shoal.models import PrivacyModel
+from shoal.models import PrivacyModel, ReleaseModel
 from shoal.policy import Policy
 from shoal.sql import quoted, unused
 from shoal.table import codec
@@ -52,6 +52,7 @@ class Verdicts:
     identifiers: tuple[str, ...]  # columns that should be gone and are not
     records: int
     classes: int
+    warnings: tuple[str, ...] = ()  # what a user should know although it holds
 
     @property
     def hold(self) -> bool:
@@ -92,17 +93,41 @@ def require(verdicts: Verdicts) -> None:
 def judged(table: FrequencyTable, policy: Policy, *, identifiers: Sequence[str] = ()) -> Verdicts:
     """Every requirement of the policy on the classes of a table of released values."""
     seen = as_seen(table, policy)
+    verdicts = tuple(_verdict(model, seen, table) for model in policy.models)
     return Verdicts(
-        tuple(_verdict(model, seen, table) for model in policy.models),
+        verdicts,
         tuple(identifiers),
         table.n_records,
         table.n_classes,
+        tuple(_by_nulls_alone(table, policy, verdicts)) if policy.release.nulls == "wildcard" else (),
     )
 
 
 def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
     """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
     return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
+
+
+def _by_nulls_alone(table: FrequencyTable, policy: Policy, verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Requirements that hold because some records are null in every quasi column, and so match anybody.
+
+    By the letter k − 1 such records hide every other one; whoever knows that they tell nothing sees who is alone.
+    """
+    missing = [codes == (-1 if null is None else null) for codes, null in zip(table.codes.T, table.nulls, strict=True)]
+    empty = np.logical_and.reduce(missing)
+    if not empty.any() or empty.all():
+        return
+    rest = table.taken(np.flatnonzero(~empty))
+    seen = neighbourhoods(rest, table.nulls)
+    for model, verdict in zip(policy.models, verdicts, strict=True):
+        if verdict.holds and not isinstance(model, ReleaseModel):
+            alone = int(rest.counts[~model.passes(seen)].sum())
+            if alone:
+                yield (
+                    f"{verdict.asked} holds for {alone} of {table.n_records} records only because "
+                    f"{int(table.counts[empty].sum())} records, null in every quasi column, match anybody "
+                    '(nulls = "category" counts them apart)'
+                )
 
 
 def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable) -> Verdict:
@@ -195,7 +220,7 @@ def warnings_of(rows: Rows | Query, table: FrequencyTable, policy: Policy) -> li
         for verdict in alone.verdicts
         if not verdict.holds
     ]
-    return found
+    return [*found, *judged(table, policy).warnings]
 
 
 def _unique(rows: Rows, policy: Policy) -> list[str]:

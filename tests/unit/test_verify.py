@@ -181,6 +181,7 @@ def test_verdicts_are_plain_values() -> None:
         "identifiers": ["name"],
         "records": 6,
         "classes": 3,
+        "warnings": [],
     }
 
 
@@ -371,3 +372,44 @@ def test_any_table_expression_can_be_counted() -> None:
 def test_names_that_sql_takes_for_one() -> None:
     with pytest.raises(DataError, match="differ only in case"):
         shoal.check(pa.table({"age": ["1"], "AGE": ["1"], "disease": ["x"]}), policy(k(1)))
+
+
+# ── nulls that match anybody ────────────────────────────────────────────────────────────────────────────────
+
+
+def blank(**columns: list[str | None]) -> pa.Table:
+    return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+
+
+def of_two(least: int, nulls: str) -> Policy:
+    columns = {"age": {"role": "quasi"}, "zip": {"role": "quasi"}}
+    return Policy.of({"columns": columns, "require": [k(least)], "release": {"nulls": nulls}})
+
+
+def test_records_that_are_null_everywhere_hide_nobody_who_knows_it() -> None:
+    table = blank(age=["20", "30", "40", "40", None], zip=["1", "2", "3", None, None])
+    found = shoal.check(table, of_two(2, "wildcard"))
+    assert found.hold
+    # Without the last one 20 and 30 are alone; the two of 40 match each other.
+    assert found.warnings == (
+        "2-anonymity holds for 2 of 5 records only because 1 records, null in every quasi column, match anybody "
+        '(nulls = "category" counts them apart)',
+    )
+    assert found.as_dict()["warnings"] == found.warnings
+    assert shoal.anonymize(table, of_two(2, "wildcard")).warnings == found.warnings
+
+
+@pytest.mark.parametrize(
+    ("ages", "zips", "least", "nulls"),
+    [
+        (["20", "20", None], ["1", "1", None], 2, "wildcard"),  # two without the third, too
+        (["20", None], ["1", "1"], 2, "wildcard"),  # not null everywhere
+        (["20", "30", None], ["1", "2", None], 3, "wildcard"),  # does not hold
+        ([None, None], [None, None], 2, "wildcard"),  # nobody else
+        (["20", "20", None, None], ["1", "1", None, None], 2, "category"),
+    ],
+)
+def test_nothing_is_said_where_nobody_hides_behind_them(
+    ages: list[str | None], zips: list[str | None], least: int, nulls: str
+) -> None:
+    assert shoal.check(blank(age=ages, zip=zips), of_two(least, nulls)).warnings == ()
