@@ -1,15 +1,17 @@
 """Local: every class recoded for itself; whole neighbourhoods are taken apart and put together again while it pays.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose less than those it starts from, which are the best of a cover (cheapest node first) and of
-       Mondrian; nothing is proved least, but a bound tells how much less any recoding of cells could lose.
+Finds  classes that lose less than those it starts from, which are the best of a cover (cheapest node first), of
+       Mondrian and of clusters; nothing is proved least, but a bound tells how much less any recoding could lose.
 Costs  a few dozen steps for each record, each linear in k and in the number of neighbours that are looked at.
 
 The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). Records with equal tuples may go to different classes.
+and then, ever more rarely (annealing). Records with equal tuples may go to different classes. Where more is asked than
+a size, what a step proposes is judged first; in between, records with the same sensitive values change places, which
+changes no verdict.
 
 Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
 Losses that see only how records are grouped (discernibility, average-class, ambiguity) have ``loss`` as a stand-in.
@@ -40,10 +42,12 @@ from shoal.search.classes import (
     released,
     require_class_by_class,
 )
+from shoal.search.clusters import clusters, kinds_of
 from shoal.search.cost import loss_of
 from shoal.search.first_cover import first_cover
 from shoal.search.local_bound import least_loss
 from shoal.search.local_boxes import Space
+from shoal.search.local_exchange import exchange
 from shoal.search.local_kernels import (
     APART,
     LOCKED,
@@ -68,6 +72,7 @@ NEIGHBOURS = 32  # of each tuple
 CROWDED = 100_000  # tuples from which half as many are enough: some are always near
 HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
 RUINED = 3  # classes that are taken apart at once, at the most
+EXCHANGES = 16  # for each step, where classes are judged by more than their size
 SPARE = 256  # classes beyond those that there can be, on each side
 PROPOSALS = 512  # at once, where they are judged together
 
@@ -123,7 +128,8 @@ def _start(problem: Problem, space: Space) -> _Answer:
     if passing(problem, whole.classes(table)).all():
         covered = first_cover(problem, space, sizes_decide=_sizes_decide(problem))
         split = partition_of(mondrian_relaxed(problem), problem)
-        answers = [_Answer.of(problem, each) for each in (covered, split, whole) if each is not None]
+        starts = (covered, split, whole, *clusters(problem, space))
+        answers = [_Answer.of(problem, each) for each in starts if each is not None]
     else:
         answers = [_Answer.of(problem, partition_of(_of_the_lattice(problem, whole.classes(table)), problem))]
     answers = [answer for answer in answers if answer.holds]
@@ -198,6 +204,9 @@ class _Search:
             self._floors(near, away, sum_by_class(weights, tuple_of, m)),
             _kinds(problem)[self.row],
         )
+        kinds = kinds_of(problem.table)[self.row]
+        # Of all records of a kind any two may change places; where every record is one of its own, none.
+        self.alike = kinds if self.verify and problem.table.entities is None else None
         attach_all(self.atoms, self.classes, start.class_of[parts] + 1)
         n_free = len(self.classes.first)
         n_proposals = min(PROPOSALS, 1 + start.n_classes // 16)
@@ -240,11 +249,17 @@ class _Search:
                 while (now := self._share(n_total)) < until and not problem.out_of_time:
                     there = min(1.0, now + threads * n_call / n_total)
                     heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
-                    self._step(pool, threads, n_call, heat, sides)
+                    self._step(pool, threads, n_call, heat, sides, now)
                 self.total = self._renew()
 
     def _step(
-        self, pool: ThreadPoolExecutor, threads: int, n_steps: int, heat: tuple[float, float], sides: NDArray[np.int8]
+        self,
+        pool: ThreadPoolExecutor,
+        threads: int,
+        n_steps: int,
+        heat: tuple[float, float],
+        sides: NDArray[np.int8],
+        share: float,
     ) -> None:
         """So many steps in each thread; what they propose is judged where that takes more than a size."""
         seeds = self.rng.integers(0, 1 << 31, threads).tolist()
@@ -258,9 +273,15 @@ class _Search:
 
         done = list(map(call, range(threads)) if threads == 1 else pool.map(call, range(threads)))
         self.n_steps += sum(n for n, _ in done)
-        if self.verify:
-            for log, (_, n_proposals) in zip(self.logs, done, strict=False):
-                self._judge(log, n_proposals, sides)
+        if not self.verify:
+            return
+        for log, (_, n_proposals) in zip(self.logs, done, strict=False):
+            self._judge(log, n_proposals, sides)
+        if self.alike is not None:
+            warm = self.total * HOT * (COLD / HOT) ** share
+            of = (self.boxes, self.atoms, self.classes, self.alike)
+            trades = [(*of, i, EXCHANGES * n, seeds[i], warm) for i, (n, _) in enumerate(done)]
+            list(pool.map(lambda trade: exchange(*trade), trades))
 
     def _share(self, n_total: int) -> float:
         """How much of the work is done: by steps, or by time where time is given."""

@@ -100,7 +100,7 @@ def _climbed(levels: Ints, nodes: Ids, node_prices: Prices, j: Int, low: Int, hi
 
 
 @njit(cache=True, nogil=True)
-def _wider(
+def wider(
     codes: Codes, pairs: Prices, levels: Ints, nodes: Ids, node_prices: Prices, box: Codes, c: Int, u: Int, most: float
 ) -> float:
     """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
@@ -118,7 +118,8 @@ def _wider(
 
 
 @njit(cache=True, nogil=True)
-def _widen(codes: Codes, box: Codes, c: Int, u: Int, alone: bool) -> None:
+def widen(codes: Codes, box: Codes, c: Int, u: Int, alone: bool) -> None:
+    """Let box c hold tuple u too, or ``alone``."""
     q = codes.shape[1] // 2
     for j in range(q):
         if alone:
@@ -129,7 +130,7 @@ def _widen(codes: Codes, box: Codes, c: Int, u: Int, alone: bool) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
+def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
     """The least box of a class, and its price."""
     box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
     a = classes.first[c]
@@ -137,11 +138,11 @@ def _rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
         return
     codes, pairs, levels, nodes, node_prices = of
     u = tuple_of[a]
-    _widen(codes, box, c, u, True)
+    widen(codes, box, c, u, True)
     while after[a] >= 0:
         a = after[a]
-        _widen(codes, box, c, tuple_of[a], False)
-    classes.cost[c] = _wider(codes, pairs, levels, nodes, node_prices, box, c, u, FAR)
+        widen(codes, box, c, tuple_of[a], False)
+    classes.cost[c] = wider(codes, pairs, levels, nodes, node_prices, box, c, u, FAR)
 
 
 @njit(cache=True, nogil=True)
@@ -149,7 +150,7 @@ def rebox_all(of: Boxes, atoms: Atoms, classes: Classes) -> float:
     """All boxes anew, after prices have changed; returns what all records cost."""
     total = 0.0
     for c in range(classes.first.shape[0]):
-        _rebox(of, atoms, classes, c)
+        rebox(of, atoms, classes, c)
         total += classes.n_records[c] * classes.cost[c]
     return total
 
@@ -182,7 +183,7 @@ def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> N
         u = order[p]
         for i in range(p + 1, min(m, p + 1 + width)):
             v = order[i]
-            d = _wider(codes, pairs, levels, nodes, node_prices, codes, u, v, max(away[u, n - 1], away[v, n - 1]))
+            d = wider(codes, pairs, levels, nodes, node_prices, codes, u, v, max(away[u, n - 1], away[v, n - 1]))
             _offered(near, away, u, v, d)
             _offered(near, away, v, u, d)
 
@@ -208,7 +209,7 @@ def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, las
                     break
                 if met[x] != u:
                     met[x] = u
-                    d = _wider(codes, pairs, levels, nodes, node_prices, codes, u, x, away[u, n - 1])
+                    d = wider(codes, pairs, levels, nodes, node_prices, codes, u, x, away[u, n - 1])
                     _offered(near, away, u, x, d)
 
 
@@ -216,7 +217,7 @@ def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, las
 
 
 @njit(cache=True, nogil=True)
-def _attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
+def attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
     """Put an atom into a class, whose box is not looked at."""
     before, first = classes.before, classes.first
     other = first[c]
@@ -234,11 +235,12 @@ def _attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
 def attach_all(atoms: Atoms, classes: Classes, class_of: Ints) -> None:
     """Fill empty classes."""
     for a in range(class_of.shape[0]):
-        _attach(atoms, classes, a, class_of[a])
+        attach(atoms, classes, a, class_of[a])
 
 
 @njit(cache=True, nogil=True)
-def _detach(atoms: Atoms, classes: Classes, a: Int) -> None:
+def detach(atoms: Atoms, classes: Classes, a: Int) -> None:
+    """Take an atom out of its class, whose box is not looked at."""
     before, after, c = classes.before, classes.after, classes.class_of[a]
     if before[a] >= 0:
         after[before[a]] = after[a]
@@ -270,9 +272,9 @@ def _leave(of: Boxes, atoms: Atoms, classes: Classes, log: Log, a: Int, shrink: 
     _touch(classes, log, c)
     log.atoms[log.n[0]], log.left[log.n[0]] = a, c
     log.n[0] += 1
-    _detach(atoms, classes, a)
+    detach(atoms, classes, a)
     if shrink and classes.n_atoms[c] <= SHRINKS:
-        _rebox(of, atoms, classes, c)
+        rebox(of, atoms, classes, c)
 
 
 @njit(cache=True, nogil=True)
@@ -283,8 +285,8 @@ def undo(
     for i in range(to_atoms - 1, n_atoms - 1, -1):
         a = log.atoms[i]
         if classes.class_of[a] >= 0:
-            _detach(atoms, classes, a)
-        _attach(atoms, classes, a, log.left[i])
+            detach(atoms, classes, a)
+        attach(atoms, classes, a, log.left[i])
     for i in range(n_touched, to_touched):
         c = log.touched[i]
         classes.cost[c] = log.cost[i]
@@ -313,7 +315,7 @@ def _changed(classes: Classes, log: Log, n_touched: Int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _random(state: Words) -> float:
+def random(state: Words) -> float:
     """A number from 0 to 1, 1 excluded (splitmix64); each thread has a state of its own."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -360,11 +362,11 @@ def _apart(
                 n_classes -= 1
         if n_classes <= 0 or n >= MOST:
             break
-        x = _random(state)
+        x = random(state)
         u = atoms.near[atoms.tuple_of[seed], int(x * x * atoms.near.shape[1])]
         if u < 0:
             u = atoms.tuple_of[seed]
-        a = atoms.members[atoms.starts[u] + int(_random(state) * (atoms.starts[u + 1] - atoms.starts[u]))]
+        a = atoms.members[atoms.starts[u] + int(random(state) * (atoms.starts[u + 1] - atoms.starts[u]))]
     return n
 
 
@@ -408,7 +410,7 @@ def _options(
                 seen[c] = mark
                 now, n_after = n_records[c] * cost[c], n_records[c] + weight
                 most = (least + now) / n_after
-                then = _wider(codes, pairs, levels, nodes, node_prices, box, c, t, most)
+                then = wider(codes, pairs, levels, nodes, node_prices, box, c, t, most)
                 if then < most:
                     best, least = c, n_after * then - now
     return n, best, least
@@ -426,9 +428,9 @@ def _founded(
     """
     codes, pairs, levels, nodes, node_prices = of
     tuple_of, weights, class_of, in_class = atoms.tuple_of, atoms.weights, classes.class_of, classes.n_records
-    _widen(codes, box, 0, tuple_of[f], True)
+    widen(codes, box, 0, tuple_of[f], True)
     n_records = weights[f]
-    cost = _wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[f], FAR)
+    cost = wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[f], FAR)
     total = 0.0
     kinds = atoms.kinds
     for i in range(n):
@@ -446,7 +448,7 @@ def _founded(
             if c > APART and in_class[c] - weights[a] < k:
                 continue
             most = (least + gains[i] - handicap[i]) / k
-            known[i] = _wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[a], most)
+            known[i] = wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[a], most)
             if known[i] < most:
                 best, least = i, k * known[i] - gains[i] + handicap[i]
         if best < 0:
@@ -456,7 +458,7 @@ def _founded(
         known[best] = FAR
         total -= gains[best]
         n_records += weights[a]
-        _widen(codes, box, 0, tuple_of[a], False)
+        widen(codes, box, 0, tuple_of[a], False)
         if class_of[a] >= 0:
             in_class[class_of[a]] -= weights[a]  # reserved
         chosen[n_chosen] = best
@@ -509,7 +511,7 @@ def improve(
         # The seed is who could gain most, of a few.
         a, regret = NOBODY, 1e-9
         for _ in range(3):
-            other = int(_random(state) * n_all)
+            other = int(random(state) * n_all)
             c = classes.class_of[other]
             if c >= 0 and classes.side[c] == side:
                 could = classes.cost[c] - atoms.floors[atoms.tuple_of[other]]
@@ -517,24 +519,24 @@ def improve(
                     a, regret = other, could
         if a < 0:
             continue
-        n = _apart(of, atoms, classes, log, k, side, a, 1 + int(_random(state) * n_ruined), loose, state)
+        n = _apart(of, atoms, classes, log, k, side, a, 1 + int(random(state) * n_ruined), loose, state)
         if n == 0:
             continue
         # What each paid decides who chooses first, and how much others may count on it.
-        trust = 0.7 + 0.5 * _random(state)
-        by_cost = _random(state) < 0.6
+        trust = 0.7 + 0.5 * random(state)
+        by_cost = random(state) < 0.6
         push = 0.0
-        if verify and _random(state) < 0.7:
-            push = _random(state) * 3 * cold
-            trust += 2 * _random(state) * _random(state)
+        if verify and random(state) < 0.7:
+            push = random(state) * 3 * cold
+            trust += 2 * random(state) * random(state)
         for i in range(n):
             paid[i] = log.cost[n_touched]
             for t in range(n_touched, log.n[1]):
                 if log.touched[t] == log.left[n_log + i]:
                     paid[i] = log.cost[t]
-            keys[i] = -paid[i] * (0.7 + 0.6 * _random(state)) if by_cost else _random(state)
+            keys[i] = -paid[i] * (0.7 + 0.6 * random(state)) if by_cost else random(state)
         temperature = hot * (cold / hot) ** (step / n_steps) if hot > 0 else 0.0
-        most = -1e-9 if verify else max(-1e-9, -temperature * np.log(1 - _random(state)))
+        most = -1e-9 if verify else max(-1e-9, -temperature * np.log(1 - random(state)))
         # What the rest will cost at the least; a step that can no longer end well is given up.
         rest = 0.0
         for i in range(n):
@@ -565,7 +567,7 @@ def improve(
                     of, atoms, classes, k, f, crowd, gains, n_crowd, chosen, known, handicap, push, box
                 )
             may_go = classes.side[APART] == side and classes.n_records[APART] + atoms.weights[f] <= limit
-            if verify and may_go and _random(state) < 0.05:  # it may be the one that its class fails for
+            if verify and may_go and random(state) < 0.05:  # it may be the one that its class fails for
                 joined, cost = APART, FAR
             if cost < least:
                 log.n[3] -= 1
@@ -578,16 +580,16 @@ def improve(
                         _leave(of, atoms, classes, log, member, True)
                     else:
                         rest -= atoms.floors[atoms.tuple_of[member]] * atoms.weights[member]
-                    _attach(atoms, classes, member, joined)
-                _attach(atoms, classes, f, joined)
-                _rebox(of, atoms, classes, joined)
+                    attach(atoms, classes, member, joined)
+                attach(atoms, classes, f, joined)
+                rebox(of, atoms, classes, joined)
             elif joined >= 0:
                 rest -= floor
                 _touch(classes, log, joined)
-                _attach(atoms, classes, f, joined)
+                attach(atoms, classes, f, joined)
                 if joined != APART:
-                    _widen(codes, classes.box, joined, atoms.tuple_of[f], False)
-                    classes.cost[joined] = _wider(
+                    widen(codes, classes.box, joined, atoms.tuple_of[f], False)
+                    classes.cost[joined] = wider(
                         codes, pairs, levels, nodes, node_prices, classes.box, joined, atoms.tuple_of[f], FAR
                     )
             else:
