@@ -69,7 +69,8 @@ ASKED = shoal.Policy.of(
 def victims(folder: Path, source: object, target: object, n: int) -> int:
     ASKED.save(folder / "policy.toml")
     command = [sys.executable, "-c", VICTIMS, str(source), str(folder / "policy.toml"), str(target), str(n), "0.6"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    env = os.environ | {"TMPDIR": str(folder)}  # where a killed run leaves its folder to spill in
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120)
     return int(done.stdout.split()[-1])
 
 
