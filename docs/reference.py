@@ -142,12 +142,14 @@ def _kind(kind: Any) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    given = {sign: getattr(bound, name) for bound in field.metadata for name, sign in _SIGNS if hasattr(bound, name)}
+    found = {sign: getattr(bound, name) for bound in field.metadata for name, sign in _SIGNS if hasattr(bound, name)}
+    given = {sign: value for sign, value in found.items() if value < _ENDLESS}
     if {"≥", "≤"} <= set(given):
         return f" from {given['≥']} to {given['≤']}"
     return ",".join(f" {sign} {value}" for sign, value in given.items())
 
 
+_ENDLESS = 10**9  # no bound that anybody meets, but one of the machine
 _SIGNS = (("ge", "≥"), ("gt", "above"), ("le", "≤"))
 
 
