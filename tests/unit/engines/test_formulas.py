@@ -85,7 +85,7 @@ def test_formulas_may_stay_and_parquet_has_none(tmp_path: Path) -> None:
     assert kept.save(tmp_path / "kept.csv")["warnings"] == list(kept.warnings)
     assert {row[1] for row in cells(tmp_path / "kept.csv")[1:]} == {*DANGEROUS, *HARMLESS}
     # There are bare formulas in the column: the apostrophes of this file are the data's own.
-    assert "'=x" in LocalEngine.of(tmp_path / "kept.csv").table["text"].to_pylist()
+    assert LocalEngine.of(tmp_path / "kept.csv").table["text"].to_pylist() == kept.table["text"].to_pylist()
     typed = shoal.anonymize(people(), policy())
     assert typed.save(tmp_path / "typed.parquet")["warnings"] == list(typed.warnings)
     assert "=1+1" in LocalEngine.of(tmp_path / "typed.parquet").table["text"].to_pylist()
@@ -109,7 +109,8 @@ def test_an_engine_writes_so_too(tmp_path: Path) -> None:
     assert any("column 'text'" in note for note in certificate["warnings"])
 
 
-texts = st.lists(st.none() | st.text("'=+-@\t\r a1.*", max_size=6), min_size=1, max_size=12)
+alike = st.sampled_from(["=x", "'=x", "''=x", "-5", "'-5", "x"])
+texts = st.lists(alike | st.none() | st.text("'=+-@\t\r a1.*", max_size=6), min_size=1, max_size=12)
 
 
 @settings(deadline=None)  # DuckDB has slow moments
