@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
         "require.1.l",
         ("missing",),
     ),
+    "k beyond all numbers": (require({"model": "k-anonymity", "k": 10**20}), "require.0.k", ("less than or equal to",)),
+    "beta without end": (require({"model": "basic-beta-likeness", "beta": math.inf}), "require.0.beta", ("finite",)),
     "l = 0": (require({"model": "distinct-l-diversity", "l": 0}), "require.0.l", ("greater than or equal to 1",)),
     "entropy l below 1": (require({"model": "entropy-l-diversity", "l": 0.5}), "require.0.l", ("equal to 1",)),
     "c = 0": (require({"model": "recursive-l-diversity", "c": 0, "l": 2}), "require.0.c", ("greater than 0",)),
@@ -457,7 +460,7 @@ HIERARCHIES = st.one_of(
     st.text(min_size=1, max_size=8),  # the name of a file
 )
 MODELS = st.one_of(
-    st.builds(lambda k: {"model": "k-anonymity", "k": k}, st.integers(1, 10**20)),
+    st.builds(lambda k: {"model": "k-anonymity", "k": k}, st.integers(1, 10**12)),
     st.builds(lambda p, more: {"model": "p-sensitive", "p": p, "k": p + more}, st.integers(1, 9), st.integers(0, 9)),
     st.builds(lambda l: {"model": "distinct-l-diversity", "l": l}, st.integers(1, 99)),
     st.builds(lambda l: {"model": "entropy-l-diversity", "l": l}, st.floats(1, 1e300)),

@@ -22,6 +22,9 @@ Merging = Literal["absorbing", "convex", "table"]
 # Sums of shares carry rounding of about 1e-16 per term; a bound met exactly must count as met.
 TOLERANCE = 1e-12
 
+# No table has as many records, and a few times as many still are a number of 64 bits.
+MOST = 10**12
+
 
 class PrivacyModel(BaseModel):
     """A condition on every class of a release. Subclasses say what they score and which side of the bound is safe."""

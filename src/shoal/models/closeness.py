@@ -187,7 +187,7 @@ class TCloseness(SensitiveModel):
     """The distribution of the sensitive column in every class is within ``t`` of the whole table's."""
 
     model: Literal["t-closeness"] = "t-closeness"
-    t: float = Field(ge=0, strict=False)
+    t: float = Field(ge=0, allow_inf_nan=False, strict=False)
     distance: Distance = "equal"
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "t"
@@ -221,7 +221,7 @@ class BasicLikeness(SensitiveModel):
     """No value's share grows by more than ``beta`` times itself from the whole to a class."""
 
     model: Literal["basic-beta-likeness"] = "basic-beta-likeness"
-    beta: float = Field(gt=0, strict=False)
+    beta: float = Field(gt=0, allow_inf_nan=False, strict=False)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "beta"
     least: ClassVar[bool] = False
@@ -278,7 +278,7 @@ class DeltaDisclosure(SensitiveModel):
     """
 
     model: Literal["delta-disclosure"] = "delta-disclosure"
-    delta: float = Field(gt=0, strict=False)
+    delta: float = Field(gt=0, allow_inf_nan=False, strict=False)
     absent: Literal["fail", "ignore"] = "fail"
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "delta"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
+from shoal.models.base import MOST, TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
 from shoal.models.parts import by_blocks, under_caps
 from shoal.table.frequency import Counts, Histogram
 
@@ -79,7 +79,7 @@ class DistinctDiversity(SensitiveModel):
     """At least ``l`` different sensitive values in every class."""
 
     model: Literal["distinct-l-diversity"] = "distinct-l-diversity"
-    l: int = Field(ge=1)
+    l: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "l"
     least: ClassVar[bool] = True
@@ -102,7 +102,7 @@ class EntropyDiversity(SensitiveModel):
     """The entropy of the sensitive values of every class is at least ln ``l``."""
 
     model: Literal["entropy-l-diversity"] = "entropy-l-diversity"
-    l: float = Field(ge=1, strict=False)
+    l: float = Field(ge=1, allow_inf_nan=False, strict=False)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "entropy_l"
     least: ClassVar[bool] = True
@@ -130,8 +130,8 @@ class RecursiveDiversity(SensitiveModel):
     """The most frequent value of a class occurs less than ``c`` times as often as all from the ``l``-th on."""
 
     model: Literal["recursive-l-diversity"] = "recursive-l-diversity"
-    c: float = Field(gt=0, strict=False)
-    l: int = Field(ge=1)
+    c: float = Field(gt=0, allow_inf_nan=False, strict=False)
+    l: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "recursive_c"
     least: ClassVar[bool] = False

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from shoal.models.base import TOLERANCE, Merging, PrivacyModel, Scores, SensitiveModel, Verdicts
+from shoal.models.base import MOST, TOLERANCE, Merging, PrivacyModel, Scores, SensitiveModel, Verdicts
 from shoal.models.diversity import distinct, most_frequent
 from shoal.models.parts import by_blocks, under_caps
 from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
@@ -30,7 +30,7 @@ class KAnonymity(PrivacyModel):
     """
 
     model: Literal["k-anonymity"] = "k-anonymity"
-    k: int = Field(ge=1)
+    k: int = Field(ge=1, le=MOST)
     columns: tuple[str, ...] | None = Field(default=None, min_length=1)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k"
@@ -97,8 +97,8 @@ class PSensitive(SensitiveModel):
     """k-anonymity, and at least ``p`` distinct values of each sensitive column in every class."""
 
     model: Literal["p-sensitive"] = "p-sensitive"
-    p: int = Field(ge=1)
-    k: int = Field(ge=1)
+    p: int = Field(ge=1, le=MOST)
+    k: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "l"
     least: ClassVar[bool] = True
@@ -128,7 +128,7 @@ class AlphaK(SensitiveModel):
 
     model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
     alpha: float = Field(gt=0, le=1, strict=False)
-    k: int = Field(ge=1)
+    k: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "alpha"
     least: ClassVar[bool] = False
@@ -173,7 +173,7 @@ class KMap(PopulationModel):
     """At least ``k`` people of the population have the tuple of every class."""
 
     model: Literal["k-map"] = "k-map"
-    k: int = Field(ge=1)
+    k: int = Field(ge=1, le=MOST)
     merging: ClassVar[Merging] = "absorbing"
     figure: ClassVar[str] = "k_map"
     least: ClassVar[bool] = True
