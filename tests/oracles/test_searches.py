@@ -28,7 +28,9 @@ def answers_alike(case, objective):
             continue
         recoding = SEARCHES[name](problem)
         found = answer_of(problem, recoding)
-        assert recoding.proved
+        # Nothing is proved where others than those that fail could be suppressed, but for a table left as it is.
+        as_it_is = not any(found.node) and not found.suppressed
+        assert recoding.proved == (problem.suppresses_least or as_it_is)
         assert (found.node, found.suppressed) == (expected.node, expected.suppressed)
         assert found.value == pytest.approx(expected.value, rel=1e-9, abs=1e-9)
 
