@@ -375,7 +375,7 @@ def check(
         from shoal.engines.sources import opened
         from shoal.pipeline import check as run
         from shoal.policy import Policy
-        from shoal.report.terminal import show_verdicts
+        from shoal.report.terminal import show_check
 
     asked = Policy.load(policy)
     rows = opened(
@@ -385,7 +385,7 @@ def check(
     if json:
         _print_json(verdicts.as_dict())
     elif not quiet:
-        show_verdicts(verdicts)
+        show_check(verdicts)
     if not verdicts.hold:
         raise typer.Exit(1)
 

@@ -11,11 +11,14 @@ import pytest
 
 from definitions import Case, Column, Sensitive, passes
 from shoal.errors import InfeasibleError
+from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.classes import Partition
 from shoal.search.cost import loss_of
 from shoal.search.local_bound import least_loss
 from shoal.search.local_boxes import Space
+from shoal.table.frequency import counted
+from shoal.table.hierarchy import Hierarchy
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of
 
 CLOSE = 1e-9
@@ -165,6 +168,18 @@ def test_the_bound_is_below_every_partition(objective):
         assert bound <= best + CLOSE
         n_tight += bound >= best - CLOSE
     assert n_tight > (25 if objective == "arx-loss" else 100)
+
+
+def test_the_bound_knows_that_a_set_of_a_leaf_like_the_top_costs_nothing():
+    # As a label the leaf `*` is the top; as a set it is one value of two.
+    told = Hierarchy.from_paths("a", [("*", "*"), ("x", "*")])
+    table = counted(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), apart=True)[0]
+    for objective in ("loss", "arx-loss", "precision", "height"):
+        problem = Problem(table, (KAnonymity(k=2),), objective=objective, cells=("set",))
+        answer = SEARCHES["local"](problem)
+        bound, _ = least_loss(problem, Space(problem), Partition.of_rows(table, np.array([0, 1])))
+        assert bound is not None
+        assert bound <= loss_of(problem, answer.released, answer.parts(table), objective) + CLOSE
 
 
 def partitions(records: list[int], k: int):

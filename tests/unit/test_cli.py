@@ -347,6 +347,16 @@ def test_check_tells_by_its_exit_code(place: Place) -> None:
     assert "The policy holds: 4 records in 2 classes." in released.stdout
 
 
+def test_check_says_what_a_promise_rests_on(tmp_path: Path) -> None:
+    columns = 'columns.a = { role = "quasi" }\ncolumns.b = { role = "plain" }\n'
+    asked = 'require = [{ model = "k-anonymity", k = 2 }]\nrelease.nulls = "wildcard"\n'
+    (tmp_path / "policy.toml").write_text(columns + asked)
+    (tmp_path / "t.csv").write_text("a,b\nx,1\n,2\n,3\n")
+    done = CliRunner().invoke(app, ["check", str(tmp_path / "t.csv"), "-p", str(tmp_path / "policy.toml")])
+    assert done.exit_code == 0
+    assert "Note: 2-anonymity holds for 1 of 3 records only because" in " ".join(done.output.split())
+
+
 def test_check_as_json(place: Place) -> None:
     result = run(*place.check(place.data, "--json"))
     assert result.exit_code == 1

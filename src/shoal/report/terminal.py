@@ -41,6 +41,13 @@ def show_verdicts(verdicts: Verdicts) -> None:
     console.print(text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
 
 
+def show_check(verdicts: Verdicts) -> None:
+    """The same, and what a user should know although it holds."""
+    show_verdicts(verdicts)
+    for warning in verdicts.warnings:
+        console.print(text(f"Note: {warning}", style="yellow"))
+
+
 def show_attacks(found: Attacks, limits: Sequence[MeasuredLimit] = ()) -> None:
     """What every attack reached, what it would have without the release, then the three questions."""
     table = Columns("attack", "people", "worked", "95 %", "control", "beyond", "bound")
@@ -147,7 +154,7 @@ def show_release(release: Release, output: str | Path, warnings: Sequence[str] |
 
 def show_replay(done: Replay, output: Path | str) -> None:
     """What became of new rows."""
-    show_verdicts(done.verdicts)
+    show_check(done.verdicts)
     console.print()
     reasons = {
         "have values that the recoding has no place for": done.unknown,

@@ -54,7 +54,7 @@ def _now(problem: Problem, space: Space, partition: Partition, slopes: Floats, l
     costs = np.zeros(len(order))
     for j, column in enumerate(space.columns):
         ranks = space.codes[tuples, j]
-        price = column.node_prices[0][ranks]
+        price = np.full(len(ranks), column.node_prices[0].min())
         if labels[j]:
             price = column.node_prices[-1][ranks]
             for of_level, prices in zip(column.nodes[::-1], column.node_prices[::-1], strict=True):
@@ -75,8 +75,8 @@ def _least_costs(
         np.arange(len(c.nodes)) if label else np.array([len(c.nodes) - 1])
         for c, label in zip(columns, labels, strict=True)
     ]
-    prices = [
-        slope * (column.node_prices[of] if label else column.node_prices[:1])
+    prices = [  # a leaf that is written like the top costs as much as a label, and nothing as a set
+        slope * (column.node_prices[of] if label else np.full_like(column.node_prices[:1], column.node_prices[0].min()))
         for slope, column, of, label in zip(slopes, columns, levels, labels, strict=True)
     ]
     floors = np.zeros(1)
