@@ -23,7 +23,7 @@ Merging = Literal["absorbing", "convex", "table"]
 TOLERANCE = 1e-12
 
 # No table has as many records, and a few times as many still are a number of 64 bits.
-MOST = 10**12
+MOST = 10**18
 
 
 class PrivacyModel(BaseModel):
