@@ -1,6 +1,7 @@
 """What does a release cost whose rows do not fit in memory, and where does the time go?
 
     python benchmarks/engines.py [--rows 1000000 10000000] [--memory 4GB] [--folder FOLDER] [--json FILE]
+    python benchmarks/engines.py --page FILE
 
 A census-like table of eight columns (seeded) is written to Parquet and anonymized through DuckDB: k = 5, 3-diversity of
 the job, at most 2 % suppressed. Every size runs in a process of its own, so that the peak of memory is its own. Disk is
@@ -21,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import census
+from page import between, table
 
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 COLUMNS = [column for column in census.COLUMNS if column.name not in ("zip", "country")]
 SENSITIVE = "job"
 
@@ -154,6 +157,27 @@ def show(found: list[dict[str, Any]]) -> None:
         )
 
 
+def figures(found: list[dict[str, Any]]) -> str:
+    """The table of docs/engines.md."""
+    steps = ("group by", "search", "join and write", "verify")
+    heads = ("rows", "distinct tuples", "seconds", "µs a row", "peak memory", "on disk", "group by", "search")
+    return table(
+        (*heads, "join, sort, write", "count again"),
+        [
+            (
+                f"{row['rows']:,}",
+                f"{row['distinct']:,}",
+                f"{row['seconds']:.1f}",
+                f"{row['seconds'] / row['rows'] * 1e6:.2f}",
+                f"{row['peak'] / 1e9:.1f} GB",
+                f"{row['disk'] / 1e9:.1f} GB",
+                *(f"{row[step]:.1f} s, {row[step] / row['seconds']:.0%}" for step in steps),
+            )
+            for row in found
+        ],
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
@@ -165,10 +189,14 @@ def main() -> None:
         "take some 0.5 GB for the table, as much for the release, and about 20 GB to sort it",
     )
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
+    parser.add_argument("--page", type=Path, metavar="JSON", help="write docs/engines.md from such a file, and end")
     parser.add_argument("--one", nargs=2, type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
         print(json.dumps(one(*asked.one, asked.memory)))
+        return
+    if asked.page:
+        between(DOCS / "engines.md", Path(__file__).name, figures(json.loads(asked.page.read_text())))
         return
     found = []
     if asked.folder:
