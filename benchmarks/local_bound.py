@@ -7,8 +7,8 @@ labels over all of them cost. Give every record a price, so that no k records of
 class costs: then no partition costs less than all prices together. The highest such prices are the dual of the linear
 programme that may take half a class here and a third there. Classes are too many to be listed, but for given prices
 the worst of each node of the lattice is found by grouping the records there and adding up the k highest prices of each
-class; those found are added to the programme until there are none (cutting planes). What is shown has no violated class
-left, so it is a proof up to the rounding of the last digit.
+class; those found are added to the programme until there are few (cutting planes). Then everybody in a violated class
+is paid no more than it costs, so that none is left: what is shown is a proof, up to the rounding of the last digit.
 
 Costs are linear in the cells. ARX's loss is not: it is taken by its tangent at the answer that `local` found, as the
 search itself does; the other bound is of the mean cell loss, where nothing is approximated.
@@ -47,6 +47,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TOLERANCE = 1e-6  # of a class; the prices are lowered by as much before they are called a bound
 CUTS = 400_000  # looked at in one round
+ENOUGH = 0.01  # violated classes for each tuple with which the rounds end; who is in them is paid less
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,26 +92,27 @@ class Lattice:
 @njit(cache=True, nogil=True)
 def violated(
     labels: NDArray[np.uint64], costs: Floats, starts: Ints, nodes: Ints, floors: Floats, counts: Ints, prices: Floats,
-    k: int, members: Ints, shares: Ints, paid: Floats,
+    k: int, members: Ints, shares: Ints, paid: Floats, mend: bool,
 ) -> tuple[int, NDArray[np.int64]]:  # fmt: skip
     """Classes whose k dearest records are paid more than the class costs, and which of them is the worst of each tuple.
 
     A class that costs c a record can only be one of these if somebody in it is paid more than c: the others of a node
-    are not looked at.
+    are not looked at. With ``mend`` nobody in a violated class is paid more than c afterwards, so that none is left.
     """
     m, q = costs.shape[1], starts.shape[0]
     mask = (1 << 16) - 1
     table, words = np.full(mask + 1, -1, np.int64), np.zeros(mask + 1, np.uint64)
     used, size, cost = np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m)
+    wrong = np.zeros(m, np.bool_)
     top, who = np.empty((m, k)), np.empty((m, k), np.int64)
     worst, of = np.zeros(m), np.full(m, -1, np.int64)
     highest, n = prices.max(), 0
     for x in range(nodes.shape[0]):
         if floors[x] >= highest:
             break
-        n_classes = 0
-        for looked in range(2):  # at those who are paid more; then at all who are with them
-            if looked == 1 and n_classes == 0:
+        n_classes = n_wrong = 0
+        for looked in range(3):  # at those who are paid more; at all who are with them; at those who are to be mended
+            if (looked == 1 and n_classes == 0) or (looked == 2 and (n_wrong == 0 or not mend)):
                 break
             for i in range(m):
                 total = 0.0
@@ -136,6 +138,10 @@ def violated(
                         used[n_classes], size[n_classes], cost[n_classes] = h, 0, total
                         n_classes += 1
                     continue
+                if looked == 2:
+                    if c >= 0 and wrong[c]:
+                        prices[i] = min(prices[i], cost[c])
+                    continue
                 if c < 0 or (size[c] == k and prices[i] <= top[c, k - 1]):
                     continue
                 y = min(size[c], k - 1)
@@ -144,28 +150,35 @@ def violated(
                     y -= 1
                 top[c, y], who[c, y] = prices[i], i
                 size[c] = min(k, size[c] + 1)
+            if looked != 1:
+                continue
+            for c in range(n_classes):
+                total, left, e = 0.0, k, 0
+                while e < size[c] and left > 0:
+                    total += min(left, counts[who[c, e]]) * top[c, e]
+                    left -= min(left, counts[who[c, e]])
+                    e += 1
+                over = total - k * cost[c]
+                wrong[c] = left == 0 and over > TOLERANCE
+                if not wrong[c]:
+                    continue
+                n_wrong += 1
+                if n == paid.shape[0]:
+                    continue
+                new, left = False, k
+                for z in range(e):
+                    if over > worst[who[c, z]]:
+                        worst[who[c, z]], of[who[c, z]] = over, n
+                        new = True
+                    members[n, z], shares[n, z] = who[c, z], min(left, counts[who[c, z]])
+                    left -= shares[n, z]
+                if new:
+                    for z in range(e, k):
+                        members[n, z], shares[n, z] = 0, 0
+                    paid[n] = k * cost[c]
+                    n += 1
         for c in range(n_classes):
             table[used[c]] = -1
-            total, left, e = 0.0, k, 0
-            while e < size[c] and left > 0:
-                total += min(left, counts[who[c, e]]) * top[c, e]
-                left -= min(left, counts[who[c, e]])
-                e += 1
-            over = total - k * cost[c]
-            if left > 0 or over <= TOLERANCE or n == paid.shape[0]:
-                continue
-            new, left = False, k
-            for z in range(e):
-                if over > worst[who[c, z]]:
-                    worst[who[c, z]], of[who[c, z]] = over, n
-                    new = True
-                members[n, z], shares[n, z] = who[c, z], min(left, counts[who[c, z]])
-                left -= shares[n, z]
-            if new:
-                for z in range(e, k):
-                    members[n, z], shares[n, z] = 0, 0
-                paid[n] = k * cost[c]
-                n += 1
     return n, of
 
 
@@ -179,16 +192,19 @@ def highest_prices(lattice: Lattice, k: int, prices: Floats, note: Callable[[str
     members, shares = np.empty((CUTS, k), np.int64), np.empty((CUTS, k), np.int64)
     paid = np.empty(CUTS)
     rows, limits = [csr_array((0, m))], [np.empty(0)]
-    total = np.inf
+    total, last = np.inf, False
     while True:
         n, worst = violated(
             *(lattice.labels, lattice.costs, lattice.starts, lattice.nodes, lattice.floors, lattice.counts),
-            *(prices, k, members, shares, paid),
+            *(prices, k, members, shares, paid, last),
         )
         chosen = np.unique(worst[worst >= 0])
         note(f"{len(chosen):,} classes are paid more than they cost; {total / lattice.counts.sum():.5f}")
-        if n == 0:
+        if n == 0 or last:
             return prices
+        if len(chosen) <= ENOUGH * m:
+            last = True
+            continue
         data, columns = shares[chosen].astype(float).ravel(), members[chosen].ravel()
         rows.append(csr_array((data, columns, np.arange(len(chosen) + 1) * k), shape=(len(chosen), m)))
         limits.append(paid[chosen].copy())

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import ibis
 
 from shoal.engines import files
+from shoal.engines.formulas import unescaped_source
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.memory import size
 from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, safe_uri
@@ -122,6 +123,7 @@ def from_files(
     budget = _bytes(memory)
     backend = ibis.duckdb.connect(**_limits())
     dialect: files.Dialect | None = None
+    names: list[str] = []
     notes: tuple[str, ...] = ()
     if path.is_dir():
         if not list(path.rglob("*.parquet")):
@@ -134,6 +136,9 @@ def from_files(
         source = files.sql_source(path, dialect, names, strange=True)
     place = DuckDB(backend, dialect, budget)
     with place.failing(f"read {path.name}"):
+        if dialect is not None:
+            source, more = unescaped_source(lambda query: backend.con.execute(query).fetchall()[0], source, names)
+            notes += more
         table = place.view(source)
     return IbisEngine(table, place, notes=notes, source=path, fingerprint=_hashed(path))
 

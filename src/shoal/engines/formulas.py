@@ -12,7 +12,8 @@ has apostrophes before formulas and no bare one, they are taken away when it is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from shoal.sql import quoted
 
 MARK = "'"
+Ask = Callable[[str], Sequence[Any]]
 
 # Understood alike by Arrow and DuckDB, which both have RE2. The wide signs are those of East Asian keyboards.
 _BLANKS, _SIGNS = " \t\r\n\v\f\u00a0", "=+@＝＋－＠-"
@@ -47,13 +49,9 @@ class Formulas:
     def undone(self, source: str, names: Sequence[str]) -> str:
         """A DuckDB table expression over such a file as one over the table that was written into it."""
         written = self.names(names)
-        if not self.cells and written == list(names):
-            return source
-        columns = [
-            f"{self._plain(quoted(there)) if name in self.cells else quoted(there)} AS {quoted(name)}"
-            for name, there in zip(names, written, strict=True)
-        ]
-        return f"(SELECT {', '.join(columns)} FROM {source})"
+        return _undone(
+            source, written, names, [there for there, name in zip(written, names, strict=True) if name in self.cells]
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -72,15 +70,6 @@ class Formulas:
         self.cells[name] += int(pc.sum(formula).as_py() or 0)
         return pc.if_else(formula, pc.binary_join_element_wise(MARK, text, ""), text)
 
-    @staticmethod
-    def _plain(column: str) -> str:
-        formula, harmless = (pattern.replace("'", "''") for pattern in (FORMULA, HARMLESS))
-        marked = (
-            f"starts_with({column}, '''') AND regexp_matches({column}, '{formula}') "
-            f"AND NOT regexp_matches({column}, '{harmless}')"
-        )
-        return f"CASE WHEN {marked} THEN substr({column}, 2) ELSE {column} END"
-
 
 def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     """A table as it was before ``Formulas`` wrote it into a CSV file, and what to tell of it."""
@@ -93,8 +82,60 @@ def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
         plain, n = _unescaped(column)
         columns.append(plain)
         if n:
-            notes.append(f"column {name!r}: {n} cells have an apostrophe before a formula, and were read without it")
+            notes.append(_read(name, n))
     return pa.Table.from_arrays(columns, names), tuple(notes)
+
+
+def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The same of a DuckDB table expression over a CSV file; ``ask`` answers a query with its only row."""
+    bare, marked = _found(names)
+    plain = list(names)
+    if not any(bare):
+        plain = [name[1:] if found else name for name, found in zip(names, marked, strict=True)]
+    starts = ask(f"SELECT {', '.join(f'bool_or({_starts(quoted(name))})' for name in names)} FROM {source}")
+    found: dict[str, int] = {}
+    if some := [name for name, has in zip(names, starts, strict=True) if has]:
+        counts = [
+            f"count(*) FILTER ({_formula_in(column)} AND {mark} {_starts(column)})"
+            for column in map(quoted, some)
+            for mark in ("NOT", "")
+        ]
+        answer = iter(ask(f"SELECT {', '.join(counts)} FROM {source}"))
+        found = {
+            name: n
+            for name, (others, n) in zip(some, zip(answer, answer, strict=True), strict=True)
+            if n and not others
+        }
+    notes = tuple(_read(name, found[there]) for there, name in zip(names, plain, strict=True) if there in found)
+    return _undone(source, names, plain, list(found)), notes
+
+
+def _read(name: str, n: int) -> str:
+    return f"column {name!r}: {n} cells have an apostrophe before a formula, and were read without it"
+
+
+def _undone(source: str, written: Sequence[str], names: Sequence[str], marked: Sequence[str]) -> str:
+    """A table expression with the names, and without the apostrophes of the columns that have them."""
+    if not marked and list(written) == list(names):
+        return source
+    columns = [
+        f"{_plain(quoted(there)) if there in marked else quoted(there)} AS {quoted(name)}"
+        for name, there in zip(names, written, strict=True)
+    ]
+    return f"(SELECT {', '.join(columns)} FROM {source})"
+
+
+def _plain(column: str) -> str:
+    return f"CASE WHEN {_starts(column)} AND {_formula_in(column)} THEN substr({column}, 2) ELSE {column} END"
+
+
+def _starts(column: str) -> str:
+    return f"starts_with({column}, '{MARK * 2}')"
+
+
+def _formula_in(column: str) -> str:
+    formula, harmless = (pattern.replace("'", "''") for pattern in (FORMULA, HARMLESS))
+    return f"(regexp_matches({column}, '{formula}') AND NOT regexp_matches({column}, '{harmless}'))"
 
 
 def _unescaped(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:

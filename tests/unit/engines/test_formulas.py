@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.certified import verify_certificate
-from shoal.engines.formulas import Formulas, unescaped
+from shoal.engines.connect import from_files
+from shoal.engines.formulas import Formulas, unescaped, unescaped_source
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.replay import replay, save
@@ -132,6 +133,27 @@ def test_what_was_escaped_can_be_undone_in_memory_and_in_sql(values: list[str | 
 def test_reading_never_makes_two_texts_one(values: list[str | None]) -> None:
     read = unescaped(pa.table({"x": pa.array(values, pa.string())}))[0]["x"].to_pylist()
     assert len(set(read)) == len(set(values))
+
+
+@settings(deadline=None)  # DuckDB has slow moments
+@given(texts, st.sampled_from(["x", "=x", "'=x", "'x"]), st.sampled_from(["y", "=y", "'=y"]))
+def test_duckdb_reads_as_memory_does(values: list[str | None], first: str, second: str) -> None:
+    table = pa.table({first: pa.array(values, pa.string()), second: pa.array(values[::-1], pa.string())})
+    expected, notes = unescaped(table)
+    with duckdb.connect() as connection:
+        connection.register("there", table)
+        source, said = unescaped_source(lambda query: connection.execute(query).fetchall()[0], "there", [first, second])
+        found = connection.sql(f"FROM {source}").to_arrow_table()
+    assert found.to_pydict() == expected.to_pydict()
+    assert said == notes
+
+
+def test_a_file_read_in_pieces_gives_the_same_release(tmp_path: Path) -> None:
+    shoal.anonymize(people(), policy()).save(tmp_path / "people.csv")
+    shoal.anonymize(tmp_path / "people.csv", policy()).save(tmp_path / "local.csv")
+    engine = from_files(tmp_path / "people.csv", memory="1GB")
+    shoal.anonymize(engine, policy()).save(tmp_path / "pieces.csv")
+    assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "local.csv").read_bytes()
 
 
 def test_names_of_columns_are_not_confused() -> None:
