@@ -4,21 +4,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.demo.lecture import nine_people
 
-COLUMNS = ("race", "birth", "sex", "zip", "marital", "income")
-NINE = """
-    asian 64/04/12 F 35138 divorced 33
-    asian 64/09/13 F 35142 divorced 54
-    asian 64/04/15 F 35148 married 22
-    black 63/03/15 M 35138 married 11
-    black 63/02/18 M 35138 married 178
-    black 64/09/27 F 35137 single 23
-    white 64/09/27 F 35137 single 23
-    white 64/09/27 F 35141 single 23
-    white 64/09/27 F 35141 widow 56
-"""
-RECORDS = [line.split() for line in NINE.strip().splitlines()]
-ORIGINAL = pa.table({name: [record[i] for record in RECORDS] for i, name in enumerate(COLUMNS)})
+ORIGINAL = nine_people()
+COLUMNS = tuple(ORIGINAL.column_names)
+RECORDS = [tuple(record.values()) for record in ORIGINAL.to_pylist()]
 # The lecture's 2-anonymous answer, written as it is on its slides.
 RELEASE = pa.table({
     "race": ["person"] * 9,

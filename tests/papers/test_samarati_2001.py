@@ -2,27 +2,16 @@
 
 from fractions import Fraction
 
-import pandas as pd
 import pytest
 
 import shoal
+from shoal.demo.lecture import nine_people
 from shoal.engines.local import LocalEngine
 from shoal.errors import HierarchyError
 from shoal.search import SEARCHES, Problem
 from shoal.search.incognito import satisfying as listed_by_incognito
 from shoal.search.k_minimal import distance_vector, minimal_nodes, preferred
 
-RECORDS = """
-asian 64/04/12 F 35138 divorced 33
-asian 64/09/13 F 35142 divorced 54
-asian 64/04/15 F 35148 married 22
-black 63/03/15 M 35138 married 11
-black 63/02/18 M 35138 married 178
-black 64/09/27 F 35137 single 23
-white 64/09/27 F 35137 single 23
-white 64/09/27 F 35141 single 23
-white 64/09/27 F 35141 widow 56
-"""
 NAMES = ["race", "birth", "sex", "zip", "marital", "income"]
 HEIGHTS = (1, 3, 1, 5, 2)
 
@@ -58,7 +47,7 @@ MINIMAL = {
 
 
 def frame():
-    return pd.DataFrame([line.split() for line in RECORDS.split("\n") if line], columns=NAMES)
+    return nine_people().to_pandas()
 
 
 def policy(**release):

@@ -4,31 +4,12 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.demo.lecture import twelve_patients
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError
 from shoal.search import Problem
 
-PATIENTS = """
-black 9/20/65 male 02141
-black 2/14/65 male 02141
-black 10/23/65 female 02138
-black 8/24/65 female 02138
-black 11/7/64 female 02138
-black 12/1/64 female 02138
-white 10/23/64 male 02138
-white 3/15/65 female 02139
-white 8/13/64 male 02139
-white 5/5/64 male 02139
-white 2/13/67 male 02138
-white 3/21/67 male 02138
-"""
-NAMES = ("race", "birth", "gender", "zip")
 BIRTH_GENERALIZED_ONCE = (0, 1, 0, 0)
-
-
-def patients():
-    rows = [line.split() for line in PATIENTS.split("\n") if line]
-    return pa.table(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def policy(**release):
@@ -48,7 +29,7 @@ def policy(**release):
 
 def distinct_at(node):
     """Distinct values per column, as the paper writes them under the table."""
-    problem = Problem(LocalEngine.of(patients()).count(policy()), policy().require, limit=2)
+    problem = Problem(LocalEngine.of(twelve_patients()).count(policy()), policy().require, limit=2)
     return [len(set(column)) for column in problem.evaluate(node).table.codes.T.tolist()]
 
 
@@ -58,14 +39,14 @@ def test_birth_has_the_most_distinct_values_and_after_one_step_no_longer():
 
 
 def test_datafly_generalizes_birth_once_and_nothing_else():
-    release = shoal.anonymize(patients(), policy())
+    release = shoal.anonymize(twelve_patients(), policy())
     assert tuple(release.levels.values()) == BIRTH_GENERALIZED_ONCE
     assert release.recoding.n_evaluated == 2  # the loop's test failed once and held once
     assert not release.recoding.proved
 
 
 def test_datafly_suppresses_the_seventh_and_the_eighth_patient_and_ten_remain():
-    release = shoal.anonymize(patients(), policy())
+    release = shoal.anonymize(twelve_patients(), policy())
     assert release.suppressed == 2
     rows = sorted(map(tuple, (row.values() for row in release.table.to_pylist())))
     assert rows == [
@@ -84,7 +65,7 @@ def test_datafly_suppresses_the_seventh_and_the_eighth_patient_and_ten_remain():
 
 
 def test_where_nothing_may_be_suppressed_datafly_goes_on_generalizing():
-    release = shoal.anonymize(patients(), policy(max_suppression=0))
+    release = shoal.anonymize(twelve_patients(), policy(max_suppression=0))
     assert release.suppressed == 0
     assert release.table.num_rows == 12
     assert release.measured["k"] >= 2
@@ -127,16 +108,18 @@ def prec(release):
 
 
 def test_mingen_distorts_less_than_datafly_where_nothing_may_be_suppressed():
-    least = shoal.anonymize(patients(), policy(algorithm="mingen", objective="precision", max_suppression=0))
-    some = shoal.anonymize(patients(), policy(algorithm="datafly", objective="precision", max_suppression=0))
+    least = shoal.anonymize(twelve_patients(), policy(algorithm="mingen", objective="precision", max_suppression=0))
+    some = shoal.anonymize(twelve_patients(), policy(algorithm="datafly", objective="precision", max_suppression=0))
     assert least.recoding.proved
     assert prec(least) > prec(some)
     assert tuple(least.levels.values()) == (1, 1, 0, 1)  # by year, gender and 0213* or 0214*
 
 
 def test_mingen_counts_what_satisfies_and_how_many_distort_least():
-    release = shoal.anonymize(patients(), policy(algorithm="mingen", objective="precision"))
-    problem = Problem(LocalEngine.of(patients()).count(policy()), policy().require, limit=2, objective="precision")
+    release = shoal.anonymize(twelve_patients(), policy(algorithm="mingen", objective="precision"))
+    problem = Problem(
+        LocalEngine.of(twelve_patients()).count(policy()), policy().require, limit=2, objective="precision"
+    )
     looks = [problem.evaluate(node) for node in problem.lattice]
     costs = [problem.objective.value(seen) for seen in looks if seen.feasible]
     assert release.loss["precision"] == pytest.approx(min(costs))
@@ -148,7 +131,7 @@ def test_mingen_counts_what_satisfies_and_how_many_distort_least():
 
 
 def test_mingen_leaves_a_table_alone_that_satisfies_as_it_is():
-    table = pa.concat_tables([patients()] * 2)
+    table = pa.concat_tables([twelve_patients()] * 2)
     release = shoal.anonymize(table, policy(algorithm="mingen"))
     assert set(release.levels.values()) == {0}
     assert release.recoding.n_evaluated == 1
