@@ -256,7 +256,7 @@ def anonymize(
         save(release, recoding, force=force)
     if report is not None:
         with _loading():
-            import shoal.report.html  # noqa: F401
+            import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
         release.report(report, certificate=proof, force=force)
     if json:
         _print_json(proof)
@@ -328,7 +328,7 @@ def apply(
         check_target(Path(output), force)
     else:
         with _loading():
-            import shoal.engines.connect  # noqa: F401
+            import shoal.engines.connect  # noqa: F401  (here, as an import must not be interrupted)
     with _progress(quiet):
         rows = opened(
             data, table=table, parquet=parquet, engine=engine, memory=memory, separator=separator, encoding=encoding

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -448,8 +448,8 @@ def _allowed(place: tuple[int | str, ...]) -> list[str]:
     return list(models[str(place[2])].model_fields) if str(place[2]) in models else sorted(models)
 
 
-_MODELS: tuple[type[PrivacyModel], ...] = Requirement.__origin__.__args__  # type: ignore[attr-defined]
-_LIMITS: tuple[type[MeasuredLimit], ...] = Limit.__origin__.__args__  # type: ignore[attr-defined]
+_MODELS: tuple[type[PrivacyModel], ...] = get_args(get_args(Requirement)[0])
+_LIMITS: tuple[type[MeasuredLimit], ...] = get_args(get_args(Limit)[0])
 
 _A_TABLE = 'should be a table, such as { role = "quasi" } or { model = "k-anonymity", k = 5 }'
 # Where pydantic would speak of Python, or of the machinery of unions.

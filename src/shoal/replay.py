@@ -27,7 +27,7 @@ from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
 from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy
-from shoal.recoding import Cells, FullDomain
+from shoal.recoding import Cells, Cuts, FullDomain
 from shoal.release import Release, formulas_in, refuse_to_overwrite
 from shoal.sql import unused
 from shoal.table import builders, codec
@@ -66,8 +66,9 @@ def described(release: Release) -> dict[str, Any]:
                 if i != uncovered
             ],
         }
-    gone = recoding.suppressed.tolist()  # type: ignore[attr-defined]
-    suppressed = [[released[j].labels[n] for j, n in enumerate(codes)] for codes in gone]
+    if not isinstance(recoding, FullDomain | Cuts):
+        raise TypeError(f"{type(recoding).__name__} has no tuples that are suppressed")
+    suppressed = [[released[j].labels[n] for j, n in enumerate(codes)] for codes in recoding.suppressed.tolist()]
     return kept | {"columns": columns, "suppressed": suppressed}
 
 

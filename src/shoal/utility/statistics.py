@@ -62,12 +62,12 @@ def _moments(column: Column) -> dict[str, float]:
 
 def _correlations(columns: Sequence[Column]) -> dict[str, Any]:
     """Pearson's, of all pairs of columns of numbers that vary; 0 where the release shows one value only."""
-    pairs = []
+    pairs: list[dict[str, Any]] = []
     for a, b in combinations(columns, 2):
         before, after = (_correlation(x, y) for x, y in zip(_values(a), _values(b), strict=True))
         if before is not None:
             pairs.append({"columns": [a.name, b.name], "before": before, "after": after or 0.0})
-    errors = [abs(float(pair["before"]) - float(pair["after"])) for pair in pairs]  # type: ignore[arg-type]
+    errors = [abs(pair["before"] - pair["after"]) for pair in pairs]
     return {"pairs": pairs, "mean_error": float(np.mean(errors)) if errors else None}
 
 
@@ -86,7 +86,8 @@ def _marginal(column: Column) -> float:
 
 def _tables(pair: Pair) -> dict[str, Any]:
     """Total variation of every table of two columns."""
-    found, left_out = [], []
+    found: list[dict[str, Any]] = []
+    left_out = []
     for a, b in combinations(pair.columns, 2):
         if a.n_leaves * b.n_leaves > LARGEST_TABLE:
             left_out.append([a.name, b.name])
@@ -95,7 +96,7 @@ def _tables(pair: Pair) -> dict[str, Any]:
         texts = _table(a.released, b.released, (len(a.texts), len(b.texts)))
         apart = before.toarray() - (a.masses.T @ texts @ b.masses).toarray()
         found.append({"columns": [a.name, b.name], "distance": float(np.abs(apart).sum() / 2)})
-    distances = [float(table["distance"]) for table in found]  # type: ignore[arg-type]
+    distances = [table["distance"] for table in found]
     return {"pairs": found, "mean": float(np.mean(distances)) if distances else None, "left_out": left_out}
 
 
