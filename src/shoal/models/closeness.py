@@ -39,13 +39,13 @@ def ordered(p: Shares, domain: Domain) -> Scores:
 
 def numeric(p: Shares, domain: Domain) -> Scores:
     """∫ |F_p − F_q| dx / (max − min): values are as far as their difference."""
-    if domain.numbers is None:
+    if domain.places is None:
         raise PolicyError(
             f"column {domain.column!r}: distance 'numeric' needs numbers, and some of its values are none",
             "choose distance 'equal', 'ordered' or 'hierarchical'",
         )
-    order = np.argsort(domain.numbers, kind="stable")  # a tree or file may list them otherwise
-    gaps = np.diff(domain.numbers[order])
+    order = np.argsort(domain.places, kind="stable")  # a tree or file may list them otherwise
+    gaps = np.diff(domain.places[order])
     if not len(gaps) or gaps.sum() == 0:
         return np.zeros(len(p))
     apart = np.abs(np.cumsum((p - domain.shares)[:, order], axis=1))[:, :-1]
@@ -129,7 +129,7 @@ def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
             return under_caps(counts, q, 1 - within) if within < 1 else np.asarray(counts.sum(axis=1))
         if name == "hierarchical" and domain.hierarchy is not None:
             return _subtree_part(counts, domain.hierarchy, q, t)
-        places = np.arange(len(q), dtype=np.float64) if name == "ordered" else domain.numbers
+        places = np.arange(len(q), dtype=np.float64) if name == "ordered" else domain.places
         if places is None or len(places) < 2 or np.ptp(places) == 0:
             return np.asarray(counts.sum(axis=1))
         order = np.argsort(places, kind="stable")  # a tree or file may list numbers otherwise

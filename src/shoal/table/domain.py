@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from decimal import Decimal
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, Domain
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
+from shoal.table.intervals import EXACT, number
 
 
 def domain_of(
@@ -31,16 +34,25 @@ def domain_of(
     codes = np.append(order.argsort(), len(order))[coded.codes].astype(np.int32)  # a null, -1, takes the last place
     has_null = bool((coded.codes < 0).any())
     texts = (*(coded.texts[i] for i in order), *((None,) if has_null else ()))
+    exact = [x for i in order if (x := numbers[i]) is not None] if numeric and not has_null else None
     return (
         Domain(
             column,
             texts,
             _tally(codes, len(texts), weights),
-            np.array([float(str(numbers[i])) for i in order]) if numeric and not has_null else None,
+            None if exact is None else np.array([float(x) for x in exact]),
             None if hierarchy is None else hierarchy.table[:, hierarchy.encode(texts)],
+            None if exact is None else _offsets(exact),
         ),
         codes,
     )
+
+
+def _offsets(numbers: Sequence[Decimal]) -> NDArray[np.float64]:
+    """How far each is from the least; the unit is a power of ten near the range, so that no float overflows."""
+    least = min(numbers)
+    unit = -EXACT.subtract(max(numbers), least).adjusted()
+    return np.array([float(EXACT.scaleb(EXACT.subtract(x, least), unit)) for x in numbers])
 
 
 def _tally(codes: Codes, n: int, weights: Counts | None) -> Counts:

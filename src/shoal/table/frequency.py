@@ -29,6 +29,13 @@ class Domain:
     whole: Counts
     numbers: NDArray[np.float64] | None = None  # the values as numbers, where every one of them is
     hierarchy: Codes | None = None  # (levels, values) codes along the column's hierarchy, where it has one
+    # How far each number is from the least, in a unit of their own: exact before it is rounded, as 2^53 + 1 is not.
+    offsets: NDArray[np.float64] | None = None
+
+    @property
+    def places(self) -> NDArray[np.float64] | None:
+        """Where the numbers lie, up to origin and unit; what is a distance between them is made of these."""
+        return self.numbers if self.offsets is None else self.offsets
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -43,6 +50,7 @@ class Domain:
             whole[present],
             None if self.numbers is None else self.numbers[present],
             None if self.hierarchy is None else self.hierarchy[:, present],
+            None if self.offsets is None else self.offsets[present],
         )
 
 
