@@ -80,6 +80,11 @@ def attack(
     target = _opened(release, original, policy, quasi, sensitive)
     on = _known(target, known)
     knows = Knowledge(excludes, excluded, level, within)
+    if id is not None and target.original is None:
+        raise PolicyError(
+            "id: tells whose record is whose in release and original, and there is no original",
+            "give the original, or leave id out: each row is known to be its own",
+        )
     if sample is not None and sample < 1:
         raise DataError("sample: must be at least 1")
     if excludes < 1:

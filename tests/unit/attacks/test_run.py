@@ -214,6 +214,9 @@ def test_the_referee_may_know_whose_record_is_whose():
         shoal.attack(RELEASE, original=people, id="id", **ROLES)
     with pytest.raises(DataError, match="does not tell every record"):
         shoal.attack(release.set_column(3, "id", pa.array(list("bbcde"))), original=people, id="id", **ROLES)
+    for name in ("id", "nope"):  # without an original it would tell nothing, and must not look as if it did
+        with pytest.raises(PolicyError, match="there is no original"):
+            shoal.attack(release, id=name, **ROLES)
 
 
 def test_five_records_of_one_person_are_no_crowd():
