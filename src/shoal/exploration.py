@@ -1,7 +1,8 @@
 """What promises cost before one is made: a sweep around a policy, and what the tolerable risk recommends of it.
 
 Whoever chooses k starts from the risk that can be borne: the least k whose 1/k does not exceed it. Among the releases
-that were solved for and promise it, the one that loses least is recommended. A recommendation, not a rule.
+that were solved for, promise it and keep the rest of the policy, the one that loses least is recommended. A
+recommendation, not a rule.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class Exploration:
             **self.frontier.as_dict(),
             "own": self.own,
             "chosen": self.chosen,
+            "beaten": [i for i, worse in enumerate(beaten(self.frontier)) if worse],
             "recommendations": [asdict(each) for each in self.recommendations],
         }
 
@@ -86,7 +88,8 @@ def explore(
     """Solve the policy for other parameters; ``swept`` names them, else those it has are varied.
 
     A ``tolerable`` risk, or the ``sensitivity`` of the data, decides what is recommended; without either there is a
-    recommendation for each sensitivity.
+    recommendation for each sensitivity. None asks for a smaller ℓ or a larger t than the policy, nor, unless
+    ``swept`` names it, for more suppression.
     """
     asked = _risks(sensitivity, tolerable)
     engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
@@ -97,7 +100,8 @@ def explore(
         found = frontier(engine, policy, **_typed(grid), progress=progress)
         points += [point for point in found if not any(point.asked == other.asked for other in points)]
     whole = Frontier(policy.release.objective, tuple(points))
-    return Exploration(whole, asked_for(policy, whole), tuple(_recommended(whole, *risk) for risk in asked))
+    rest = _rest(policy, "max_suppression" in (swept or ()))
+    return Exploration(whole, asked_for(policy, whole), tuple(_recommended(whole, rest, *risk) for risk in asked))
 
 
 def asked_for(policy: Policy, found: Frontier) -> int | None:
@@ -105,6 +109,24 @@ def asked_for(policy: Policy, found: Frontier) -> int | None:
     own = _own(policy)
     places = (i for i, point in enumerate(found) if all(own.get(n) == v for n, v in point.asked.items()))
     return next(places, None)
+
+
+def beaten(found: Frontier) -> tuple[bool, ...]:
+    """Of each point whether another has no more loss, no more risk, no smaller ℓ and no larger t, and less of one."""
+    costs = [_costs(point) for point in found]
+    return tuple(
+        mine is not None and any(other is not None and _below(other, mine) for other in costs) for mine in costs
+    )
+
+
+def _costs(point: Point) -> tuple[float, ...] | None:
+    if point.loss is None or point.risk is None:
+        return None
+    return (point.loss, point.risk, -point.asked.get("l", 0), point.asked.get("t", 0))
+
+
+def _below(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
+    return other != mine and all(a <= b for a, b in zip(other, mine, strict=True))
 
 
 def _risks(sensitivity: str | None, tolerable: float | None) -> list[tuple[Sensitivity | None, float]]:
@@ -141,24 +163,61 @@ def _typed(grid: dict[str, Sequence[float]]) -> dict[str, Any]:
     return {name: [int(v) for v in values] if name == "k" else list(values) for name, values in grid.items()}
 
 
-def _recommended(found: Frontier, sensitivity: Sensitivity | None, tolerable: float) -> Recommendation:
+@dataclass(frozen=True)
+class _Rest:
+    """What a recommendation leaves as strict as the policy has it."""
+
+    k: float  # where it is not swept
+    l: float
+    t: float
+    max_suppression: float
+
+    def promised_by(self, point: Point, k: int) -> bool:
+        asked = point.asked
+        return asked.get("k", self.k) >= k and asked.get("l", self.l) >= self.l and asked.get("t", self.t) <= self.t
+
+    def allows(self, point: Point) -> bool:
+        return point.asked.get("max_suppression", 0.0) <= self.max_suppression
+
+
+def _rest(policy: Policy, any_suppression: bool) -> _Rest:
+    def of(name: str) -> list[float]:
+        return [float(getattr(model, name)) for model in policy.require if name in type(model).model_fields]
+
+    most = math.inf if any_suppression else policy.release.max_suppression
+    # Where no k is asked for, the classes that came out are all there is to go by.
+    return _Rest(max(of("k"), default=math.inf), max(of("l"), default=0.0), min(of("t"), default=math.inf), most)
+
+
+def _recommended(found: Frontier, rest: _Rest, sensitivity: Sensitivity | None, tolerable: float) -> Recommendation:
     k = math.ceil(1 / tolerable - 1e-9)  # 1/0.1 is a little above 10 in floats
     safe = [
         (point.loss, point.risk, i)
         for i, point in enumerate(found)
         # Larger classes than were asked for are an accident of this table: the promise must be as large.
-        if point.feasible and point.asked.get("k", k) >= k
+        if point.feasible and rest.promised_by(point, k)
         if point.loss is not None and point.risk is not None and point.risk <= tolerable + 1e-12
     ]
+    allowed = [each for each in safe if rest.allows(found.points[each[2]])]
     if sensitivity is None:
         start = f"A risk of at most {tolerable:.3g} asks for k = {k}"
     else:
         least, most = LECTURE[sensitivity]
         usual = f"k from {least} to {most} is usual, a risk of at most 1 in {least}"
         start = f"For data of {sensitivity} sensitivity {usual}"
-    if not safe:
-        return Recommendation(sensitivity, tolerable, k, None, f"{start}: none of these releases is that safe.")
-    loss, risk, i = min(safe)
+    if not allowed:
+        none = "none of these releases is that safe and keeps the rest of the policy"
+        return Recommendation(sensitivity, tolerable, k, None, f"{start}: {none}.{_dearer(found, safe)}")
+    loss, risk, i = min(allowed)
     named = ", ".join(f"{name} = {value:g}" for name, value in found.points[i].asked.items())
-    sentence = f"{start}: of these releases {named} loses the least ({found.objective} {loss:.4f}, risk {risk:.3g})."
-    return Recommendation(sensitivity, tolerable, k, i, sentence)
+    lost = f"{found.objective} {loss:.4f}, risk 1 in {round(1 / risk)}"
+    sentence = f"{start}: of the releases that keep the rest of the policy, {named} loses the least ({lost})."
+    return Recommendation(sensitivity, tolerable, k, i, sentence + _dearer(found, safe, loss))
+
+
+def _dearer(found: Frontier, safe: list[tuple[float, float, int]], than: float = math.inf) -> str:
+    """What could be had for more suppression than the policy allows."""
+    loss, _, i = min(safe, default=(math.inf, 0.0, 0))
+    if loss >= than:
+        return ""
+    return f" If {found.points[i].asked['max_suppression']:.3g} of the records may be suppressed: {loss:.4f}."

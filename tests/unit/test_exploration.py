@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli import app
 from shoal.errors import PolicyError
-from shoal.exploration import LECTURE, explore
+from shoal.exploration import LECTURE, beaten, explore
 from shoal.policy import Policy
+from shoal.sweep import Frontier, Point
 
 PEOPLE = pa.table({
     "age": [str(20 + i % 30) for i in range(120)],
@@ -92,7 +93,63 @@ def test_the_least_k_of_a_risk(risk: float, k: int) -> None:
 def test_nothing_is_that_safe() -> None:
     (told,) = explore(PEOPLE, policy(), swept={"k": [2, 1000]}, tolerable=0.001).recommendations
     assert told.point is None
-    assert told.sentence.endswith("none of these releases is that safe.")
+    assert told.sentence.endswith("none of these releases is that safe and keeps the rest of the policy.")
+
+
+def test_a_recommendation_weakens_nothing_that_the_policy_asks() -> None:
+    by_age = [("flu", "asthma")[i % 30 // 15] if i % 4 else "stroke" for i in range(120)]
+    skewed = PEOPLE.set_column(2, "disease", pa.array(by_age))
+    asked = policy(
+        {"model": "k-anonymity", "k": 2},
+        {"model": "distinct-l-diversity", "l": 2},
+        {"model": "t-closeness", "t": 0.2},
+        max_suppression=0.02,
+    )
+    found = explore(skewed, asked, tolerable=0.5)
+    (told,) = found.recommendations
+    assert told.point is not None
+    best = found.frontier.points[told.point]
+    assert best.asked["l"] >= 2
+    assert best.asked["t"] <= 0.2
+    assert best.asked["max_suppression"] <= 0.02
+    laxer = [p.loss for p in found.frontier if p.asked["t"] > 0.2 and p.loss is not None]
+    assert best.loss is not None
+    assert min(laxer) < best.loss  # it would have been cheaper, and was not taken
+
+
+def test_more_suppression_is_told_and_not_recommended() -> None:
+    outlier = pa.concat_tables([PEOPLE, pa.table({"age": ["99"] * 3, "zip": ["90210"] * 3, "disease": ["flu"] * 3})])
+    (told,) = explore(outlier, policy(), sensitivity="medium").recommendations
+    assert told.point is not None
+    assert "max_suppression = 0 loses the least" in told.sentence
+    assert "If 0.05 of the records may be suppressed: " in told.sentence
+    # Whoever names the shares has them all to choose from.
+    named = explore(outlier, policy(), swept={"k": [5], "max_suppression": [0.0, 0.05]}, sensitivity="medium")
+    assert "max_suppression = 0.05 loses the least" in named.recommendations[0].sentence
+
+
+def test_where_k_is_not_swept_the_promise_is_that_of_the_policy() -> None:
+    swept = {"max_suppression": [0.0]}
+    assert explore(PEOPLE, policy(), swept=swept, tolerable=0.25).recommendations[0].point == 0
+    found = explore(PEOPLE, policy({"model": "k-anonymity", "k": 3}), swept=swept, tolerable=0.25)
+    assert found.frontier.points[0].risk == 0.25  # classes of four, by accident: three were asked for
+    assert found.recommendations[0].point is None
+
+
+def test_beaten_is_who_loses_more_and_promises_no_more() -> None:
+    def point(loss: float | None, risk: float, **asked: float) -> Point:
+        return Point(asked, feasible=loss is not None, loss=loss, risk=risk)
+
+    points = (
+        point(0.3, 0.2, l=3, t=0.3),
+        point(0.3, 0.2, l=3, t=0.3),  # the same is no better
+        point(0.2, 0.2, l=2, t=0.3),  # loses less, promises less
+        point(0.4, 0.2, l=3, t=0.2),
+        point(0.4, 0.3, l=3, t=0.3),  # by the first
+        point(None, 0.1, l=3, t=0.3),
+        point(0.2, 0.2, l=2, t=0.5),  # by the third
+    )
+    assert beaten(Frontier("loss", points)) == (False, False, False, False, True, False, True)
 
 
 def test_three_recommendations_where_nothing_is_named() -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from shoal.exploration import beaten
 from shoal.report.formats import visible
 from shoal.report.summary import Bin, ColumnLoss, Distribution, LatticeNode, Partition, Slice, Tick
 from shoal.sweep import Frontier
@@ -43,7 +44,7 @@ def risk_chart(bins: Sequence[Bin]) -> Any:
         alt.Chart(alt.InlineData(rows))
         .mark_bar()
         .encode(
-            y=_labels("chance", [each.name for each in bins]),
+            y=_labels("chance", [each.name for each in bins], "people in the class"),
             yOffset=alt.YOffset("table:N", sort=["before", "after"]),
             x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of the records"),
             color=_colours("table", before="second", after="accent"),
@@ -59,8 +60,8 @@ def size_chart(bins: Sequence[Bin]) -> Any:
         alt.Chart(alt.InlineData(rows))
         .mark_bar(color=PALETTE["accent"])
         .encode(
-            y=_labels("size", [each.name for each in bins]),
-            x=alt.X("classes:Q", axis=alt.Axis(format="~s", tickCount=3, tickMinStep=1), title="classes"),
+            y=_labels("size", [each.name for each in bins], "people in the class"),
+            x=alt.X("classes:Q", axis=alt.Axis(format=",d", tickCount=3, tickMinStep=1), title="classes"),
         ),
         height=22 * len(bins),
     )
@@ -196,26 +197,38 @@ def attack_chart(attacks: Sequence[Any]) -> Any:
         x=alt.X("low:Q", axis=percent, title="attempts that worked"), x2="high:Q"
     )
     found = base.mark_point(filled=True, size=50, color=PALETTE["accent"], opacity=1).encode(x="share:Q")
-    control = base.mark_tick(color=PALETTE["second"], thickness=3).encode(x="control:Q")
+    control = base.mark_tick(color=PALETTE["second"], thickness=3, opacity=1).encode(x="control:Q")
     return _plot(alt.layer(interval, found, control), height=_tall(24, names))
+
+
+BEST, BEATEN, APART = "best at its risk", "loses more", "other ℓ or t"
 
 
 def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Any:
     """Loss against the measured risk, one point per release that was solved for; ``name`` is what the legend calls one.
 
-    Where there is something to be had for a greater loss, a line leads along the releases that lose least.
+    Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
+    like with like: releases with the ℓ and t of the chosen one, or of most.
     """
+    kinds = _kinds(found, chosen, name)
     rows = [
         {
             "risk": point.risk,
             "loss": point.loss,
-            "release": name if i == chosen else "other",
+            "release": kind,
             "asked": ", ".join(f"{parameter} = {value:g}" for parameter, value in point.asked.items()),
         }
-        for i, point in enumerate(found)
+        for point, kind in zip(found, kinds, strict=True)
         if point.feasible
     ]
-    rows.sort(key=lambda row: row["release"] == name)  # drawn last: others may lie at the same place
+    looks = {
+        BEATEN: ("muted", "circle", 30),
+        APART: ("second", "triangle-up", 60),
+        BEST: ("accent", "circle", 70),
+        name: ("good", "diamond", 160),
+    }
+    shown = [kind for kind in looks if any(row["release"] == kind for row in rows)]
+    rows.sort(key=lambda row: shown.index(str(row["release"])))  # the chosen one last: others may lie at the same place
     encoded = {
         "x": alt.X(
             "risk:Q",
@@ -225,34 +238,49 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
         ),
         "y": alt.Y("loss:Q", title=found.objective, scale=alt.Scale(zero=False, padding=10)),
     }
-    shown = {"other": "accent"} if all(row["release"] == "other" for row in rows) else {"other": "accent", name: "good"}
-    several = len(shown) > 1
-    shapes = alt.Scale(domain=["other", name], range=["circle", "diamond"])
     points = (
         alt.Chart(alt.InlineData(rows))
         .mark_point(filled=True, opacity=1)
         .encode(
             **encoded,
-            color=_colours("release", **shown) if several else alt.value(PALETTE["accent"]),
-            shape=alt.Shape("release:N", scale=shapes) if several else alt.value("circle"),
-            size=alt.condition(alt.datum.release == name, alt.value(160), alt.value(70)),
+            color=_colours("release", **{kind: looks[kind][0] for kind in shown}),
+            shape=alt.Shape("release:N", scale=alt.Scale(domain=shown, range=[looks[kind][1] for kind in shown])),
+            size=alt.Size(
+                "release:N", scale=alt.Scale(domain=shown, range=[looks[kind][2] for kind in shown]), legend=None
+            ),
             tooltip=["asked:N", "risk:Q", "loss:Q"],
         )
     )
-    best = [{"risk": risk, "loss": loss} for risk, loss in _least(found)]
+    best = [{"risk": risk, "loss": loss} for risk, loss in _least(found, kinds)]
     line = alt.Chart(alt.InlineData(best)).mark_line(
         color=PALETTE["muted"], strokeDash=[3, 3], strokeWidth=1, interpolate="step-after"
     )
-    return _plot(alt.layer(line.encode(**encoded), points), height=220)
+    return _plot(alt.layer(line.encode(**encoded), points), height=220, legend_columns=2)
 
 
-def _least(found: Frontier) -> list[tuple[float, float]]:
-    """The points that no other beats in both risk and loss, by risk."""
-    points = sorted({(p.risk, p.loss) for p in found if p.risk is not None and p.loss is not None})
+def _kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
+    """What each point is, to somebody who looks for the least loss at a risk."""
+    promises = [(point.asked.get("l"), point.asked.get("t")) for point in found]
+    usual = max(promises, key=promises.count) if chosen is None else promises[chosen]
+    return [
+        name if i == chosen else APART if promise != usual else BEATEN if worse else BEST
+        for i, (promise, worse) in enumerate(zip(promises, beaten(found), strict=True))
+    ]
+
+
+def _least(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
+    """The points of the line, by risk: no other with their ℓ and t beats them in both risk and loss."""
+    points = sorted(
+        {
+            (point.risk, point.loss)
+            for point, kind in zip(found, kinds, strict=True)
+            if kind != APART and point.risk is not None and point.loss is not None
+        }
+    )
     return [(risk, loss) for i, (risk, loss) in enumerate(points) if all(loss < other for _, other in points[:i])]
 
 
-def _labels(field: str, names: Sequence[str]) -> Any:
+def _labels(field: str, names: Sequence[str], title: str | None = None) -> Any:
     """A row per name, in the order given. Names of the data never become part of an expression: rows are numbered.
 
     Vega evaluates ``labelExpr``; the list is written as JSON, which is a subset of its literals.
@@ -261,7 +289,7 @@ def _labels(field: str, names: Sequence[str]) -> Any:
         texts = json.dumps([_wrapped(name) for name in names])
         axis = alt.Axis(labelExpr=f"{texts}[datum.value]", minExtent=_room(names))
         return alt.Y("place:O", sort=list(range(len(names))), axis=axis, title=None)
-    return alt.Y(f"{field}:O", sort=list(names), axis=alt.Axis(minExtent=_room(names)), title=None)
+    return alt.Y(f"{field}:O", sort=list(names), axis=alt.Axis(minExtent=_room(names)), title=title)
 
 
 LINE = 18  # letters of a label side by side
@@ -316,7 +344,7 @@ def _colours(field: str, **names: str) -> Any:
     )
 
 
-def _plot(chart: Any, *, height: int) -> Any:
+def _plot(chart: Any, *, height: int, legend_columns: int = 0) -> Any:
     ink, muted, grid = PALETTE["ink"], PALETTE["muted"], PALETTE["grid"]
     return (
         chart.properties(
@@ -341,7 +369,15 @@ def _plot(chart: Any, *, height: int) -> Any:
             labelSeparation=8,
         )
         .configure_legend(
-            labelColor=ink, labelFontSize=12, orient="top", symbolOpacity=1, padding=0, offset=6, direction="horizontal"
+            labelColor=ink,
+            labelFontSize=12,
+            orient="top",
+            symbolOpacity=1,
+            padding=0,
+            offset=6,
+            direction="horizontal",
+            columns=legend_columns,  # 0: all side by side
+            columnPadding=24,  # letters may be wider than those that were measured
         )
     )
 
@@ -351,8 +387,8 @@ _TAG, _MARKED = re.compile(r"<[a-z][^>]*>"), re.compile(r' (?:role|aria-[a-z]+)=
 _ROOT = re.compile(r"<svg[^>]*\bviewBox=\"([0-9. -]+)\"[^>]*>")
 
 
-def inlined(chart: Any, name: str, title: str, described: str) -> Markup:
-    """The chart as SVG for a page, with its title and a description for those who do not see it."""
+def inlined(chart: Any, name: str, title: str) -> Markup:
+    """The chart as SVG for a page, with its title; the page describes it where the id ends in ``-d``."""
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))  # its parts were, when they were made
@@ -362,9 +398,9 @@ def inlined(chart: Any, name: str, title: str, described: str) -> Markup:
     _, _, width, height = found[1].split()
     # The converter escapes what it draws; ours is escaped here.
     head = Markup(
-        '<svg class="chart" role="img" aria-labelledby="{0}-t {0}-d" viewBox="{1}" width="{2}" height="{3}" '
-        'xmlns="http://www.w3.org/2000/svg"><title id="{0}-t">{4}</title><desc id="{0}-d">{5}</desc>'
-    ).format(name, found[1], width, height, visible(title), visible(described))
+        '<svg class="chart" role="img" aria-labelledby="{0}-t" aria-describedby="{0}-d" viewBox="{1}" width="{2}" '
+        'height="{3}" xmlns="http://www.w3.org/2000/svg"><title id="{0}-t">{4}</title>'
+    ).format(name, found[1], width, height, visible(title))
     return head + Markup(_TAG.sub(lambda tag: _MARKED.sub("", tag[0]), svg[found.end() :]))
 
 

@@ -7,7 +7,7 @@ same figures as a table.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,7 @@ from shoal import __version__
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
+from shoal.models.base import SensitiveModel
 from shoal.models.measured import MeasuredLimit
 from shoal.plain import finite
 from shoal.report import charts
@@ -30,6 +31,8 @@ from shoal.report.summary import Summary, shared, summary
 if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.sweep import Frontier
+
+_SHARES = ("loss", "arx-loss")  # objectives from 0 to 1
 
 SECTIONS = {
     "requirements": "What was asked and what was found",
@@ -62,7 +65,8 @@ def rendered(
     fields = _fields(release, told, found, proof)
     fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own}
     drawn = pictures(release, told, frontier, own, groups)
-    fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title, p.described) for name, p in drawn.items()}
+    fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title) for name, p in drawn.items()}
+    fields["pictures"] = drawn
     return _environment().get_template("report.html").render(fields)
 
 
@@ -94,7 +98,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number, percent=lambda value: share(value, 1), interval=interval, worst=worst_class, capital=_capital
+        number=number,
+        counted=counted,
+        percent=lambda value: share(value, 1),
+        interval=interval,
+        worst=worst_class,
+        capital=_capital,
     )
     return environment
 
@@ -114,7 +123,9 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "limits": limits,
         "shared": shared(release.policy),
         "proof": _proof(release),
-        "warnings": certificate["warnings"],
+        "warnings": [*_unguarded(release), *certificate["warnings"]],
+        "hashes": {name: certificate[name]["sha256"][:12] for name in ("input", "output")},
+        "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
         "safe": sum(node.state != "unsafe" for node in told.lattice),
         "policy": release.policy.to_toml(),
         "certificate": compact_json(certificate),
@@ -154,6 +165,15 @@ def sentence(release: Release, attacks: Attacks | None = None) -> str:
     k = int(release.measured["k"])
     crowd = f", and everybody is one of at least {number(k)}" if k > 1 else ""
     return f"This release keeps its policy: {asked} for {size}{crowd}."
+
+
+def _unguarded(release: Release) -> Iterator[str]:
+    """Sensitive columns of which nothing is asked: that everybody is one of k does not hide what all of them have."""
+    models = [model for model in release.policy.models if isinstance(model, SensitiveModel)]
+    for name in release.policy.sensitive if release.verdicts.records else ():
+        if not any(model.column in (None, name) for model in models):
+            most = share(release.measured.columns[name]["alpha"], 1)
+            yield f"nothing is required of {name}; there is a class in which {most} of the records have the same value"
 
 
 def _capital(text: str) -> str:

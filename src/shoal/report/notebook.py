@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from shoal.exploration import beaten
 from shoal.report.formats import number, share, visible
 
 if TYPE_CHECKING:
@@ -59,16 +60,18 @@ def exploration_html(found: Exploration) -> str:
     swept = list(found.frontier.points[0].asked)
     head = ["", *swept, found.frontier.objective, "risk", "suppressed", "classes"]
     rows = []
+    worse = beaten(found.frontier)
     for i, point in enumerate(found.frontier):
-        name = f"{i + 1}, the policy" if i == found.own else str(i + 1)
+        name = (f"({i + 1})" if worse[i] else str(i + 1)) + (", the policy" if i == found.own else "")
         if point.feasible:
             figures = [number(point.loss or 0), share(point.risk or 0, 1), number(point.suppressed or 0)]
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, number(point.classes or 0)])
         else:
             state = "cannot be kept" if point.feasible is False else "out of time"
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), state, "", "", ""])
-    said = Markup("").join(Markup("<p>{}</p>").format(each.sentence) for each in found.recommendations)
-    return _table(head, rows) + str(said)
+    brackets = ["In brackets: another loses no more, at no more risk, and promises as much."] * any(worse)
+    sentences = [*brackets, *(each.sentence for each in found.recommendations)]
+    return _table(head, rows) + str(Markup("").join(Markup("<p>{}</p>").format(each) for each in sentences))
 
 
 def verification_html(found: Verification) -> str:

@@ -1,4 +1,4 @@
-"""The pictures of a release: Altair charts, each with a title and a description for those who do not see it."""
+"""The pictures of a release: Altair charts, each with a title and a sentence on what is to be seen in it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.risk import Attacks, Risk
-from shoal.exploration import asked_for
+from shoal.exploration import asked_for, beaten
 from shoal.report import charts
 from shoal.report.formats import counted, number, share
-from shoal.report.summary import Summary, Worst, summary
+from shoal.report.summary import ColumnLoss, Distribution, Skewed, Summary, Worst, summary
 from shoal.table.hierarchy import TOP
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart, the name that a page knows it by, and what it shows in words."""
+    """A chart, the name that a page knows it by, what it shows, and what is to be seen in it."""
 
     chart: Any
     name: str
@@ -83,8 +83,7 @@ def pictures(
             charts.risk_chart(told.bins),
             "risk-chart",
             "Records by the size of their class, before and after",
-            f"Of the original, {share(unique.before, 1)} of the records were alone in their class; "
-            f"of the release, {share(unique.after, 1)}.",
+            f"Alone in their class: {share(unique.before, 1)} of the records before, {share(unique.after, 1)} after.",
         ),
         "sizes": Picture(
             charts.size_chart(told.bins),
@@ -96,7 +95,7 @@ def pictures(
             charts.loss_chart(told.columns),
             "loss-chart",
             "Loss of each column",
-            "; ".join(f"{column.name}: {share(column.loss, 1)}" for column in told.columns) + ".",
+            _most_lost(told.columns),
         ),
     }
     if picture := _picture(told):
@@ -107,23 +106,54 @@ def pictures(
                 charts.distribution_chart(found, place),
                 f"sensitive-{i}-{place}",
                 f"{found.column}: the release and the class {worst_class(skewed.worst)}",
-                f"Distance ({found.metric}) from the release: {number(skewed.distance)}.",
+                _stands_out(found, skewed),
             )
     for i, group in enumerate(groups):
         drawn[f"attacks-{i}"] = Picture(
             charts.attack_chart(group.risks),
             f"attack-chart-{i}",
             f"Attacks: {group.heading}",
-            "Dots: attempts that worked, with an interval of 95 %; ticks: how many would have without the release.",
+            _most_beyond(group.risks),
         )
     if frontier is not None and any(point.feasible for point in frontier):
         drawn["frontier"] = Picture(
             charts.frontier_chart(frontier, own, "this policy"),
             "frontier-chart",
             f"{frontier.objective} against risk",
-            "One point per release that was solved for; the table has the figures.",
+            _frontier_in_words(frontier, own),
         )
     return drawn
+
+
+def _most_lost(columns: Sequence[ColumnLoss]) -> str:
+    most, least = (of(columns, key=lambda column: column.loss) for of in (max, min))
+    if most.loss == least.loss:
+        return f"Every column lost {share(most.loss, 1)}."
+    return f"{most.name} lost most, {share(most.loss, 1)}; {least.name} least, {share(least.loss, 1)}."
+
+
+def _stands_out(found: Distribution, skewed: Skewed) -> str:
+    """The value of which the class has most beyond the release."""
+    i = max(range(len(found.values)), key=lambda i: skewed.shares[i] - found.release[i])
+    inside, whole = share(skewed.shares[i], 1), share(found.release[i], 1)
+    return f"{found.values[i]}: {inside} of this class, {whole} of the release."
+
+
+def _most_beyond(risks: Sequence[Risk]) -> str:
+    worst = max(risks, key=lambda risk: risk.above)
+    control = 0.0 if worst.control is None else worst.control.share
+    told = f"{worst.name} worked in {share(worst.share, 1)} of the attempts, {share(control, 1)} without the release"
+    return f"Nothing worked more often than without the release: {told}." if worst.above <= 0 else f"Most: {told}."
+
+
+def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
+    solved = sum(point.feasible is True for point in frontier)
+    worse = number(sum(beaten(frontier)))
+    told = f"{counted(solved, 'release')}; {worse} of them lose more than another does at no more risk."
+    point = None if own is None else frontier.points[own]
+    if point is None or point.loss is None or point.risk is None:
+        return told
+    return f"{told} This policy: {frontier.objective} {number(point.loss)} at a risk of {share(point.risk, 1)}."
 
 
 def _picture(told: Summary) -> Picture | None:
@@ -131,7 +161,7 @@ def _picture(told: Summary) -> Picture | None:
     if told.lattice:
         safe = sum(node.state != "unsafe" for node in told.lattice)
         height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
-        described = f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one is at height"
+        described = f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one has height"
         return Picture(
             charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
         )
@@ -150,6 +180,6 @@ def _picture(told: Summary) -> Picture | None:
             charts.partition_chart(part),
             "partition-chart",
             f"Classes by {part.across} and {part.up}",
-            f"{number(len(part.boxes))} rectangles; darker ones hold more records.",
+            f"{counted(len(part.boxes), 'rectangle')}; the stronger the colour, the more records.",
         )
     return None

@@ -366,15 +366,13 @@ def _distribution(
     domain = own.domain
     if domain is None:
         raise TypeError("a sensitive column has a domain")
-    names, bar_of = _bars(domain, totals)
     apart = distance(_against(histogram, domain, totals), metric)
-    first = np.lexsort((seen.persons, -apart))[:MOST_CLASSES]
+    first = [int(i) for i in np.lexsort((seen.persons, -apart))[:MOST_CLASSES] if apart[i] > 0]
+    inside = [histogram.dense(i, i + 1)[0] for i in first]
+    names, bar_of = _bars(domain, totals, inside)
     classes = tuple(
-        Skewed(
-            _described(int(i), table, seen, texts), float(apart[i]), _bar_shares(histogram.dense(i, i + 1)[0], bar_of)
-        )
-        for i in first
-        if apart[i] > 0
+        Skewed(_described(i, table, seen, texts), float(apart[i]), _bar_shares(counts, bar_of))
+        for i, counts in zip(first, inside, strict=True)
     )
     return Distribution(name, metric, names, _bar_shares(totals.astype(np.float64), bar_of), classes)
 
@@ -390,8 +388,13 @@ def _against(histogram: Histogram, domain: Domain, totals: Counts) -> Histogram:
     )
 
 
-def _bars(domain: Domain, totals: Counts) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The bars to draw and the bar of each value: the most frequent ones, or ranges where there are many numbers."""
+def _bars(
+    domain: Domain, totals: Counts, inside: Sequence[NDArray[np.float64]]
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The bars to draw and the bar of each value; ``inside`` has the counts of the classes that are drawn.
+
+    These are the values with the greatest share of the whole or of a class, or ranges where there are many numbers.
+    """
     present = np.flatnonzero(totals)
     bar_of = np.full(len(totals), -1, np.int64)
     if domain.numbers is not None and len(present) > MOST_VALUES:
@@ -400,8 +403,11 @@ def _bars(domain: Domain, totals: Counts) -> tuple[tuple[str, ...], NDArray[np.i
         bar_of[present] = np.clip(np.searchsorted(edges, domain.numbers[present], side="right") - 1, 0, MOST_VALUES - 1)
         digits = max(0, 2 - math.floor(math.log10((high - low) / MOST_VALUES)))
         return tuple(f"{a:,.{digits}f} to {b:,.{digits}f}" for a, b in pairwise(edges.tolist())), bar_of
-    order = present[np.lexsort((present, -totals[present]))]
-    n = len(order) if len(order) <= MOST_VALUES else MOST_VALUES - 1
+    greatest = np.max([counts / counts.sum() for counts in (totals, *inside)], axis=0)[present]
+    n = len(present) if len(present) <= MOST_VALUES else MOST_VALUES - 1
+    rest = np.ones(len(present), np.bool_)
+    rest[np.lexsort((present, -totals[present], -greatest))[:n]] = False
+    order = present[np.lexsort((present, -totals[present], rest))]
     bar_of[order] = np.minimum(np.arange(len(order)), n)
     names = [shown(domain.texts[value]) for value in order[:n]]
     return (*names, *([f"{len(order) - n} others"] if len(order) > n else [])), bar_of

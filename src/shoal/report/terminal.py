@@ -13,7 +13,7 @@ from shoal.certified import Verification
 from shoal.comparison import Comparison
 from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
-from shoal.exploration import Exploration
+from shoal.exploration import Exploration, beaten
 from shoal.inspect import Inspection, Separation
 from shoal.models.measured import MeasuredLimit
 from shoal.release import Release
@@ -194,11 +194,13 @@ def _show_losses(release: Release) -> None:
 def show_frontier(found: Frontier, own: int | None = None) -> None:
     """One line per release: what was asked, what it costs; ``own`` is the place of the policy itself."""
     swept = list(found.points[0].asked)
-    head = ("", *(_SWEPT.get(name, name) for name in swept), found.objective, *_FOUND, "levels", "")
-    table = Columns(*head, texts=(0, len(head) - 1))
+    unsolved = any(not point.proved for point in found)  # else there is nothing to tell them apart by
+    head = ("", *(_SWEPT.get(name, name) for name in swept), found.objective, *_FOUND, "levels", *[""] * unsolved)
+    table = Columns(*head, texts=(0, len(head) - 1) if unsolved else (0,))
+    worse = beaten(found)
     for i, point in enumerate(found):
         asked = [share(value, 1) if name == "max_suppression" else f"{value:g}" for name, value in point.asked.items()]
-        place = f"{i + 1}. *" if i == own else f"{i + 1}."
+        place = (f"({i + 1}.)" if worse[i] else f"{i + 1}.") + (" *" if i == own else "")
         if not point.feasible:
             state = "infeasible" if point.feasible is False else "out of time"
             table.add(place, *asked, *[""] * 5, state)
@@ -207,10 +209,14 @@ def show_frontier(found: Frontier, own: int | None = None) -> None:
         figures = [number(point.loss or 0), number(point.suppressed or 0), number(point.classes or 0)]
         state = "proved" if point.proved else "not proved"
         risk = f"1 in {round(1 / (point.risk or 1))}"
-        table.add(place, *asked, *figures, risk, levels, state)
+        table.add(place, *asked, *figures, risk, levels, *[state] * unsolved)
     table.show(console)
     columns = next((point.levels for point in found if point.levels), None)
-    console.print(text(f"Levels of {', '.join(columns)}." if columns else "No release keeps any of these promises."))
+    proved = "" if unsolved else f" Every {found.objective} is proved to be the least."
+    told = f"Levels of {', '.join(columns)}.{proved}" if columns else "No release keeps any of these promises."
+    console.print(text(told))
+    if any(worse):
+        console.print(text("(In brackets): another loses no more, at no more risk, and promises as much."))
     if own is not None:
         console.print(text("* The policy as it stands."))
 
