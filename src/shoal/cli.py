@@ -5,11 +5,14 @@ Only what is needed to read the flags is imported here; each command imports the
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json as jsonlib
+import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
@@ -38,10 +41,13 @@ class _Commands(TyperGroup):
         from shoal.errors import ShoalError
 
         try:
-            _loads.clear()
-            if _signals:
-                raise KeyboardInterrupt
-            return super().invoke(ctx)
+            try:
+                _loads.clear()
+                if _signals:
+                    raise _interrupted()
+                return super().invoke(ctx)
+            finally:
+                _loads.append(None)  # all is done: whoever says stop now comes too late
         except (KeyboardInterrupt, Exception) as error:
             # A query or a compiler that is interrupted may say so by an error of its own.
             if _signals or isinstance(error, KeyboardInterrupt):
@@ -51,8 +57,6 @@ class _Commands(TyperGroup):
                 print(f"{type(error).__name__}: {error}", file=sys.stderr)
                 raise typer.Exit(error.exit_code) from None
             raise
-        finally:
-            _loads.append(None)  # all is done: whoever says stop now comes too late
 
 
 _signals: list[int] = []  # that told us to stop
@@ -635,7 +639,7 @@ def _heeding(progress: Progress) -> Progress:
 
     def heed(what: str, share: float) -> None:
         if _signals:
-            raise KeyboardInterrupt
+            raise _interrupted()
         progress(what, share)
 
     return heed
@@ -649,8 +653,11 @@ def _loading() -> Iterator[None]:
         yield
     finally:
         _loads.pop()
+    if "pyarrow" in sys.modules:
+        # Its own handlers, set while it reads a file, forget a signal that comes when the file is almost read.
+        sys.modules["pyarrow"].enable_signal_handlers(False)
     if _signals:
-        raise KeyboardInterrupt
+        raise _interrupted()
 
 
 AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
@@ -665,7 +672,22 @@ def _stop(signum: int, frame: FrameType | None) -> None:
         # Libraries import on first use too, some from their native code, which no exception may pass.
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
         return
-    raise KeyboardInterrupt
+    raise _interrupted()
+
+
+def _interrupted() -> KeyboardInterrupt:
+    """Raised once: a reminder that came while we clear up would leave the half-written file where it is."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return KeyboardInterrupt()
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """Where an exception cannot pass, as out of a destructor, being told to stop is not news but comes once more."""
+    if not (_signals and issubclass(lost.exc_type, KeyboardInterrupt)):
+        sys.__unraisablehook__(lost)
+    elif not _loads and hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -684,10 +706,28 @@ def main() -> None:
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
     for number in numbers:
         signal.signal(number, _stop)
+    sys.unraisablehook = _unraisable
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name in no terminal's letters is no reason to fail
+    code: Any = None
     try:
         app()
+    except SystemExit as end:
+        code = end.code
     finally:
-        for number in numbers:  # Python clears up for a while, and would die of a signal then
+        for number in numbers:  # clearing up takes a while, and a signal would end it
             signal.signal(number, signal.SIG_IGN)
+    _leave(code)
+
+
+def _leave(code: Any) -> None:
+    """End before Python takes itself apart: a thread of a library that is still at a file whose reading was given up
+    would come back to find it half gone, and abort the process."""
+    atexit._run_exitfuncs()
+    gc.collect()  # connections are closed
+    with suppress(OSError):  # what could not be printed is told by Python's own end
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if isinstance(code, int):
+            os._exit(code)
+    sys.exit(code)
