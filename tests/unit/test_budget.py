@@ -1,5 +1,6 @@
 """A search that may not finish: the best so far, and what no answer costs less than."""
 
+import importlib
 import json
 import random
 from pathlib import Path
@@ -248,3 +249,23 @@ def test_a_budget_that_is_no_time_is_refused(seconds):
 def test_a_budget_survives_the_way_through_toml():
     asked = policy(time_budget=2.5)
     assert shoal.Policy.parse(asked.to_toml()) == asked
+
+
+def test_k_optimize_ends_without_a_time_too_and_tells_the_gap(monkeypatch):
+    data, asked = records(24, 2), policy(2, algorithm="k_optimize")
+    least = shoal.anonymize(data, asked)
+    assert least.recoding.proved
+    monkeypatch.setattr(importlib.import_module("shoal.search.k_optimize"), "NODES", 5)
+    left = shoal.anonymize(data, asked)
+    assert not left.recoding.proved
+    assert left.recoding.bound is not None
+    assert left.recoding.bound <= least.loss["loss"] <= left.loss["loss"]
+    assert shoal.anonymize(data, policy(2, algorithm="k_optimize", time_budget=600)).recoding.proved  # time decides
+
+
+def test_a_search_that_found_nothing_tells_of_seconds_only_where_they_were_given(monkeypatch):
+    k_optimize = importlib.import_module("shoal.search.k_optimize")
+    monkeypatch.setattr(k_optimize, "NODES", 0)
+    monkeypatch.setattr(k_optimize._Search, "climb_and_kick", lambda search: None)
+    with pytest.raises(OutOfTimeError, match=r"no answer was found, after 0 nodes"):
+        shoal.anonymize(records(40, 3), policy(3, algorithm="k_optimize"))

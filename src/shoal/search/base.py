@@ -378,10 +378,11 @@ class Problem:
         return float(self.objective.floor()[:, 0].sum())
 
     def unfinished(self) -> OutOfTimeError:
-        """No answer yet when the time was over."""
+        """No answer yet when the time was over, or what a search looks at where none is set."""
+        within = "" if self.time_budget is None else f" within {self.time_budget:g} seconds"
         return OutOfTimeError(
-            f"no answer was found within {self.time_budget:g} seconds, after {self.n_evaluated} nodes",
-            "give it more time, or use algorithm 'datafly'",
+            f"no answer was found{within}, after {self.n_evaluated} nodes",
+            "give it more time (time_budget), or use algorithm 'datafly'",
         )
 
     def infeasible(self) -> InfeasibleError:

@@ -3,7 +3,9 @@
 R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
 Needs  models that judge class by class; verdicts prune as far as their merging allows.
 Finds  the set of values that start an interval (the first of each column always does) of least loss.
-Costs  one grouping per node of the set-enumeration tree, which has a node for every set; most are cut off unseen.
+Costs  one grouping per node of the set-enumeration tree, which has a node for every set; most are cut off unseen. A few
+       dozen records can still take hours: without a time budget it ends after ten thousand nodes, and where these do
+       not prove the answer tells how much less another may cost, at the most.
 
 A node is a head, the values that start an interval, and a tail, the values that still may. Below it,
   - whoever is in a class that fails under the head for good is suppressed; all others are in classes no smaller and
@@ -44,6 +46,7 @@ from shoal.table.kernels import group
 
 KICKS = 20  # columns that the hill climb starts anew
 SHARE = 0.5  # of the time, at the most, for the hill climb
+NODES = 10_000  # of the tree, where no time is given: a number, so that every run ends with the same answer
 
 Floats = NDArray[np.float64]
 
@@ -180,7 +183,7 @@ class _Search:
     # --- the tree ------------------------------------------------------------------------------------------------
 
     def close(self) -> float | None:
-        """Go through the tree; out of time, tell what every set costs at the least."""
+        """Go through the tree; if it has to be left, tell what every set costs at the least."""
         none = np.zeros(self.axis.n_values, np.bool_)
         heap = [(-math.inf, 0, none, ~none)]  # of equal bounds the older node goes first; no two have the same number
         n_nodes = 0
@@ -188,7 +191,7 @@ class _Search:
             bound, _, head, tail = heapq.heappop(heap)
             if self.excludes(bound):
                 return None
-            if self.problem.out_of_time:
+            if self.problem.out_of_time or (self.problem.time_budget is None and n_nodes == NODES):
                 return bound
             if (n_nodes := n_nodes + 1) % 100 == 0:
                 self._report(bound)
