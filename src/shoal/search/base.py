@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -147,7 +148,12 @@ class Problem:
     @property
     def out_of_time(self) -> bool:
         """Whether the time budget is used up."""
-        return self._deadline is not None and time.monotonic() > self._deadline
+        return self.seconds_left < 0
+
+    @property
+    def seconds_left(self) -> float:
+        """Of the time budget; without one there is no end of them."""
+        return math.inf if self._deadline is None else self._deadline - time.monotonic()
 
     @cached_property
     def n_records(self) -> int:

@@ -117,9 +117,8 @@ def _gather(
 
     ``room`` is each kind's share of a class, ``over`` how much all kinds together may exceed theirs.
     """
-    codes, pairs, levels, nodes, node_prices = of
     n = order.shape[0]
-    box = np.empty((1, codes.shape[1]), np.uint32)
+    box = np.empty((1, of.codes.shape[1]), np.uint32)
     crowd, known = np.empty(window, np.int64), np.empty(window)
     have, chosen = np.zeros(room.shape[0]), np.empty(size, np.int64)
     while first < n and n_classes < until:
@@ -135,7 +134,7 @@ def _gather(
             known[best] = FAR
             used += min(1.0, max(0.0, have[kinds[a]] + 1 - room[kinds[a]]))
             have[kinds[a]] += 1
-            widen(codes, box, 0, tuple_of[a], n_in == 0)
+            widen(of, box, 0, tuple_of[a], n_in == 0)
             chosen[n_in] = a
             n_in += 1
             best, least = -1, FAR
@@ -148,7 +147,7 @@ def _gather(
                 if used + more > over + 1e-9 or known[i] + price * more >= least:
                     continue
                 most = least - price * more
-                known[i] = wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[crowd[i]], most)
+                known[i] = wider(of, box, 0, tuple_of[crowd[i]], most)
                 if known[i] < most:
                     best, least = i, known[i] + price * more
         if n_in == size:
@@ -206,14 +205,13 @@ def _cheapest(
     of: Boxes, tuples: Ints, class_of: Ints, n_classes: int, loose: Ints, left_at: Ints
 ) -> tuple[Ints, Floats]:
     """For each loose tuple the classes near it that it costs least to join, and what a record costs there then."""
-    codes, pairs, levels, nodes, node_prices = of
-    box = np.zeros((n_classes, codes.shape[1]), np.uint32)
+    box = np.zeros((n_classes, of.codes.shape[1]), np.uint32)
     for i in range(tuples.shape[0]):
-        widen(codes, box, class_of[i], tuples[i], i == 0 or class_of[i] != class_of[i - 1])
+        widen(of, box, class_of[i], tuples[i], i == 0 or class_of[i] != class_of[i - 1])
     asked, costs = np.full((loose.shape[0], TRIES), -1, np.int64), np.full((loose.shape[0], TRIES), FAR)
     for i in range(loose.shape[0]):
         for c in range(max(0, left_at[i] - AROUND), min(n_classes, left_at[i] + AROUND)):
-            d = wider(codes, pairs, levels, nodes, node_prices, box, c, loose[i], costs[i, TRIES - 1])
+            d = wider(of, box, c, loose[i], costs[i, TRIES - 1])
             if d >= costs[i, TRIES - 1]:
                 continue
             y = TRIES - 1

@@ -15,12 +15,12 @@ changes no verdict.
 
 Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
 Losses that see only how records are grouped (discernibility, average-class, ambiguity) have ``loss`` as a stand-in.
-Cells that are sets are searched as if they were labels of the hierarchy, and written as sets.
+Cells that are sets are priced as sets in ``loss`` and ARX's; in the others, which price levels or records, as labels.
 """
 
 from __future__ import annotations
 
-import time
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -68,6 +68,7 @@ from shoal.table.kernels import group, sum_by_class
 STEPS = 12  # for each record at k = 5, where no time is given
 FEWEST = 1_000  # steps, however small the table is
 ROUNDS = 24
+FOR_STEPS = 0.9  # of the time that is left after the start; the rest is for the bound
 NEIGHBOURS = 32  # of each tuple
 CROWDED = 100_000  # tuples from which half as many are enough: some are always near
 HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
@@ -127,8 +128,8 @@ def _start(problem: Problem, space: Space) -> _Answer:
     answers = []
     if passing(problem, whole.classes(table)).all():
         covered = first_cover(problem, space, sizes_decide=_sizes_decide(problem))
-        split = partition_of(mondrian_relaxed(problem), problem)
-        starts = (covered, split, whole, *clusters(problem, space))
+        splits = (partition_of(mondrian_relaxed(problem, dimension=by), problem) for by in ("range", "gain"))
+        starts = (covered, *splits, whole, *clusters(problem, space))
         answers = [_Answer.of(problem, each) for each in starts if each is not None]
     else:
         answers = [_Answer.of(problem, partition_of(_of_the_lattice(problem, whole.classes(table)), problem))]
@@ -181,7 +182,7 @@ class _Search:
         self.verify = not _sizes_decide(problem)
         self.rng = np.random.default_rng(problem.seed)
         self.n_steps = 0
-        self._began = time.monotonic()
+        self._seconds = math.inf  # that it has, where time is given
         # A tuple with many records: k of them are atoms of their own, who may be lent, and the others stay together.
         parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
         weights = np.ones(len(parts), np.int64)
@@ -189,11 +190,12 @@ class _Search:
         many = start.counts > 2 * self.k
         weights[firsts[many]] = start.counts[many] - self.k
         self.row = start.row[parts]
-        self.classes = _emptied(len(parts), start.n_classes, problem, self.k)
         tuple_of = space.tuple_of_row[self.row]
         order = np.argsort(tuple_of, kind="stable")
         m = len(space.codes)
         self.boxes = space.boxes(space.weights(None))
+        n_words = self.boxes.codes.shape[1]
+        self.classes = _emptied(len(parts), start.n_classes, problem, self.k, n_words)
         near, away = space.neighbours(self.boxes, self.rng, NEIGHBOURS // 2 if m > CROWDED else NEIGHBOURS)
         self.atoms = Atoms(
             tuple_of,
@@ -210,7 +212,7 @@ class _Search:
         attach_all(self.atoms, self.classes, start.class_of[parts] + 1)
         n_free = len(self.classes.first)
         n_proposals = min(PROPOSALS, 1 + start.n_classes // 16)
-        self.logs = [_log(n_free, len(problem.table.columns), self.k, n_proposals) for _ in range(2)]
+        self.logs = [_log(n_free, n_words, self.k, n_proposals) for _ in range(2)]
         rebox_all(self.boxes, self.atoms, self.classes)
         self.total = self._renew()
 
@@ -234,6 +236,7 @@ class _Search:
     def run(self) -> None:
         """Rounds of steps, each with its own weights and its own halves of the classes."""
         problem = self.problem
+        self._seconds = max(1e-9, problem.seconds_left)
         # A step takes apart classes of some k records, each of which looks at as many: the larger k, the fewer steps.
         n_total = max(FEWEST, int(STEPS * len(self.row) * min(1.5, (10 / (self.k + 5)) ** 2)))
         n_call = min(6_000, 10 + 12_000_000 // (self.k + 5) ** 3)  # some tenths of a second
@@ -285,10 +288,10 @@ class _Search:
 
     def _share(self, n_total: int) -> float:
         """How much of the work is done: by steps, or by time where time is given."""
-        budget = self.problem.time_budget
-        if budget is None:
+        if self.problem.time_budget is None:
             return self.n_steps / n_total
-        return max(self.n_steps / (20 * n_total), (time.monotonic() - self._began) / max(1e-9, 0.9 * budget))
+        used = 1 - self.problem.seconds_left / self._seconds
+        return max(self.n_steps / (20 * n_total), used / FOR_STEPS)
 
     def _split(self, threads: int) -> NDArray[np.int8]:
         """Deal the classes out to the threads: near ones together, the cut somewhere else each round."""
@@ -360,21 +363,20 @@ def _kinds(problem: Problem) -> NDArray[np.int64]:
     return histogram.values[histogram.starts[:-1]].astype(np.int64)  # a row has one
 
 
-def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int) -> Classes:
+def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int, n_words: int) -> Classes:
     most = max(n_classes, problem.n_records // k) + 2 * SPARE + 1
-    q = len(problem.table.columns)
     nobody, none = np.full(n_atoms, -1, np.int64), np.zeros(most, np.int64)
     return Classes(
         nobody, nobody.copy(), nobody.copy(), np.full(most, -1, np.int64), none, none.copy(),
-        np.zeros((most, 2 * q), np.uint32), np.zeros(most), np.zeros(most, np.int8),
+        np.zeros((most, n_words), np.uint32), np.zeros(most), np.zeros(most, np.int8),
     )  # fmt: skip
 
 
-def _log(n_classes: int, n_columns: int, k: int, n_proposals: int) -> Log:
+def _log(n_classes: int, n_words: int, k: int, n_proposals: int) -> Log:
     n = 8_192 + 64 * k
     return Log(
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n),
-        np.empty(2 * n, np.int64), np.empty((2 * n, 2 * n_columns), np.uint32),
+        np.empty(2 * n, np.int64), np.empty((2 * n, n_words), np.uint32),
         np.zeros(n_classes, np.int64), np.empty((n_proposals, 2), np.int64), np.zeros(4, np.int64),
         np.empty(n_classes, np.int64),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What ``local`` knows of columns: the ranks of their values, and what a range of ranks costs."""
+"""What ``local`` knows of columns: the ranks of their values, and what a range of ranks or a set of leaves costs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,18 @@ def stand_in(problem: Problem) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The prices of a column, unscaled; ranks put every label's leaves in a row where cells are labels."""
+    """The prices of a column, unscaled; ranks put every label's leaves in a row where cells are labels.
+
+    Where cells are sets, ``set_prices[n]`` is what a set of n leaves costs, and ``bits`` has one for every leaf of a
+    rank. A set with a null in it is the top: nulls have more bits than all other leaves together.
+    """
 
     ranks: NDArray[np.int32]  # of each leaf
     nodes: NDArray[np.int32]  # (levels, ranks)
     node_prices: Floats  # (levels, ranks)
     pairs: Floats | None  # (ranks, ranks), where they are few
+    bits: Codes | None = None  # (ranks, words)
+    set_prices: Floats | None = None
 
     @classmethod
     def of(cls, problem: Problem, j: int, name: str) -> Column:
@@ -47,10 +53,15 @@ class Column:
         hierarchy = problem.table.hierarchies[j]
         vocabulary = Vocabulary(hierarchy)
         price = prices(problem.table, j, vocabulary.values, name)
-        as_range = problem.cells[j] == "range" and hierarchy.cardinality(0) <= SMALL
+        few = hierarchy.cardinality(0) <= SMALL
+        spans = name == "loss" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
+        # Numbers that cost as much as they span cost that as a set too.
+        as_range = few and problem.cells[j] in ("range", "set")[: 1 + spans]
         ranks, groups = told_apart(hierarchy) if as_range else _left_to_right(hierarchy)
         firsts = [int(leaves[0]) for leaves in groups]
         nodes = vocabulary.nodes[:, firsts]
+        if few and problem.cells[j] == "set" and not spans and name in ("loss", "arx-loss"):
+            return cls(ranks, nodes, price[nodes], None, *_sets(hierarchy, name, price[nodes], groups))
         pairs = None
         if len(groups) <= SMALL:
             pairs = np.empty((len(groups), len(groups)))
@@ -107,6 +118,26 @@ def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]], costs: Floats) 
     return np.asarray(upper[None, :] - lower[:, None])
 
 
+def _sets(hierarchy: Hierarchy, name: str, prices: Floats, groups: Sequence[NDArray[Any]]) -> tuple[Codes, Floats]:
+    """The bits of each rank, and the price of so many of them: near what a set will cost when it is written."""
+    n_bits = 32 * (1 + len(hierarchy.leaves) // 32)  # more than there are leaves
+    bits = np.zeros((len(groups), 2 * n_bits), np.bool_)
+    n = np.arange(2 * n_bits + 1)
+    top = prices.max(initial=0.0)
+    costs = n / hierarchy.domain if name == "arx-loss" else np.maximum(n - 1, 0) / max(1, hierarchy.domain - 1)
+    costs = np.where(n < n_bits, np.minimum(costs, top), top)
+    for rank, leaves in enumerate(groups):
+        bits[rank, leaves] = True
+        if hierarchy.leaves[leaves[0]] is None:
+            bits[rank, n_bits:-1] = True
+            costs[n_bits] = prices[0, rank]  # alone it is what it is
+        elif leaves[0] == hierarchy.uncovered:
+            bits[rank, n_bits:] = True
+    if not bits[:, n_bits:].any():
+        bits = bits[:, :n_bits]
+    return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32), costs
+
+
 class Space:
     """The distinct tuples of a table, and what boxes around them cost."""
 
@@ -115,6 +146,7 @@ class Space:
         self.problem = problem
         self.name = stand_in(problem)
         self.columns = [Column.of(problem, j, self.name) for j in range(len(table.columns))]
+        self._ranges = [column for column in self.columns if column.bits is None]
         ranks = [column.ranks[table.codes[:, j]] for j, column in enumerate(self.columns)]
         codes = np.column_stack(ranks).astype(np.uint32)
         self.tuple_of_row, firsts = group(packed(codes.astype(np.int32)))
@@ -168,36 +200,53 @@ class Space:
 
     def boxes(self, weights: Floats) -> Boxes:
         """Priced with these weights of the columns; the cheapest cell of a column costs nothing."""
-        pairs, nodes, node_prices, starts = [], [], [], []
-        rows = np.empty_like(self.codes)
-        n_pairs = n_nodes = 0
-        for j, (column, weight) in enumerate(zip(self.columns, weights, strict=True)):
+        pairs, nodes, node_prices, set_prices = [np.zeros(1)], [np.zeros(1, np.int32)], [np.zeros(1)], [np.zeros(1)]
+        rows, highs, words, levels, sets = [], [], [], [], []
+        n_pairs, n_nodes, n_set_prices = 1, 1, 1
+        n_words = 2 * len(self._ranges)
+        for column, weight, ranks in zip(self.columns, weights, self.codes.T, strict=True):
             least = column.node_prices[0].min(initial=np.inf)
-            ranks = self.codes[:, j]
+            if column.bits is not None and column.set_prices is not None:
+                words.append(column.bits[ranks])
+                sets.append((n_words, n_words + column.bits.shape[1], n_set_prices))
+                set_prices.append((column.set_prices - least) * weight)
+                n_words += column.bits.shape[1]
+                n_set_prices += len(column.set_prices)
+                continue
+            highs.append(ranks)
             if column.pairs is None:
-                rows[:, j] = LARGE + ranks
+                rows.append(LARGE + ranks)
             else:
-                rows[:, j] = n_pairs + ranks * len(column.pairs)
+                rows.append((n_pairs + ranks * len(column.pairs)).astype(np.uint32))
                 pairs.append((column.pairs.ravel() - least) * weight)
                 n_pairs += column.pairs.size
-            starts.append((n_nodes, column.nodes.shape[1]))
+            levels.append((n_nodes, column.nodes.shape[1]))
             nodes.append(column.nodes.ravel())
             node_prices.append((column.node_prices.ravel() - least) * weight)
             n_nodes += column.nodes.size
         return Boxes(
-            np.column_stack([rows, self.codes]),
-            np.concatenate([*pairs, np.zeros(1)]).astype(np.float32),
-            np.array(starts),
+            np.column_stack([*rows, *highs, *words]),
+            np.concatenate(pairs).astype(np.float32),
+            np.array(levels, np.int64).reshape(-1, 2),
             np.concatenate(nodes).astype(np.int32),
             np.concatenate(node_prices).astype(np.float32),
+            np.array(sets, np.int64).reshape(-1, 3),
+            np.concatenate(set_prices).astype(np.float32),
         )
 
     def sums(self, box: Codes, n_records: NDArray[np.int64]) -> Floats:
         """What the cells of each column cost, over the records of all classes; class 0 holds those suppressed."""
         sums = []
-        n_pairs, q = 0, len(self.columns)
-        for j, column in enumerate(self.columns):
+        n_pairs, j, q = 1, 0, len(self._ranges)
+        n_words = 2 * q
+        for column in self.columns:
+            if column.bits is not None and column.set_prices is not None:
+                n_bits = np.bitwise_count(box[1:, n_words : n_words + column.bits.shape[1]]).sum(axis=1)
+                n_words += column.bits.shape[1]
+                sums.append(float(n_records[1:] @ column.set_prices[np.where(n_records[1:] > 0, n_bits, 0)]))
+                continue
             a, b = box[1:, j], box[1:, q + j]
+            j += 1
             if column.pairs is not None:
                 price = column.pairs.ravel()[np.where(n_records[1:] > 0, a + b - n_pairs, 0)]
                 n_pairs += column.pairs.size

@@ -33,14 +33,13 @@ def _replaced(
     of: Boxes, atoms: Atoms, classes: Classes, box: Codes, c: Int, gone: Int, came: Int, most: float
 ) -> float:
     """What class c costs a record with one atom in place of another; any number from ``most`` on where it is that."""
-    codes, pairs, levels, nodes, node_prices = of
-    widen(codes, box, 0, atoms.tuple_of[came], True)
+    widen(of, box, 0, atoms.tuple_of[came], True)
     a = classes.first[c]
     while a >= 0:
         if a != gone:
-            widen(codes, box, 0, atoms.tuple_of[a], False)
+            widen(of, box, 0, atoms.tuple_of[a], False)
         a = classes.after[a]
-    return wider(codes, pairs, levels, nodes, node_prices, box, 0, atoms.tuple_of[came], most)
+    return wider(of, box, 0, atoms.tuple_of[came], most)
 
 
 @njit(cache=True, nogil=True)

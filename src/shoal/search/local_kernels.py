@@ -1,8 +1,9 @@
 """The loops of ``local``: nearest tuples, and taking classes apart and putting their records together again.
 
 An atom is some records of one tuple that stay together, nearly always one. A class is a list of atoms and its box: per
-column the lowest and the highest rank. Every label of a tree is a range of ranks, so a box prices a class whatever its
-cells are written as. Plain loops throughout: slices and the like would multiply the seconds that compiling takes.
+column the lowest and the highest rank, or where cells are sets the leaves there are. Every label of a tree is a range
+of ranks, so a box prices a class whatever its cells are written as. Plain loops throughout: slices and the like would
+multiply the seconds that compiling takes.
 """
 
 from __future__ import annotations
@@ -32,18 +33,21 @@ LARGE = np.uint32(1 << 31)
 
 
 class Boxes(NamedTuple):
-    """The distinct tuples, and what a range of ranks costs per record, column by column.
+    """The distinct tuples, and what a range of ranks, or a set, costs per record, column by column.
 
     ``pairs[row + high]`` is the price of a cell that stands for all ranks from low to high, where ``row`` is the place
     of low's prices, which grows with low. A column with too many values for that has ``LARGE`` + low in its place, and
-    its levels are climbed until both have one node.
+    its levels are climbed until both have one node. Columns of sets come last, each with a bit for every leaf, and
+    ``set_prices[place + n]`` is the price of n of them.
     """
 
-    codes: Codes  # (tuples, 2 × columns)  rows, then ranks
+    codes: Codes  # (tuples, words)  rows of the ranges, then their ranks, then the bits of the sets
     pairs: Prices
-    levels: Ints  # (columns, 2)  where its levels begin in nodes, and its ranks
+    levels: Ints  # (ranges, 2)  where its levels begin in nodes, and its ranks
     nodes: Ids
     node_prices: Prices
+    sets: Ints  # (sets, 3)  its first word, the word after its last, and the place of its prices
+    set_prices: Prices
 
 
 class Atoms(NamedTuple):
@@ -67,7 +71,7 @@ class Classes(NamedTuple):
     first: Ints  # (classes)
     n_atoms: Ints
     n_records: Ints
-    box: Codes  # (classes, 2 × columns)  lowest rows, then highest ranks
+    box: Codes  # (classes, words)  lowest rows, then highest ranks, then all bits
     cost: Floats  # (classes)  per record
     side: NDArray[np.int8]  # who may touch it
 
@@ -100,10 +104,19 @@ def _climbed(levels: Ints, nodes: Ids, node_prices: Prices, j: Int, low: Int, hi
 
 
 @njit(cache=True, nogil=True)
-def wider(
-    codes: Codes, pairs: Prices, levels: Ints, nodes: Ids, node_prices: Prices, box: Codes, c: Int, u: Int, most: float
-) -> float:
+def _ones(word: Int) -> Int:
+    """How many bits are set; compilers know these lines, and make one instruction of them."""
+    x = np.uint32(word)
+    x -= (x >> np.uint32(1)) & np.uint32(0x55555555)
+    x = (x & np.uint32(0x33333333)) + ((x >> np.uint32(2)) & np.uint32(0x33333333))
+    x = (x + (x >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+    return np.uint32(x * np.uint32(0x01010101)) >> np.uint32(24)
+
+
+@njit(cache=True, nogil=True)
+def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
     """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
+    codes, pairs, levels, nodes, node_prices, sets, set_prices = of
     q = levels.shape[0]
     total = 0.0
     for j in range(q):
@@ -113,20 +126,30 @@ def wider(
         else:
             total += _climbed(levels, nodes, node_prices, j, row - LARGE, high)
         if total >= most:
+            return total
+    for s in range(sets.shape[0]):
+        n = sets[s, 2]
+        for w in range(sets[s, 0], sets[s, 1]):
+            n += _ones(box[c, w] | codes[u, w])
+        total += set_prices[n]
+        if total >= most:
             break
     return total
 
 
 @njit(cache=True, nogil=True)
-def widen(codes: Codes, box: Codes, c: Int, u: Int, alone: bool) -> None:
+def widen(of: Boxes, box: Codes, c: Int, u: Int, alone: bool) -> None:
     """Let box c hold tuple u too, or ``alone``."""
-    q = codes.shape[1] // 2
+    codes, q = of.codes, of.levels.shape[0]
+    if alone:
+        for w in range(codes.shape[1]):
+            box[c, w] = codes[u, w]
+        return
     for j in range(q):
-        if alone:
-            box[c, j], box[c, q + j] = codes[u, j], codes[u, q + j]
-        else:
-            box[c, j] = min(box[c, j], codes[u, j])
-            box[c, q + j] = max(box[c, q + j], codes[u, q + j])
+        box[c, j] = min(box[c, j], codes[u, j])
+        box[c, q + j] = max(box[c, q + j], codes[u, q + j])
+    for w in range(2 * q, codes.shape[1]):
+        box[c, w] |= codes[u, w]
 
 
 @njit(cache=True, nogil=True)
@@ -136,13 +159,12 @@ def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
     a = classes.first[c]
     if c == APART or a < 0:
         return
-    codes, pairs, levels, nodes, node_prices = of
     u = tuple_of[a]
-    widen(codes, box, c, u, True)
+    widen(of, box, c, u, True)
     while after[a] >= 0:
         a = after[a]
-        widen(codes, box, c, tuple_of[a], False)
-    classes.cost[c] = wider(codes, pairs, levels, nodes, node_prices, box, c, u, FAR)
+        widen(of, box, c, tuple_of[a], False)
+    classes.cost[c] = wider(of, box, c, u, FAR)
 
 
 @njit(cache=True, nogil=True)
@@ -178,12 +200,11 @@ def _offered(near: Ids, away: Floats, u: Int, v: Int, d: float) -> None:
 def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> None:
     """Let tuples meet those up to ``width`` places further in an order that puts like tuples together."""
     m, n = near.shape
-    codes, pairs, levels, nodes, node_prices = of
     for p in range(m):
         u = order[p]
         for i in range(p + 1, min(m, p + 1 + width)):
             v = order[i]
-            d = wider(codes, pairs, levels, nodes, node_prices, codes, u, v, max(away[u, n - 1], away[v, n - 1]))
+            d = wider(of, of.codes, u, v, max(away[u, n - 1], away[v, n - 1]))
             _offered(near, away, u, v, d)
             _offered(near, away, v, u, d)
 
@@ -193,7 +214,6 @@ def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, las
     """Let each tuple from ``first`` to ``last`` meet the ``known`` neighbours of its neighbours."""
     n = near.shape[1]
     met = np.full(near.shape[0], -1, np.int32)
-    codes, pairs, levels, nodes, node_prices = of
     for u in range(first, last):
         met[u] = u
         for i in range(n):
@@ -209,7 +229,7 @@ def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, las
                     break
                 if met[x] != u:
                     met[x] = u
-                    d = wider(codes, pairs, levels, nodes, node_prices, codes, u, x, away[u, n - 1])
+                    d = wider(of, of.codes, u, x, away[u, n - 1])
                     _offered(near, away, u, x, d)
 
 
@@ -380,7 +400,6 @@ def _options(
     The latter are records of near classes that have more than k, added to ``crowd`` with what they cost today. Returns
     how many are in it, the class (or -1) and what joining costs.
     """
-    codes, pairs, levels, nodes, node_prices = of
     tuple_of, weights, starts, members, near, _, _ = atoms
     class_of, side_of, n_records, cost = classes.class_of, classes.side, classes.n_records, classes.cost
     box = classes.box
@@ -410,7 +429,7 @@ def _options(
                 seen[c] = mark
                 now, n_after = n_records[c] * cost[c], n_records[c] + weight
                 most = (least + now) / n_after
-                then = wider(codes, pairs, levels, nodes, node_prices, box, c, t, most)
+                then = wider(of, box, c, t, most)
                 if then < most:
                     best, least = c, n_after * then - now
     return n, best, least
@@ -426,11 +445,10 @@ def _founded(
     ``box`` is to be that of the class. Who is of a kind that is in already comes later by ``push``. Returns how many
     of the crowd are ``chosen``, and what it all costs; ``FAR`` where there are too few.
     """
-    codes, pairs, levels, nodes, node_prices = of
     tuple_of, weights, class_of, in_class = atoms.tuple_of, atoms.weights, classes.class_of, classes.n_records
-    widen(codes, box, 0, tuple_of[f], True)
+    widen(of, box, 0, tuple_of[f], True)
     n_records = weights[f]
-    cost = wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[f], FAR)
+    cost = wider(of, box, 0, tuple_of[f], FAR)
     total = 0.0
     kinds = atoms.kinds
     for i in range(n):
@@ -448,7 +466,7 @@ def _founded(
             if c > APART and in_class[c] - weights[a] < k:
                 continue
             most = (least + gains[i] - handicap[i]) / k
-            known[i] = wider(codes, pairs, levels, nodes, node_prices, box, 0, tuple_of[a], most)
+            known[i] = wider(of, box, 0, tuple_of[a], most)
             if known[i] < most:
                 best, least = i, k * known[i] - gains[i] + handicap[i]
         if best < 0:
@@ -458,7 +476,7 @@ def _founded(
         known[best] = FAR
         total -= gains[best]
         n_records += weights[a]
-        widen(codes, box, 0, tuple_of[a], False)
+        widen(of, box, 0, tuple_of[a], False)
         if class_of[a] >= 0:
             in_class[class_of[a]] -= weights[a]  # reserved
         chosen[n_chosen] = best
@@ -487,13 +505,12 @@ def improve(
     there is no room for more of these.
     """
     state = np.array([seed], np.uint64)
-    codes, pairs, levels, nodes, node_prices = of
     n_all = atoms.tuple_of.shape[0]
     room = MOST + 2 * k
     loose, paid, keys = np.empty(room, np.int64), np.empty(room), np.empty(room)
     crowd, gains = np.empty(room + 8 * k + 64, np.int64), np.empty(room + 8 * k + 64)
     chosen, known, handicap = np.empty(k + 1, np.int64), np.empty(crowd.shape[0]), np.empty(crowd.shape[0])
-    box = np.empty((1, codes.shape[1]), np.uint32)
+    box = np.empty((1, of.codes.shape[1]), np.uint32)
     seen = np.zeros(classes.first.shape[0], np.int64)
     log.n[0] = log.n[1] = log.n[3] = 0
     for c in range(classes.first.shape[0] - 1, APART, -1):
@@ -588,10 +605,8 @@ def improve(
                 _touch(classes, log, joined)
                 attach(atoms, classes, f, joined)
                 if joined != APART:
-                    widen(codes, classes.box, joined, atoms.tuple_of[f], False)
-                    classes.cost[joined] = wider(
-                        codes, pairs, levels, nodes, node_prices, classes.box, joined, atoms.tuple_of[f], FAR
-                    )
+                    widen(of, classes.box, joined, atoms.tuple_of[f], False)
+                    classes.cost[joined] = wider(of, classes.box, joined, atoms.tuple_of[f], FAR)
             else:
                 whole = False
                 break

@@ -41,13 +41,13 @@ def mondrian(problem: Problem) -> Recoding:
     return _mondrian(problem, "mondrian", parting=False)
 
 
-def mondrian_relaxed(problem: Problem) -> Recoding:
-    """Relaxed: records at the median may go either way."""
+def mondrian_relaxed(problem: Problem, *, dimension: str | None = None) -> Recoding:
+    """Relaxed: records at the median may go either way. ``dimension`` overrides what the problem says."""
     # Sides that share a value may end as classes that look alike: the release has their union.
-    return _mondrian(problem, "mondrian_relaxed", parting=_unions_pass(problem))
+    return _mondrian(problem, "mondrian_relaxed", parting=_unions_pass(problem), dimension=dimension)
 
 
-def _mondrian(problem: Problem, algorithm: str, *, parting: bool) -> Recoding:
+def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str | None = None) -> Recoding:
     require_class_by_class(problem, algorithm)
     table = problem.table
     together = table.merged(np.zeros(table.n_classes, np.int64), 1, table.codes[:1])
@@ -55,7 +55,7 @@ def _mondrian(problem: Problem, algorithm: str, *, parting: bool) -> Recoding:
         # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
         proved = problem.monotone or not all(model.passes(together).all() for model in problem.absorbing)
         raise problem.infeasible() if proved else _all_together_fail(problem, algorithm)
-    partition, n_splits = _partition(problem, parting)
+    partition, n_splits = _partition(problem, parting, BY[dimension or problem.dimension])
     answer = recoding(problem, partition, algorithm, n_evaluated=n_splits)
     if not _unions_pass(problem) and not passing(problem, released(problem, answer)).all():
         raise _alike(algorithm)
@@ -85,7 +85,7 @@ class _Open:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
-def _partition(problem: Problem, parting: bool) -> tuple[Partition, int]:
+def _partition(problem: Problem, parting: bool, by: int) -> tuple[Partition, int]:
     """All regions at the end, and how many splits were looked at. All open regions are split at once."""
     table = problem.table
     of, codes = _dimensions(problem)
@@ -96,7 +96,7 @@ def _partition(problem: Problem, parting: bool) -> tuple[Partition, int]:
     n_splits = n_closed = n_done = 0
     while len(now.row) and not problem.out_of_time:
         side, lent, n_sides, column = proposed(
-            of, now.codes, now.counts, now.starts, now.tried, problem.least_class_size, BY[problem.dimension], parting
+            of, now.codes, now.counts, now.starts, now.tried, problem.least_class_size, by, parting
         )
         n_splits += int((column >= 0).sum())
         if lent.any():

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,6 +86,53 @@ def test_ranges_cost_what_they_are_written_as():
         for high in range(low, 30):
             (value,) = covering(vocabulary, np.arange(low, high + 1, dtype=np.int32), np.array([0]))
             assert space.columns[0].pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["loss", "arx-loss"])
+@pytest.mark.parametrize("cells", [("set", "set", "set"), ("range", "set", "hierarchy")])
+def test_sets_cost_what_they_are_written_as(name, cells):
+    numbers, joined, _ = hierarchies()
+    told = Hierarchy.from_paths("c", [("x", "xy", "*"), ("y", "xy", "*"), ("w", "wz", "*"), ("z", "wz", "*")])
+    known = (numbers, joined.with_null(), told.with_uncovered().with_null())
+    rng = np.random.default_rng(2)
+    codes = np.column_stack([rng.integers(0, len(h.leaves), 300) for h in known]).astype(np.int32)
+    codes[:, 2] = np.where(rng.random(300) < 0.6, 0, codes[:, 2])
+    table = counted(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    problem = Problem(table, (KAnonymity(k=2),), objective=name, cells=cells, weights=(1, 2, 3))
+    space = Space(problem)
+    partition = Partition.of_rows(table, rng.integers(0, 90, table.n_classes))
+    search = local._Search(problem, space, partition)
+    weights = space.weights(None)
+    local_kernels.rebox_all(space.boxes(weights), search.atoms, search.classes)
+    vocabularies = [Vocabulary(hierarchy, of) for hierarchy, of in zip(known, cells, strict=True)]
+    seen = set()
+    for c in range(partition.n_classes):
+        mine = table.codes[partition.row[partition.class_of == c]]
+        expected = 0.0
+        for j, vocabulary in enumerate(vocabularies):
+            (value,) = covering(vocabulary, mine[:, j], np.array([0]))
+            price = prices(table, j, vocabulary.values, name)
+            expected += weights[j] * (price[value] - price[vocabulary.nodes[0]].min())
+            seen.add((j, value == vocabulary.TOP_ID, len(set(mine[:, j].tolist())) > 1))
+        assert search.classes.cost[c + 1] == pytest.approx(expected, abs=1e-6)
+    assert len(seen & {(1, True, True), (1, False, True), (1, False, False)}) == 3  # with a null in it, and without
+    answer = local._Answer.of(problem, partition)
+    assert search.loss == pytest.approx(answer.loss, rel=1e-9)
+
+
+def test_numbers_that_cost_what_they_span_do_so_as_sets():
+    numbers = Hierarchy.from_paths("a", [(str(i * i), "*") for i in range(9)], leaf_order="numeric")
+    numbers = replace(numbers, share_of="range")
+    codes = np.arange(9, dtype=np.int32)[:, None].repeat(2, axis=0)
+    table = counted(("a",), codes, {}, None, (numbers,), apart=True)[0]
+    problem = Problem(table, (KAnonymity(k=4),), cells=("set",))
+    column = Space(problem).columns[0]
+    assert column.pairs is not None
+    vocabulary = Vocabulary(numbers, "set")
+    for low in range(9):
+        for high in range(low + 1, 9):
+            (value,) = covering(vocabulary, np.array([low, high], np.int32), np.array([0]))
+            assert column.pairs[low, high] == pytest.approx(vocabulary.taken([value]).shares[0], abs=1e-9)
 
 
 @pytest.mark.parametrize(("m", "most"), [(1024, 1.0), (50, 1.1)])
@@ -192,11 +240,25 @@ def test_it_loses_less_than_what_it_starts_from(objective):
     assert ("mean cell loss" in answer.claim) == (objective == "arx-loss")
 
 
+def test_a_search_with_little_time_cools_down_in_what_the_start_has_left(monkeypatch):
+    problem = problem_of(200, time_budget=60)
+    whole = Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
+    search = local._Search(problem, Space(problem), whole)
+    search._seconds = 20  # of 60: the start took the others
+    shares = []
+    for left in (20, 11, 2):
+        monkeypatch.setattr(Problem, "seconds_left", left)
+        shares.append(search._share(10_000))
+    assert shares == pytest.approx([0, 0.5, 1])
+
+
 @pytest.mark.parametrize("cells", ["range", "set"])
 def test_cells_are_written_as_the_policy_says(cells):
     problem = problem_of(300, cells=(cells, cells, "hierarchy"))
     answer = SEARCHES["local"](problem)
-    assert loss(problem, answer) < loss(problem, SEARCHES["mondrian_relaxed"](problem))
+    for dimension in ("range", "entropy", "gain"):
+        split = problem_of(300, cells=problem.cells, dimension=dimension)
+        assert loss(problem, answer) < loss(split, SEARCHES["mondrian_relaxed"](split))
     texts = {str(answer.released[0].labels[code]) for code in answer.parts(problem.table).codes[:, 0].tolist()}
     assert any(("-" if cells == "range" else "{") in text for text in texts)
     assert answer.bound <= loss(problem, answer)
@@ -244,7 +306,6 @@ def test_no_time_is_enough_for_the_start():
 def ticking(monkeypatch):
     """A clock that each look at it moves on: as many looks fit into a budget on any machine."""
     clock = SimpleNamespace(monotonic=itertools.count(0, 0.03).__next__)
-    monkeypatch.setattr(local, "time", clock)
     monkeypatch.setattr("shoal.search.base.time", clock)
 
 
