@@ -253,6 +253,7 @@ class BasicLikeness(SensitiveModel):
 class EnhancedLikeness(BasicLikeness):
     """The same with min(β, −ln q): frequent values may gain less."""
 
+    # A name of its own, by which policies choose: never is one model read where the other is meant.
     model: Literal["enhanced-beta-likeness"] = "enhanced-beta-likeness"  # type: ignore[assignment]
     figure: ClassVar[str] = "enhanced_beta"
 

@@ -69,12 +69,6 @@ class Lattice:
             if level < self.heights[j]:
                 yield replaced(node, j, level + 1)
 
-    def predecessors(self, node: Node) -> Iterator[Node]:
-        """The nodes one step more specific."""
-        for j, level in enumerate(node):
-            if level > 0:
-                yield replaced(node, j, level - 1)
-
 
 def below(a: Node, b: Node) -> bool:
     """Whether ``a`` is at most as general as ``b`` in every column."""
