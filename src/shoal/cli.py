@@ -265,7 +265,8 @@ def anonymize(
     if json:
         _print_json(proof)
     elif not quiet:
-        show_release(release, output, proof["warnings"])
+        beside = {"certificate": certificate, "report": report, "recoding": recoding}
+        show_release(release, output, proof["warnings"], beside)
 
 
 def _frontier(

@@ -375,7 +375,9 @@ class Policy(_Frozen):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
-            raise PolicyError(f"policy {path}: cannot be read ({error.strerror})") from None
+            raise PolicyError(
+                f"policy {path}: cannot be read ({error.strerror})", "shoal inspect DATA -o policy.toml proposes one"
+            ) from None
         except UnicodeDecodeError:
             raise PolicyError(f"policy {path}: is not UTF-8 text") from None
         return cls.parse(text, folder=path.parent)

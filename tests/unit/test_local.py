@@ -98,6 +98,16 @@ def test_policy_and_table_must_have_the_same_columns(table: pa.Table, words: str
         LocalEngine.of(table).count(policy())
 
 
+def test_the_hint_tells_a_typing_error_from_a_separator() -> None:
+    misspelt = PEOPLE.rename_columns(["zipp" if name == "zip" else name for name in PEOPLE.column_names])
+    with pytest.raises(PolicyError, match=r"column 'zipp' of the table.*\nHint: the policy has column 'zip' instead"):
+        LocalEngine.of(misspelt).count(policy())
+    with pytest.raises(PolicyError, match="name it with --separator"):
+        LocalEngine.of(pa.table({"name:age:zip": ["a:1:2"]})).count(policy())
+    with pytest.raises(PolicyError, match="Hint: give each a role"):
+        LocalEngine.of(PEOPLE.append_column("ssn", PEOPLE["name"])).count(policy())
+
+
 def test_nulls_may_be_forbidden() -> None:
     with pytest.raises(MissingValueError, match=r"column 'age': 1 of 6 values are missing"):
         LocalEngine.of(PEOPLE).count(policy(nulls="forbid"))

@@ -110,8 +110,26 @@ def test_a_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "1 of 5 records suppressed (dropped)." in text
     assert "Note: column 'note' is plain but different in every record" in text
     assert str(output) in text.replace("\n", "")
-    terminal.show_release(released(algorithm="datafly", max_suppression=0.4), output)
-    assert "datafly: loss not proved to be the least" in capsys.readouterr().out
+    assert "Certificate" not in text
+    beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
+    terminal.show_release(released(algorithm="datafly", max_suppression=0.4), output, beside=beside)
+    text = capsys.readouterr().out
+    assert "datafly: loss not proved to be the least" in text
+    assert "Certificate: proof.json" in text
+    assert "not published: codes.json" in text
+    assert "Report" not in text
+
+
+def test_a_sensitive_column_of_which_nothing_is_asked_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"age": ["31", "34"] * 2, "disease": ["flu", "flu", "flu", "hiv"]})
+    columns = {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}}
+    asked: list[dict[str, object]] = [{"model": "k-anonymity", "k": 4}]
+    terminal.show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
+    told = "nothing is required of disease; there is a class in which 75.0 % of the records have the same value"
+    assert told in " ".join(capsys.readouterr().out.split())
+    asked.append({"model": "distinct-l-diversity", "l": 2})
+    terminal.show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
+    assert "nothing is required" not in capsys.readouterr().out
 
 
 def test_an_inspection_shows_no_value(capsys: pytest.CaptureFixture[str]) -> None:

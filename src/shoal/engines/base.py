@@ -76,12 +76,14 @@ class Engine(Protocol):
 def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Role] = ()) -> None:
     """Every column of the table has a role, and every column with a role is in the table, or may be ``gone``."""
     unnamed = [name for name in present if name not in policy.columns]
-    if unnamed:
-        raise PolicyError(
-            f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy",
-            "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)",
-        )
     absent = [name for name, column in policy.columns.items() if name not in present and column.role not in gone]
+    if unnamed:
+        hint = "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)"
+        if absent and len(present) == 1:
+            hint = "the table has this column only: if its separator was not recognized, name it with --separator"
+        elif absent:
+            hint = f"the policy has {_listed(absent)} instead: check the spelling, or {hint}"
+        raise PolicyError(f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy", hint)
     if absent:
         raise PolicyError(
             f"{_listed(absent)} of the policy {_is(absent)} not in the table",

@@ -52,7 +52,7 @@ class Spark(IbisPlace):
             if not system.exists(goal.getParent()):
                 raise OutputError(f"the folder of {target} does not exist", "create it first")
             if system.exists(goal) and not force:
-                raise OutputError(f"{target} exists and was not overwritten", "choose another name, or force it")
+                raise OutputError(f"{target} exists and was not overwritten", "choose another name, or add --force")
 
     def _path(self, target: str) -> tuple[Any, Any]:
         goal = self._session._jvm.org.apache.hadoop.fs.Path(target.rstrip("/"))

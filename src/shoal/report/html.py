@@ -7,7 +7,7 @@ same figures as a table.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,11 +20,11 @@ from shoal import __version__
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
-from shoal.models.base import SensitiveModel
 from shoal.models.measured import MeasuredLimit
 from shoal.plain import finite
 from shoal.report import charts
 from shoal.report.formats import counted, interval, number, share, visible
+from shoal.report.notes import unguarded
 from shoal.report.pictures import groups_of, pictures, worst_class
 from shoal.report.summary import Summary, shared, summary
 
@@ -123,7 +123,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "limits": limits,
         "shared": shared(release.policy),
         "proof": _proof(release),
-        "warnings": [*_unguarded(release), *certificate["warnings"]],
+        "warnings": [*unguarded(release), *certificate["warnings"]],
         "hashes": {name: certificate[name]["sha256"][:12] for name in ("input", "output")},
         "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
         "safe": sum(node.state != "unsafe" for node in told.lattice),
@@ -165,15 +165,6 @@ def sentence(release: Release, attacks: Attacks | None = None) -> str:
     k = int(release.measured["k"])
     crowd = f", and everybody is one of at least {number(k)}" if k > 1 else ""
     return f"This release keeps its policy: {asked} for {size}{crowd}."
-
-
-def _unguarded(release: Release) -> Iterator[str]:
-    """Sensitive columns of which nothing is asked: that everybody is one of k does not hide what all of them have."""
-    models = [model for model in release.policy.models if isinstance(model, SensitiveModel)]
-    for name in release.policy.sensitive if release.verdicts.records else ():
-        if not any(model.column in (None, name) for model in models):
-            most = share(release.measured.columns[name]["alpha"], 1)
-            yield f"nothing is required of {name}; there is a class in which {most} of the records have the same value"
 
 
 def _capital(text: str) -> str:

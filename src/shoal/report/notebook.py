@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from shoal.exploration import beaten
-from shoal.report.formats import number, share, visible
+from shoal.report.formats import counted, number, share, visible
 
 if TYPE_CHECKING:
     from shoal.certified import Verification
@@ -35,7 +35,7 @@ def verdicts_html(verdicts: Verdicts) -> str:
         for v in verdicts.verdicts
     ]
     rows += [[f"identifier {name}", "still there", "", "", _mark(False)] for name in verdicts.identifiers]
-    size = f"{number(verdicts.records)} records in {number(verdicts.classes)} classes"
+    size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
     verdict = "The policy holds" if verdicts.hold else "The policy does not hold"
     return _table(["requirement", "found", "classes at fault", "records", ""], rows, f"{verdict}: {size}.")
 

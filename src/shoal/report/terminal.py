@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +19,8 @@ from shoal.models.measured import MeasuredLimit
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
-from shoal.report.formats import interval, number, share
+from shoal.report.formats import counted, interval, number, share
+from shoal.report.notes import unguarded
 from shoal.sweep import Frontier
 from shoal.verify import Verdicts
 
@@ -36,7 +37,7 @@ def show_verdicts(verdicts: Verdicts) -> None:
     table.show(console)
     for name in verdicts.identifiers:
         console.print(text(f"column {name!r} is an identifier and is still there"))
-    size = f"{number(verdicts.records)} records in {number(verdicts.classes)} classes"
+    size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
     style = "bold green" if verdicts.hold else "bold red"
     console.print(text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
 
@@ -117,8 +118,16 @@ def _untold(found: Verification) -> dict[str, list[str]]:
     return reasons
 
 
-def show_release(release: Release, output: str | Path, warnings: Sequence[str] | None = None) -> None:
-    """What became of the table; ``warnings`` are those of the certificate, which knows of the file too."""
+def show_release(
+    release: Release,
+    output: str | Path,
+    warnings: Sequence[str] | None = None,
+    beside: Mapping[str, Path | None] | None = None,
+) -> None:
+    """What became of the table; ``warnings`` are those of the certificate, which knows of the file too.
+
+    ``beside``: where its certificate, report and recoding were written, as far as they were.
+    """
     show_verdicts(release.verdicts)
     if release.attacks is not None:
         _show_limits(release.attacks, release.policy.limits)
@@ -147,9 +156,19 @@ def show_release(release: Release, output: str | Path, warnings: Sequence[str] |
     n = release.engine.n_records
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
     console.print(text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
-    for warning in release.warnings if warnings is None else warnings:
+    for warning in (*unguarded(release), *(release.warnings if warnings is None else warnings)):
         console.print(text(f"Note: {warning}", style="yellow"))
     console.print(text(f"Written and counted again: {output}"))
+    for what, path in (beside or {}).items():
+        if path is not None:
+            console.print(text(f"{_BESIDE[what]}: {path}"))
+
+
+_BESIDE = {
+    "certificate": "Certificate",
+    "report": "Report, to be opened in a browser",
+    "recoding": "Recoding, to be kept with the data and not published",
+}
 
 
 def show_replay(done: Replay, output: Path | str) -> None:
@@ -331,9 +350,8 @@ def show_demo(result: Demo, folder: Path) -> None:
         table.add(row, of(result.before), of(result.after))
     table.show(console)
     console.print(text(f"\nIn between, {folder / POLICY_FILE} was applied:\n"))
-    show_release(result.release, folder / RELEASE, result.certificate["warnings"])
-    console.print(text(f"Certificate: {folder / CERTIFICATE}"))
-    console.print(text(f"Report, to be opened in a browser: {folder / REPORT}"))
+    beside = {"certificate": folder / CERTIFICATE, "report": folder / REPORT}
+    show_release(result.release, folder / RELEASE, result.certificate["warnings"], beside)
 
 
 _LINKAGE_ROWS: dict[str, Callable[[Linkage], str]] = {
