@@ -49,7 +49,7 @@ CHUNK = 2**20  # bytes decoded at a time
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow wants every record within two blocks; larger ones only where needed
 SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # what the separator is guessed from
 LONGEST_FIELD = 2**31 - 1
-ROW_GROUP = 2**20
+ROW_GROUP = 2**18  # rows; the writer holds some three times as much
 
 
 @dataclass(frozen=True)
@@ -434,7 +434,7 @@ def _claim(path: Path) -> None:
 
 
 def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} exists and was not overwritten", "choose another name, or force it")
+    return OutputError(f"{path} exists and was not overwritten", "choose another name, or add --force")
 
 
 def separator_of(path: Path, dialect: Dialect | None) -> str:

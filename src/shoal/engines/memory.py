@@ -1,7 +1,9 @@
-"""How much memory there is to use, and how much this process has taken."""
+"""How much memory there is to use, how much this process has taken, and what that leaves to DuckDB."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import re
 from pathlib import Path
@@ -9,6 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.errors import DataError
+
+WRITING = 2**28  # bytes that a release takes on its way from DuckDB to its file
+LEAST = 2**28  # bytes without which DuckDB cannot even spill, and fails
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -23,9 +28,16 @@ def size(text: str) -> int:
 
 
 def resident() -> int:
-    """What this process has taken; 0 where the system does not tell."""
+    """What this process has taken and cannot give back; 0 where the system does not tell."""
     pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # glibc keeps what was freed; others have no such function
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0
+
+
+def share(memory: int, held: int) -> int:
+    """What DuckDB may use of ``memory``, of which ``held`` is taken; it exceeds its limit by a tenth or so."""
+    return max((memory - held - WRITING) * 7 // 8, min(max(LEAST, memory // 8), memory // 2))

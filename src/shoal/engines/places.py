@@ -35,6 +35,7 @@ class Place(Protocol):
     """What an engine must be able to do besides running an Ibis expression."""
 
     name: str
+    backend: Any
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """A column as it is told apart; a ``key`` must come back equal after it was here."""
@@ -101,7 +102,7 @@ class IbisPlace:
         schema, name = self.table_named(target)
         with self.failing("look for the table to write"):
             if not force and name in self.tables(schema):
-                raise OutputError(f"{target} exists and was not overwritten", "choose another name, or force it")
+                raise OutputError(f"{target} exists and was not overwritten", "choose another name, or add --force")
 
     def tables(self, schema: str | None) -> list[str]:
         """The names that are taken."""
@@ -161,16 +162,13 @@ class DuckDB(IbisPlace):
         return super().fetch(expression)
 
     def _make_room(self) -> None:
-        """DuckDB may use what is left of the memory, less an eighth for what neither side counts.
-
-        Half of the memory it has in any case: where it cannot even spill, it fails.
-        """
+        """DuckDB may use what the tuples and the mapping leave of the memory."""
         if self.memory is None:
             return
         with self.failing("share the memory"):
             ((own,),) = self.backend.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-            left = self.memory - self.memory // 8 - (memory.resident() - own)
-            self.backend.con.execute(f"SET memory_limit = '{max(left, own, self.memory // 2)}B'")
+            limit = max(memory.share(self.memory, memory.resident() - own), own)
+            self.backend.con.execute(f"SET memory_limit = '{limit}B'")
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """The least and the greatest value that Parquet tells of leave NaN out, and by these DuckDB takes isnan, which
@@ -370,7 +368,7 @@ def _typed(groups: pa.Table, schema: pa.Schema) -> pa.Table:
     return groups
 
 
-FILE_ROWS = 8 * files.ROW_GROUP
+FILE_ROWS = 32 * files.ROW_GROUP
 
 
 def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
@@ -401,7 +399,7 @@ def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
 def aside_of(path: Path, force: bool) -> Path:
     """Where a folder is written before it has its name; raises where it could never get it."""
     if path.exists() and not force:
-        raise OutputError(f"{path} exists and was not overwritten", "choose another name, or force it")
+        raise OutputError(f"{path} exists and was not overwritten", "choose another name, or add --force")
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path} is a file", "name a folder, or a file by its extension")
     if not path.parent.is_dir():
@@ -426,4 +424,4 @@ def publish_folder(aside: Path, path: Path, force: bool) -> None:
 
 def safe_uri(uri: str) -> str:
     """A connection string that may be shown: without its password, and without the options that may hold one."""
-    return re.sub(r"//([^:/@]*)(:[^@]*)?@", r"//\1@", uri).partition("?")[0]
+    return re.sub(r"//([^:/@]*)(:.*)?@", r"//\1@", uri, flags=re.S).partition("?")[0]

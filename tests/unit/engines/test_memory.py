@@ -22,3 +22,14 @@ def test_what_is_taken_is_noticed() -> None:
     taken = bytearray(b"x") * 50_000_000
     assert memory.resident() - before > 30_000_000
     del taken
+
+
+def test_what_is_left_to_duckdb() -> None:
+    whole = 4 * 10**9
+    shares = [memory.share(whole, held) for held in range(0, whole, 10**8)]
+    assert shares == sorted(shares, reverse=True)
+    together = [held + share + memory.WRITING for held, share in zip(range(0, whole, 10**8), shares, strict=True)]
+    assert all(n <= whole for n, share in zip(together, shares, strict=True) if share > whole // 8)
+    assert shares[-1] == whole // 8
+    assert memory.share(10**9, 10**9) == memory.LEAST
+    assert memory.share(10**8, 10**9) == 10**8 // 2
