@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
@@ -25,10 +25,14 @@ from shoal.models import PopulationModel, PrivacyModel, SensitiveModel
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.size import AlphaK, PSensitive
+from shoal.pipeline import engine_of
 from shoal.policy import Policy
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
-from shoal.verify import Reference, as_seen, judged, recounted
+from shoal.verify import Reference, as_seen, judged, recounted, recounted_groups
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
 
 
 @dataclass(frozen=True)
@@ -75,14 +79,16 @@ def verify_certificate(
 ) -> Verification:
     """Count a release again and compare with its certificate, a path or plain values.
 
-    Raises DataError where the certificate is none: it must keep the published schema.
+    ``data`` is a path, a frame, or an Ibis table, which is counted where it is. Raises DataError where the certificate
+    is none: it must keep the published schema.
     """
     folder = Path(certificate).parent if isinstance(certificate, str | Path) else Path()
     claims = _read(certificate) if isinstance(certificate, str | Path) else certificate
     _require_schema(claims)
     policy = _policy(claims, folder)
-    engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-    return Verification(tuple(_lines(claims, policy, engine)))
+    path = isinstance(data, str | Path)
+    engine = LocalEngine.of(data, separator=separator, encoding=encoding) if path else engine_of(data)
+    return Verification(tuple(_lines(claims, policy, _Counted.of(engine, policy))))
 
 
 def schema() -> dict[str, Any]:
@@ -123,13 +129,37 @@ def _policy(claims: Mapping[str, Any], folder: Path) -> Policy:
         raise DataError(f"certificate: its policy is none: {error.message}", error.hint) from None
 
 
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A release, and its rows or distinct rows with numbers."""
+
+    engine: LocalEngine | IbisEngine
+    seen: LocalEngine
+
+    @classmethod
+    def of(cls, engine: LocalEngine | IbisEngine, policy: Policy) -> _Counted:
+        if isinstance(engine, LocalEngine):
+            return cls(engine, engine)
+        there = [name for name in (*policy.quasi, *policy.sensitive) if name in engine.columns]
+        return cls(engine, engine.tally(there or engine.columns[:1]))
+
+    def table(self, policy: Policy) -> FrequencyTable:
+        """The classes of the release, compared with its own distribution."""
+        reference = Reference(self.seen.domains(policy))
+        if isinstance(self.engine, LocalEngine):
+            return recounted(Rows(self.engine.table), policy, reference)
+        return recounted_groups(self.engine.last_groups, policy.quasi, reference)
+
+
 # ── what it says, line by line ──────────────────────────────────────────────────────────────────────────────
 
 
-def _lines(claims: Mapping[str, Any], policy: Policy, engine: LocalEngine) -> Iterator[Line]:
-    source, output = claims["input"], claims["output"]
+def _lines(claims: Mapping[str, Any], policy: Policy, release: _Counted) -> Iterator[Line]:
+    source, output, engine = claims["input"], claims["output"], release.engine
     n, suppressed = engine.n_records, output["suppressed"]
-    yield _line("output.sha256", output["sha256"], engine.fingerprint, "this is not the file, byte for byte")
+    table = "this is not the table, or the certificate is of a file"
+    other = "this is not the file, byte for byte" if isinstance(engine, LocalEngine) or engine.source else table
+    yield _line("output.sha256", output["sha256"], engine.fingerprint, other)
     yield _line("output.records", output["records"], n)
     if wrong := _other_columns(engine.columns, policy):
         yield Line("columns", list(policy.columns), engine.columns, False, wrong)
@@ -142,7 +172,7 @@ def _lines(claims: Mapping[str, Any], policy: Policy, engine: LocalEngine) -> It
     left = [name for name in policy.identifiers if name in engine.columns]
     yield Line("identifiers", 0, len(left), not left, "columns that should be gone are there" if left else "")
     limits = _Limits(policy, dropped)
-    counted = limits.counted(engine)
+    counted = limits.counted(release)
     yield from _requirements(claims["requirements"], policy, counted, limits)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
@@ -214,14 +244,14 @@ class _Limits:
             and not (policy.folder / column.hierarchy.path).is_file()
         }
 
-    def counted(self, engine: LocalEngine) -> FrequencyTable:
+    def counted(self, release: _Counted) -> FrequencyTable:
         """The classes of the release, compared with its own distribution: the original's, where none were dropped."""
         columns = {
             name: column.model_copy(update={"hierarchy": None}) if name in self._missing else column
             for name, column in self.policy.columns.items()
         }
         known = self.policy.model_copy(update={"columns": columns})
-        return recounted(Rows(engine.table), known, Reference(engine.domains(known)))
+        return release.table(known)
 
     def of_model(self, model: PrivacyModel) -> str:
         """Why a requirement cannot be judged; empty where it can."""

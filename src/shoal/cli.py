@@ -24,6 +24,8 @@ from typer.core import TyperGroup
 from shoal import __version__
 
 if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+    from shoal.engines.local import LocalEngine
     from shoal.policy import Policy
     from shoal.search.base import Progress
 
@@ -71,7 +73,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Data = Annotated[Path, typer.Argument(help="The table: CSV or Parquet.", show_default=False)]
 Rows = Annotated[
     str,
     typer.Argument(
@@ -131,8 +132,12 @@ def demo(
 
 @app.command()
 def inspect(
-    data: Data,
+    data: Rows,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the policy to this file.")] = None,
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -146,15 +151,15 @@ def inspect(
         from shoal.inspect import inspect as look
         from shoal.report.terminal import show_inspection
 
-    _check_text_target(output, force, [data])
-    engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-    found = look(engine.table)
+    _check_text_target(output, force, [Path(data)])
+    rows = _opened(data, table, parquet, engine, memory, separator, encoding)
+    found = look(rows.table if isinstance(rows, LocalEngine) else rows)
     if output is not None:
         write_text(output, found.policy(), force=force)
     if json:
         _print_json(found.as_dict())
     elif not quiet:
-        show_inspection(found, engine.notes, output)
+        show_inspection(found, rows.notes, output)
 
 
 @app.command()
@@ -216,7 +221,9 @@ def anonymize(
         for option, given in of_one.items():
             if given:
                 raise OutputError(f"--frontier compares releases, and {option} is of one", "leave one of them out")
-        _frontier(data, asked, frontier, output, json, quiet, separator, encoding)
+        if output is not None:
+            raise OutputError("--frontier compares releases and writes none", "leave -o out")
+        _frontier(_opened(data, table, parquet, engine, memory, separator, encoding), asked, frontier, json, quiet)
         return
     if output is None:
         raise OutputError("-o: name the file to write the release to", "or sweep parameters with --frontier k=2,5,10")
@@ -269,27 +276,13 @@ def anonymize(
         show_release(release, output, proof["warnings"], beside)
 
 
-def _frontier(
-    data: str,
-    policy: Policy,
-    swept: list[str],
-    output: str | None,
-    json: bool,
-    quiet: bool,
-    separator: str | None,
-    encoding: str | None,
-) -> None:
+def _frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], json: bool, quiet: bool) -> None:
     with _loading():
-        from shoal.engines.local import LocalEngine
-        from shoal.errors import PolicyError
         from shoal.report.terminal import show_frontier
         from shoal.sweep import frontier, parameters
 
-    if output is not None:
-        raise PolicyError("--frontier compares releases and writes none", "leave -o out")
     with _progress(quiet) as progress:
-        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-        found = frontier(engine, policy, **parameters(swept), progress=progress)
+        found = frontier(rows, policy, **parameters(swept), progress=progress)
     if json:
         _print_json(found.as_dict())
     elif not quiet:
@@ -353,17 +346,17 @@ def check(
     data: Rows,
     policy: PolicyFile,
     original: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Compare distributions (t-closeness) with this table, usually the one before anonymization, instead "
-            "of DATA itself."
+            "of DATA itself: a file, table:name beside DATA, or a URI with #name behind it."
         ),
     ] = None,
     previous: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
-            help="A release of the same people that is published already; may be repeated. The policy must also hold "
-            "for the people whom none of the releases tells apart. Needs --original."
+            help="A release of the same people that is published already, named as the original is; may be repeated. "
+            "The policy must also hold for the people whom none of the releases tells apart. Needs --original."
         ),
     ] = None,
     table: TableName = None,
@@ -377,16 +370,18 @@ def check(
 ) -> None:
     """Tell whether a table keeps a policy: exit 0 if it holds, 1 if not."""
     with _loading():
-        from shoal.engines.sources import opened
+        from shoal.engines.sources import beside
         from shoal.pipeline import check as run
         from shoal.policy import Policy
         from shoal.report.terminal import show_check
 
     asked = Policy.load(policy)
-    rows = opened(
-        data, table=table, parquet=parquet, engine=engine, memory=memory, separator=separator, encoding=encoding
-    )
-    verdicts = run(rows, asked, original=original, previous=previous or ())
+    rows = _opened(data, table, parquet, engine, memory, separator, encoding)
+    others = [
+        None if other is None else beside(other, rows, engine=engine, memory=memory)
+        for other in (original, *(previous or ()))
+    ]
+    verdicts = run(rows, asked, original=others[0], previous=others[1:])
     if json:
         _print_json(verdicts.as_dict())
     elif not quiet:
@@ -456,7 +451,7 @@ def attack(
 
 @app.command()
 def explore(
-    data: Data,
+    data: Rows,
     policy: PolicyFile,
     sweep: Annotated[
         list[str] | None,
@@ -467,6 +462,10 @@ def explore(
     ] = None,
     tolerable: Annotated[float | None, typer.Option(help="The risk that can be borne, such as 0.1, instead.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw loss against risk: .html, .svg or .png.")] = None,
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -475,18 +474,17 @@ def explore(
 ) -> None:
     """Solve a policy for several k, ℓ, t and shares of suppression, and recommend one. Writes no release."""
     with _loading():
-        from shoal.engines.local import LocalEngine
         from shoal.exploration import explore as run
         from shoal.policy import Policy
         from shoal.report.terminal import show_exploration
         from shoal.sweep import parameters
 
     asked = Policy.load(policy)
-    _check_plot_target(plot, force, [data, policy, *asked.files])
+    _check_plot_target(plot, force, [Path(data), policy, *asked.files])
+    rows = _opened(data, table, parquet, engine, memory, separator, encoding)
     with _progress(quiet) as progress:
-        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
         found = run(
-            engine,
+            rows,
             asked,
             swept=parameters(sweep) if sweep else None,
             sensitivity=sensitivity,
@@ -508,7 +506,18 @@ def explore(
 @app.command()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate, JSON.", show_default=False)],
-    release: Annotated[Path, typer.Argument(help="The released table: CSV or Parquet.", show_default=False)],
+    release: Annotated[
+        str,
+        typer.Argument(
+            help="The released table: CSV or Parquet, a folder of Parquet files, or postgresql://…, duckdb://…, "
+            "spark://…",
+            show_default=False,
+        ),
+    ],
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
     separator: Separator = None,
@@ -519,7 +528,7 @@ def verify(
         from shoal.certified import verify_certificate
         from shoal.report.terminal import show_verification
 
-    found = verify_certificate(certificate, release, separator=separator, encoding=encoding)
+    found = verify_certificate(certificate, _opened(release, table, parquet, engine, memory, separator, encoding))
     if json:
         _print_json(found.as_dict())
     elif not quiet:
@@ -530,7 +539,7 @@ def verify(
 
 @app.command()
 def compare(
-    data: Data,
+    data: Rows,
     policy: PolicyFile,
     algorithms: Annotated[
         str | None,
@@ -544,6 +553,10 @@ def compare(
         bool, typer.Option("--utility", help="Apply every answer and ask a thousand random counts of it.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
     force: Force = False,
@@ -553,16 +566,15 @@ def compare(
     """Run several algorithms on the same table and policy, side by side. Writes no release."""
     with _loading():
         from shoal.comparison import compare as run
-        from shoal.engines.local import LocalEngine
         from shoal.policy import Policy
         from shoal.report.terminal import show_comparison
 
     asked = Policy.load(policy)
-    _check_plot_target(plot, force, [data, policy, *asked.files])
+    _check_plot_target(plot, force, [Path(data), policy, *asked.files])
     names = [name.strip() for name in algorithms.split(",")] if algorithms else []
+    rows = _opened(data, table, parquet, engine, memory, separator, encoding)
     with _progress(quiet) as progress:
-        engine = LocalEngine.of(data, separator=separator, encoding=encoding)
-        found = run(engine, asked, algorithms=names, utility=utility, progress=progress)
+        found = run(rows, asked, algorithms=names, utility=utility, progress=progress)
     if plot is not None:
         from shoal.report.plots import comparison_chart, save
 
@@ -573,6 +585,26 @@ def compare(
         show_comparison(found)
     if not any(entry.outcome == "found" for entry in found):
         raise typer.Exit(1)
+
+
+def _opened(
+    data: str,
+    table: str | None,
+    parquet: str | None,
+    engine: str,
+    memory: str | None,
+    separator: str | None,
+    encoding: str | None,
+) -> LocalEngine | IbisEngine:
+    """What DATA and the options beside it name."""
+    with _loading():
+        from shoal.engines.sources import in_memory, opened
+
+        if not in_memory(data, engine, memory):
+            import shoal.engines.connect  # noqa: F401  (here, as an import must not be interrupted)
+    return opened(
+        data, table=table, parquet=parquet, engine=engine, memory=memory, separator=separator, encoding=encoding
+    )
 
 
 def _print_json(value: Any) -> None:

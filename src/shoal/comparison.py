@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.engines.local import LocalEngine
-from shoal.errors import HierarchyError, InfeasibleError, OutOfTimeError, PolicyError
-from shoal.pipeline import population_of
+from shoal.errors import DataError, HierarchyError, InfeasibleError, OutOfTimeError, PolicyError
+from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem
@@ -78,7 +78,11 @@ def compare(
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
-    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    engine = engine_of(data)
+    if utility and not isinstance(engine, LocalEngine):
+        raise DataError(
+            "utility is measured on rows in memory", "leave --utility out, or compare on a sample in a file"
+        )
     outside = population_of(policy)
     tables = {
         apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})
@@ -91,7 +95,7 @@ def compare(
             progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
 
         entry, recoding = _entry(name, tables[name in PARTING], policy, population, heard)
-        if utility and recoding is not None:
+        if utility and recoding is not None and isinstance(engine, LocalEngine):
             engine.count(policy, outside, apart=name in PARTING)  # an answer is applied to the rows counted last
             entry = replace(entry, query_error=_query_error(engine, recoding, policy))
         entries.append(entry)

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 from shoal.search.base import Progress, silent
-from shoal.sweep import Frontier, Point, frontier
+from shoal.sweep import Frontier, Point, Start, frontier
 
 Sensitivity = Literal["low", "medium", "high"]
 # G. Faggioli, k-anonymity, ℓ-diversity, t-closeness (lecture, University of Padua, 2025/26): k by sensitivity.
@@ -92,12 +91,12 @@ def explore(
     ``swept`` names it, for more suppression.
     """
     asked = _risks(sensitivity, tolerable)
-    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    start = Start.of(data, policy)
     own = _own(policy)
     grids = [swept] if swept else _around(own)
     points: list[Point] = []
     for grid in grids:
-        found = frontier(engine, policy, **_typed(grid), progress=progress)
+        found = frontier(start, policy, **_typed(grid), progress=progress)
         points += [point for point in found if not any(point.asked == other.asked for other in points)]
     whole = Frontier(policy.release.objective, tuple(points))
     rest = _rest(policy, "max_suppression" in (swept or ()))

@@ -8,12 +8,12 @@ guessed. No value of the data gets into the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,9 @@ from shoal.table.dates import Dates
 from shoal.table.intervals import Intervals
 from shoal.table.propose import FEW, NUMBER, Proposal, date_formats, is_code, propose, sample, words
 
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
 Kind = Literal["number", "date", "code", "text", "category"]
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Keys = NDArray[np.int64]
@@ -34,6 +37,9 @@ Keys = NDArray[np.int64]
 K = 5
 MAX_NODES = 2_000_000  # of the lattice that a proposed policy makes the optimal search walk
 STRONGEST = 12  # columns of which all pairs and triples are counted: 298 sets
+MANY = 2_000_000  # distinct values of a column that come from an engine; of more,
+SOME = 1_000  # so many are looked at
+TUPLES = 5_000_000  # distinct tuples of the strongest columns that come from it; more are counted there, set by set
 ENOUGH = 20  # below so many records, unique values say nothing about a column
 PERSON_KEY = "a key of persons, by its name"
 LONG = 40  # characters on average: nobody abbreviates a category like that
@@ -137,6 +143,12 @@ class Separation:
     distinct: int  # tuples
     unique: int  # records that share their tuple with nobody
     alike: int  # pairs of records with the same tuple
+
+    @classmethod
+    def of(cls, columns: tuple[str, ...], counts: Keys) -> Separation:
+        """From how many records have each tuple."""
+        alike = int((counts * (counts - 1) // 2).sum())  # below 2^63 for up to four billion records
+        return cls(columns, int(counts.sum()), len(counts), int((counts == 1).sum()), alike)
 
     @property
     def distinct_ratio(self) -> float:
@@ -260,14 +272,13 @@ class Inspection:
         ]
 
 
-def inspect(table: pa.Table) -> Inspection:
-    """Guess the roles of the columns of ``table``, and count who stands out."""
-    if len(set(table.column_names)) < table.num_columns:
-        raise DataError("two columns of the table have the same name", "rename one of them")
-    seen = [_Seen(name, codec.texts(name, table[name])) for name in table.column_names]
+def inspect(table: pa.Table | IbisEngine) -> Inspection:
+    """Guess the roles of the columns of a table, and count who stands out; in an engine its rows stay there."""
+    source: _InMemory | _InEngine = _InMemory(table) if isinstance(table, pa.Table) else _InEngine(table)
+    seen = source.seen()
     roles = _roles(seen)
     specs = {
-        column.name: propose(column.name, column.texts, column.counts)
+        column.name: propose(column.name, column.texts, column.counts) if column.all_there else Flat()
         for column, (role, _) in zip(seen, roles, strict=True)
         if role == "quasi"
     }
@@ -277,7 +288,7 @@ def inspect(table: pa.Table) -> Inspection:
         Column(
             column.name,
             column.kind,
-            len(column.texts),
+            column.distinct,
             column.nulls,
             role,
             reason,
@@ -286,8 +297,8 @@ def inspect(table: pa.Table) -> Inspection:
         )
         for column, (role, reason) in zip(seen, roles, strict=True)
     )
-    quasi = {column.name: column.coded.codes.astype(np.int64) + 1 for column in seen if column.name in specs}
-    return Inspection(table.num_rows, columns, separations(quasi, table.num_rows))
+    quasi = [column for column in seen if column.name in specs]
+    return Inspection(seen[0].records if seen else 0, columns, source.separations(quasi))
 
 
 def separations(codes: Mapping[str, Keys], records: int) -> tuple[Separation, ...]:
@@ -295,23 +306,24 @@ def separations(codes: Mapping[str, Keys], records: int) -> tuple[Separation, ..
 
     Sets of one size are ranked by unique records, then by pairs told apart.
     """
-    sizes = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
-    single = [_separation((name,), code, sizes[name], records) for name, code in codes.items()]
+    counted = _Keys(codes, None)
+    return _ranked([counted((name,)) for name in codes], records, counted)
+
+
+def _ranked(
+    single: list[Separation], records: int, counted: Callable[[tuple[str, ...]], Separation]
+) -> tuple[Separation, ...]:
+    """The columns that were counted one by one, and pairs and triples of the strongest."""
     single.sort(key=_rank)
     strong = [s.columns[0] for s in single[:STRONGEST]]
-    pairs: dict[tuple[str, ...], Separation] = {}
+    pairs = {pair: counted(pair) for pair in combinations(strong, 2)}
     triples = []
-    for a, b in combinations(strong, 2):
-        key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
-        pairs[a, b] = _separation((a, b), key, size, records)
-    for a, b in combinations(strong, 2):
-        key, size = _joined(codes[a], sizes[a], codes[b], sizes[b])
-        for c in strong[strong.index(b) + 1 :]:
-            # A set that tells everybody apart still does with one more column.
-            if any(pairs[pair].distinct == records for pair in ((a, b), (a, c), (b, c))):
-                triples.append(Separation((a, b, c), records, records, records, 0))
-            else:
-                triples.append(_separation((a, b, c), *_joined(key, size, codes[c], sizes[c]), records))
+    for a, b, c in combinations(strong, 3):
+        # A set that tells everybody apart still does with one more column.
+        if any(pairs[pair].distinct == records for pair in ((a, b), (a, c), (b, c))):
+            triples.append(Separation((a, b, c), records, records, records, 0))
+        else:
+            triples.append(counted((a, b, c)))
     return (*single, *sorted(pairs.values(), key=_rank), *sorted(triples, key=_rank))
 
 
@@ -328,42 +340,153 @@ def _joined(left: Keys, n_left: int, right: Keys, n_right: int) -> tuple[Keys, i
     return left * n_right + right, n_left * n_right
 
 
-def _separation(columns: tuple[str, ...], key: Keys, size: int, records: int) -> Separation:
-    if size <= 4 * len(key) + 2**16:
-        counts = np.bincount(key, minlength=1)
-        counts = counts[counts > 0]
-    else:
-        key = np.sort(key.astype(np.int32) if size < 2**31 else key)
-        starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-        counts = np.diff(np.append(starts, len(key)))
-    counts = counts.astype(np.int64)
-    alike = int((counts * (counts - 1) // 2).sum())  # below 2^63 for up to four billion records
-    return Separation(columns, records, len(counts), int((counts == 1).sum()), alike)
+class _Keys:
+    """Counts the tuples of columns from their codes; ``weights`` tell how many records a row stands for."""
+
+    def __init__(self, codes: Mapping[str, Keys], weights: Keys | None) -> None:
+        self._codes = codes
+        self._weights = weights
+        self._sizes = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+        self._pair: tuple[tuple[str, ...], tuple[Keys, int]] | None = None  # the last, as triples begin with it
+
+    def __call__(self, columns: tuple[str, ...]) -> Separation:
+        *before, last = columns
+        key, size = self._codes[last], self._sizes[last]
+        if before:
+            key, size = _joined(*self._first(tuple(before)), key, size)
+        return Separation.of(columns, self._counts(key, size))
+
+    def _first(self, columns: tuple[str, ...]) -> tuple[Keys, int]:
+        if len(columns) == 1:
+            return self._codes[columns[0]], self._sizes[columns[0]]
+        if self._pair is None or self._pair[0] != columns:
+            a, b = columns
+            self._pair = columns, _joined(self._codes[a], self._sizes[a], self._codes[b], self._sizes[b])
+        return self._pair[1]
+
+    def _counts(self, key: Keys, size: int) -> Keys:
+        if size <= 4 * len(key) + 2**16:
+            # As floats weights add up exactly, below 2^53 records.
+            counts = np.bincount(key, self._weights, minlength=1)
+            return counts[counts > 0].astype(np.int64)
+        key = key.astype(np.int32) if size < 2**31 else key
+        if self._weights is None:
+            key = np.sort(key)
+            starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+            return np.diff(np.append(starts, len(key))).astype(np.int64)
+        order = np.argsort(key)
+        key = key[order]
+        return np.add.reduceat(self._weights[order], np.flatnonzero(np.append(True, key[1:] != key[:-1])))
 
 
-@dataclass(frozen=True)
+# ── where the table is ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _InMemory:
+    """A table in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        if len(set(table.column_names)) < table.num_columns:
+            raise DataError("two columns of the table have the same name", "rename one of them")
+        self._coded = {name: codec.texts(name, table[name]) for name in table.column_names}
+
+    def seen(self) -> list[_Seen]:
+        return [
+            _Seen(name, coded.texts, _counts(coded, None), len(coded.codes), len(coded.texts), _numbers_rows(coded))
+            for name, coded in self._coded.items()
+        ]
+
+    def separations(self, columns: Sequence[_Seen]) -> tuple[Separation, ...]:
+        codes = {column.name: self._coded[column.name].codes.astype(np.int64) + 1 for column in columns}
+        return separations(codes, columns[0].records if columns else 0)
+
+
+class _InEngine:
+    """A table whose rows stay in their engine: its values come here, and the tuples of its strongest columns."""
+
+    def __init__(self, engine: IbisEngine) -> None:
+        self._engine = engine
+
+    def seen(self) -> list[_Seen]:
+        distinct = self._engine.n_distinct(self._engine.columns)
+        return [self._many(name, n) if n > MANY else self._few(name) for name, n in distinct.items()]
+
+    def _few(self, name: str) -> _Seen:
+        groups = self._engine.groups([name])
+        coded = codec.texts(name, groups.table[name])
+        n = groups.table[groups.weight].to_numpy().astype(np.int64)
+        counts, records, distinct = _counts(coded, n), int(n.sum()), len(coded.texts)
+        return _Seen(name, coded.texts, counts, records, distinct, _may_number_rows(coded.texts, records))
+
+    def _many(self, name: str, distinct: int) -> _Seen:
+        """Its values are too many to come here: some are looked at, and all are counted."""
+        values, filled, records = self._engine.some_values(name, SOME)
+        texts = codec.texts(name, values).texts
+        return _Seen(name, texts, np.array([filled], np.int64), records, distinct, False, all_there=False)
+
+    def separations(self, columns: Sequence[_Seen]) -> tuple[Separation, ...]:
+        if not columns:
+            return ()
+        single = [
+            Separation.of((column.name,), np.append(column.counts, [column.nulls] if column.nulls else []))
+            if column.all_there
+            else self._asked((column.name,))
+            for column in columns
+        ]
+        strong = [s.columns[0] for s in sorted(single, key=_rank)[:STRONGEST]]
+        records = columns[0].records
+        if self._engine.n_tuples(strong) > TUPLES:
+            return _ranked(single, records, self._asked)
+        rows = self._engine.tally(strong)
+        codes = {name: rows.coded(name).codes.astype(np.int64) + 1 for name in strong}
+        return _ranked(single, records, _Keys(codes, rows.weights))
+
+    def _asked(self, columns: tuple[str, ...]) -> Separation:
+        return Separation(columns, *self._engine.crowds(columns))
+
+
+def _counts(coded: codec.Coded, weights: Keys | None) -> Keys:
+    """Records with each text."""
+    there = coded.codes >= 0
+    counts = np.bincount(coded.codes[there], None if weights is None else weights[there], len(coded.texts))
+    return np.asarray(counts).astype(np.int64)
+
+
+def _all_numbers(texts: Sequence[str]) -> bool:
+    return all(map(NUMBER.fullmatch, texts))
+
+
+def _may_number_rows(texts: Sequence[str], records: int) -> bool:
+    """Whether the values are 1, 2, 3 … or 0, 1, 2 …, in any order: rows in an engine have none."""
+    if records < 3 or len(texts) != records or not _all_numbers(texts):
+        return False
+    numbers = np.sort(np.array(texts, dtype=np.float64))
+    return numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
+
+
+def _numbers_rows(coded: codec.Coded) -> bool:
+    """Whether the values are these in their order."""
+    if len(coded.codes) < 3 or len(coded.texts) != len(coded.codes) or not _all_numbers(coded.texts):
+        return False
+    rows = np.array(coded.texts, dtype=np.float64)[coded.codes]
+    return rows[0] in (0, 1) and bool((np.diff(rows) == 1).all())
+
+
+@dataclass(frozen=True, eq=False)
 class _Seen:
     """A column as it came, with what the guesses need."""
 
     name: str
-    coded: codec.Coded
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return self.coded.texts
-
-    @cached_property
-    def counts(self) -> Keys:
-        codes = self.coded.codes
-        return np.bincount(codes[codes >= 0], minlength=len(self.texts)).astype(np.int64)
+    texts: tuple[str, ...]
+    counts: Keys  # records with each text
+    records: int
+    distinct: int
+    numbers_the_rows: bool
+    all_there: bool = True  # the texts: or they are too many, and some stand for all
 
     @cached_property
     def filled(self) -> int:
         return int(self.counts.sum())
-
-    @property
-    def records(self) -> int:
-        return len(self.coded.codes)
 
     @property
     def nulls(self) -> int:
@@ -375,7 +498,7 @@ class _Seen:
 
     @cached_property
     def kind(self) -> Kind:
-        some, distinct = self.some, len(self.texts)
+        some, distinct = self.some, self.distinct
         if not some or distinct <= 2:
             return "category"
         if date_formats(some):
@@ -389,26 +512,19 @@ class _Seen:
     @property
     def few_share(self) -> bool:
         """A value occurs ten times on average, or less often."""
-        return 10 * len(self.texts) >= self.filled
+        return 10 * self.distinct >= self.filled
 
     @property
     def nearly_unique(self) -> bool:
-        return self.filled >= ENOUGH and 10 * len(self.texts) >= 9 * self.filled
-
-    @property
-    def numbers_the_rows(self) -> bool:
-        if self.records < 3 or len(self.texts) != self.records or not all(map(NUMBER.fullmatch, self.texts)):
-            return False
-        rows = np.array(self.texts, dtype=np.float64)[self.coded.codes]
-        return rows[0] in (0, 1) and bool((np.diff(rows) == 1).all())
+        return self.filled >= ENOUGH and 10 * self.distinct >= 9 * self.filled
 
     @property
     def counts_up(self) -> bool:
         """Whole numbers, no two alike, that leave few gaps: given out one after the other."""
-        if len(self.texts) != self.filled or not all(map(NUMBER.fullmatch, self.texts)):
+        if self.distinct != self.filled or not _all_numbers(self.texts):
             return False
         numbers = np.array(self.texts, dtype=np.float64)
-        return bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
+        return not self.all_there or bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
 
     def named(self, vocabulary: re.Pattern[str]) -> bool:
         return any(map(vocabulary.fullmatch, words(self.name)))
@@ -439,7 +555,7 @@ def _identifier(column: _Seen) -> tuple[Role, str] | None:
     if column.numbers_the_rows:
         return "identifier", "numbers the rows"
     if column.named(KEYED) and not column.named(PRIVATE) and column.kind != "date":
-        many = len(column.texts) > FEW
+        many = column.distinct > FEW
         if column.named(PEOPLE) and (many or column.few_share):
             return "identifier", PERSON_KEY
         if many and column.few_share:
@@ -461,7 +577,7 @@ def _sensitive(column: _Seen) -> tuple[Role, str] | None:
 def _harmless(column: _Seen) -> tuple[Role, str] | None:
     if not column.texts:
         return "plain", "empty"
-    if len(column.texts) == 1 and not column.nulls and column.records >= K:
+    if column.distinct == 1 and not column.nulls and column.records >= K:
         return "plain", "the same for everybody"
     return None
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
-from shoal.pipeline import population_of
+from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy
 from shoal.recoding import FullDomain
 from shoal.search import PARTING, SEARCHES, Problem
@@ -24,6 +23,7 @@ from shoal.search.classes import released
 from shoal.search.cost import loss_of
 from shoal.search.lattice import Node
 from shoal.search.rollup import Rollup
+from shoal.table.frequency import FrequencyTable
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,21 @@ class Frontier:
         return {"objective": self.objective, "points": [point.as_dict() for point in self.points]}
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A table that was counted, for any number of sweeps around one policy; its rows are needed no more."""
+
+    table: FrequencyTable
+    population: FrequencyTable | None
+
+    @classmethod
+    def of(cls, data: Any, policy: Policy) -> Start:
+        """Counted where the rows are."""
+        engine, outside = engine_of(data), population_of(policy)
+        table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
+        return cls(table, None if outside is None else outside.people(policy, table.hierarchies))
+
+
 SWEPT = ("k", "l", "t", "max_suppression")
 
 
@@ -84,10 +99,8 @@ def frontier(
     swept = {name: found for name, values in given.items() if (found := _numbers(name, values))}
     if not swept:
         raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
-    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
-    outside = population_of(policy)
-    table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
-    population = None if outside is None else outside.people(policy, table.hierarchies)
+    start = data if isinstance(data, Start) else Start.of(data, policy)
+    table, population = start.table, start.population
     rollup = Rollup(table)
     answers: list[Node] = []
     points = []

@@ -1,18 +1,15 @@
 """One policy, one table: every engine gives the release that the local one gives, row for row after sorting."""
 
-import datetime
-import decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from benches import Bench
+from benches import Bench, nasty
 from shoal.engines import connect
 from shoal.models import Requirement
 from shoal.models.measured import Limit
@@ -21,32 +18,6 @@ from shoal.search import SEARCHES
 
 def rows_of(table: pa.Table) -> list[str]:
     return sorted(map(repr, zip(*(column.to_pylist() for column in table.columns), strict=True)))
-
-
-@cache
-def nasty(n: int = 160) -> pa.Table:
-    """Values that engines like to take for others."""
-    draw = np.random.default_rng(7)
-
-    def some(*values):
-        return [values[i] for i in draw.integers(0, len(values), n)]
-
-    day, moment = datetime.date(1999, 12, 30), datetime.datetime(2024, 2, 29, 23, 59, 59)
-    return pa.table(
-        {
-            "who": [f"person {i // 2}" for i in range(n)],
-            "zip": pa.array(some("02138", "02139", "0213", "", None, "é", "e\u0301", " 0213", "NULL", "\\N", '"')),
-            "age": pa.array(some(17, 18, 34, 35, None, 2**53, 2**53 + 1), pa.int64()),
-            "weight": pa.array(some(-0.0, 0.0, float("nan"), None, 1.5, 1 / 3, 1e300), pa.float64()),
-            "birth": pa.array(some(*(day + datetime.timedelta(days=i) for i in range(4)), None), pa.date32()),
-            "seen": pa.array(some(moment, moment + datetime.timedelta(microseconds=500_000), None), pa.timestamp("us")),
-            "instant": pa.array(some(moment, moment + datetime.timedelta(hours=1)), pa.timestamp("us", "UTC")),
-            "paid": pa.array(some(decimal.Decimal("1.50"), decimal.Decimal("-0.05"), None), pa.decimal128(10, 2)),
-            "alive": pa.array(some(True, False, None), pa.bool_()),
-            "disease": pa.array(some("flu", "", None, "gout", 'Grippe\n"ä"', "a,b;c\t")),
-            "score": pa.array(some(-0.0, 0.0, float("nan"), None, 2.0, 1e-7), pa.float64()),
-        }
-    )
 
 
 ASKED = ({"model": "k-anonymity", "k": 3}, {"model": "distinct-l-diversity", "l": 2})

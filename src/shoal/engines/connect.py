@@ -8,6 +8,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,6 +71,11 @@ def connected(
         backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
     atexit.register(backend.disconnect)
     return IbisEngine(_table(backend, table, shown), PostgreSQL(backend))
+
+
+def neighbour(engine: IbisEngine, table: str) -> IbisEngine:
+    """Another table of the same database."""
+    return IbisEngine(_table(engine.place.backend, table, engine.place.name), engine.place)
 
 
 def _on_spark(uri: str, table: str | None, parquet: str | None) -> IbisEngine:
@@ -155,8 +161,12 @@ def _bytes(memory: str | None) -> int | None:
     return None if memory is None else size(memory)
 
 
+@cache
 def _limits() -> dict[str, Any]:
-    """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table."""
+    """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table.
+
+    One for all connections: a database is not opened twice with different settings.
+    """
     folder = tempfile.mkdtemp(prefix="shoal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return {"temp_directory": folder, "preserve_insertion_order": False}

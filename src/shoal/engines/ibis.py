@@ -24,7 +24,7 @@ from shoal.engines.budget import Coarse, Domains, next_up
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
-from shoal.engines.hashing import hash_order
+from shoal.engines.hashing import hash_order, md5
 from shoal.engines.local import LocalEngine, Texts, require_names_apart, unchanged
 from shoal.engines.places import DuckDB, Place
 from shoal.errors import DataError, VerificationError
@@ -110,7 +110,7 @@ class IbisEngine:
         """Raise columns until no more than ``limit`` tuples are left; the policy of the levels that remain."""
         entity = policy.release.entity
         names = [*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]
-        n = self._n_tuples(names)
+        n = self.n_tuples(names)
         if n <= limit:
             return policy, outside
         n_all = n
@@ -125,7 +125,7 @@ class IbisEngine:
                 )
             columns[name] = replace(columns[name], level=columns[name].level + 1)
             self._stand_ins[name] = self._stand_in(name, columns[name])
-            n = self._n_tuples(names)
+            n = self.n_tuples(names)
         raised = {name: column.level for name, column in columns.items() if column.level > lowest[name]}
         told = ", ".join(f"{name!r} from level {level}" for name, level in raised.items())
         self._note(
@@ -138,7 +138,8 @@ class IbisEngine:
         }
         return policy.model_copy(update={"columns": kept}), Domains(columns, outside)
 
-    def _n_tuples(self, names: Sequence[str]) -> int:
+    def n_tuples(self, names: Sequence[str]) -> int:
+        """Distinct tuples of some columns."""
         rows = self._told(names).select(*names).distinct()
         return int(self.place.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
 
@@ -194,6 +195,41 @@ class IbisEngine:
             label = values.columns[1]
             rows = joined.select(**{name: joined[label if name == raised else name] for name in self.columns})
         return rows
+
+    # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
+        """Distinct values of each of some columns."""
+        rows = self._told(names)
+        found = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in names}))
+        return {name: int(found[name][0].as_py()) for name in names}
+
+    def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
+        """At most ``n`` values of a column, always the same; how many records have one, and how many there are."""
+        rows = self._told([name])
+        value = rows.filter(rows[name].notnull()).select(name).distinct()
+        some = value.order_by(md5(value[name].cast(str))).limit(n)
+        filled, records = unused("filled", [name]), unused("records", [name])
+        counts = self.place.fetch(rows.aggregate(**{filled: rows[name].count(), records: rows.count()}))
+        return plain(self.place.fetch(some))[name], int(counts[filled][0].as_py()), int(counts[records][0].as_py())
+
+    def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
+        """Of the tuples of some columns: records, tuples, records that are alone with theirs, pairs that share one."""
+        rows = self._told(names)
+        n = unused("n", names)
+        tuples = rows.group_by(list(names)).agg(**{n: rows.count()})
+        size = tuples[n]
+        alone, pairs = ibis.ifelse(size == 1, 1, 0), (size * (size - 1)).cast("int64") // 2
+        found = self.place.fetch(
+            tuples.aggregate(
+                records=size.sum().cast("int64"),
+                tuples=tuples.count(),
+                alone=alone.sum().cast("int64"),
+                pairs=pairs.cast("int64").sum().cast("int64"),
+            )
+        )
+        records, n_tuples, n_alone, n_pairs = (int(column[0].as_py()) for column in found.columns)
+        return records, n_tuples, n_alone, n_pairs
 
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """The sensitive columns' values, and how often each occurs in the whole table."""

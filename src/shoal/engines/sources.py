@@ -21,6 +21,15 @@ def is_uri(data: str) -> bool:
     return "://" in data and urlsplit(data).scheme in SCHEMES
 
 
+def located(data: str, table: str | None, parquet: str | None) -> tuple[str, str | None, str | None]:
+    """A URI, and what it names behind ``#``: a table, or a folder for Spark to read, which has slashes in it."""
+    uri, mark, named = data.rpartition("#")
+    # Before an @ stands a password, though a # in it should be written %23.
+    if not mark or not is_uri(uri) or "@" in named or table is not None or parquet is not None:
+        return data, table, parquet
+    return (uri, None, named) if uri.startswith("spark:") and "/" in named else (uri, named, None)
+
+
 def opened(
     data: str,
     *,
@@ -35,7 +44,8 @@ def opened(
     if is_uri(data):
         from shoal.engines.connect import connected
 
-        return connected(data, table=table, parquet=parquet, memory=memory)
+        uri, table, parquet = located(data, table, parquet)
+        return connected(uri, table=table, parquet=parquet, memory=memory)
     if table is not None or parquet is not None:
         raise DataError("--table and --parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
     if engine not in ("auto", "local", "duckdb"):
@@ -48,6 +58,19 @@ def opened(
 
         return from_files(path, memory=memory, separator=separator, encoding=encoding)
     return LocalEngine.of(path, separator=separator, encoding=encoding)
+
+
+def beside(
+    data: str, rows: LocalEngine | IbisEngine, *, engine: str = "auto", memory: str | None = None
+) -> LocalEngine | IbisEngine:
+    """The engine for what is named beside other ``rows``: as ``opened``, or ``table:name`` where those are."""
+    if not data.startswith("table:"):
+        return opened(data, engine=engine, memory=memory)
+    if isinstance(rows, LocalEngine):
+        raise DataError(f"{data}: there are no tables beside a file", "name a file, or a URI: duckdb://file.db#name")
+    from shoal.engines.connect import neighbour
+
+    return neighbour(rows, data.removeprefix("table:"))
 
 
 def in_memory(data: str, engine: str, memory: str | None) -> bool:
