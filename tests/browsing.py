@@ -16,6 +16,8 @@ from shoal.report.html import SECTIONS
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
+PATIENCE = 600_000  # milliseconds: longer than any machine takes, so that only what never comes fails
+
 # Elements whose own words are cut off or stick out of the page, scrolling tables aside.
 CLIPPED = """() => {
   const found = [];
@@ -49,7 +51,7 @@ def browser() -> Iterator[Browser]:
             pytest.fail("no Chromium on this machine: the reports were not opened")
         pytest.skip("no Chromium: install it (apt-get install chromium) to open the reports in a browser")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=PATIENCE)
         yield found
         found.close()
 
@@ -57,6 +59,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, path: Path, width: int, scheme: Any) -> tuple[Any, list[str]]:
     """The page, and whatever it said, asked for or popped up."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     events: list[str] = []
     page.on("console", lambda message: events.append(f"console: {message.text}"))

@@ -4,6 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A machine that is slow, or stalls, fails nothing, and on CI each run draws the same examples.
+settings.register_profile(
+    "shoal",
+    settings.get_profile("default"),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    **({"derandomize": True, "database": None, "print_blob": True} if os.environ.get("CI") else {}),
+)
+settings.load_profile("shoal")
 
 
 @pytest.fixture(scope="session")

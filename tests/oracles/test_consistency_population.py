@@ -73,7 +73,11 @@ def test_few_people(released: list[Row], like: list[int], absent: int) -> None:
     assert kinds == absent
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.data(), st.integers(1, 6), st.sampled_from([0, 0.5]), st.sampled_from(["drop", "keep"]))
 def test_behind_every_record_of_a_k_map_release_are_k_people(tmp_path, data, k, max_suppression, suppressed):
     people = data.draw(originals(24))

@@ -37,7 +37,7 @@ def test_a_convex_model_that_no_node_satisfies_under_suppression_ends_in_infeasi
             "release": {"max_suppression": 0.5},
         }
     )
-    with at_most(60), pytest.raises(InfeasibleError):
+    with at_most(600), pytest.raises(InfeasibleError):
         shoal.anonymize(frame, policy)
 
 
