@@ -1,5 +1,6 @@
 """Spark: folders, the command line, and a worker that dies in the middle of a job."""
 
+import contextlib
 import resource
 import threading
 import time
@@ -66,8 +67,8 @@ N = 400_000
 
 
 @pytest.fixture(scope="module")
-def large(spark: Bench) -> shoal.Release:
-    """A release that takes a while to write."""
+def many(spark: Bench) -> str:
+    """The name of a table that takes a while to write."""
     draw = np.random.default_rng(1)
     table = pa.table(
         {
@@ -78,7 +79,7 @@ def large(spark: Bench) -> shoal.Release:
             "person": np.arange(N).astype(str),
         }
     )
-    return shoal.anonymize(spark.load(table), ASKED)
+    return spark.load(table).get_name()
 
 
 def test_a_place_that_cannot_be_written(spark: Bench) -> None:
@@ -87,30 +88,50 @@ def test_a_place_that_cannot_be_written(spark: Bench) -> None:
         release.save("/proc/release")
 
 
-def test_a_full_disk_leaves_nothing(large: shoal.Release, cluster, tmp_path) -> None:
+def limit(processes: list[int], n_bytes: int) -> None:
+    for pid in processes:
+        with contextlib.suppress(ProcessLookupError):  # an executor of a driver that has ended
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
+
+
+def test_a_full_disk_leaves_nothing(spark: Bench, many: str, cluster, tmp_path) -> None:
+    # In one piece: a task that fails ends the job, and another could still begin a file when all has been deleted.
+    spark.con._session.table(many).coalesce(1).createOrReplaceTempView("in_one_piece")
+    release = shoal.anonymize(spark.con.table("in_one_piece"), ASKED)
     executors = cluster.executors()
     assert executors
-    for pid in executors:  # no file of theirs grows beyond this, as on a full disk
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    limit(executors, 100_000)  # no file of theirs grows beyond this, as on a full disk
     try:
         with pytest.raises(OutputError, match="Spark could not write the release"):
-            large.save(tmp_path / "out")
+            release.save(tmp_path / "out")
     finally:
-        for pid in executors:
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        limit(executors, resource.RLIM_INFINITY)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worker_may_die_in_the_middle_of_a_job(large: shoal.Release, cluster, tmp_path) -> None:
+def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, many: str, cluster, tmp_path, monkeypatch) -> None:
+    release = shoal.anonymize(spark.con.table(many), ASKED)
     saved: list[object] = []
-    job = threading.Thread(target=lambda: saved.append(large.save(tmp_path / "out")))
+    dead = threading.Event()
+    verify = shoal.Release._verify
+
+    def verify_later(*given: object) -> None:  # it is the middle, however long this thread is kept waiting
+        dead.wait()
+        verify(*given)
+
+    monkeypatch.setattr(shoal.Release, "_verify", verify_later)
+    job = threading.Thread(target=lambda: saved.append(release.save(tmp_path / "out")))
     job.start()
-    time.sleep(0.8)
+    victim = cluster.workers()[0]
     cluster.worker()  # its place is taken by another
-    victim = cluster.daemons[1]
-    assert job.is_alive()
-    victim.kill()
-    victim.wait()
-    job.join(180)
+    try:
+        while job.is_alive() and not list(tmp_path.rglob("*.parquet")):
+            time.sleep(0.01)
+        assert job.is_alive()
+    finally:
+        victim.kill()
+        victim.wait()
+        dead.set()
+    job.join(600)
     assert saved, "the job did not finish"
     assert pq.read_table(tmp_path / "out").num_rows == N
