@@ -312,7 +312,7 @@ def ticking(monkeypatch):
 @pytest.mark.usefixtures("ticking")
 def test_a_time_budget_ends_it():
     steps = []
-    for seconds in (4, 6):
+    for seconds in (3, 3.5):
         seen = []
         problem = problem_of(
             400, 4, time_budget=seconds, progress=lambda what, share, seen=seen: seen.append((what, share))
