@@ -62,6 +62,11 @@ class Comparison:
         """Plain values, for JSON."""
         return asdict(self)
 
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import comparison_html
+
+        return comparison_html(self)
+
 
 def compare(
     data: Any,

@@ -364,6 +364,11 @@ class Policy(_Frozen):
         named = {model.population for model in self.models if isinstance(model, PopulationModel)}
         return next(iter(named), None)
 
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import policy_html
+
+        return policy_html(self)
+
     def allowance(self, n_records: int) -> int:
         """How many of ``n_records`` may be suppressed; exact, as 0.29 · 100 in floats is below 29."""
         return math.floor(Fraction(str(self.release.max_suppression)) * n_records)

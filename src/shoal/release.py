@@ -28,6 +28,7 @@ from shoal.plain import finite
 from shoal.policy import Policy
 from shoal.presets import PRESETS
 from shoal.recoding import Recoding
+from shoal.report.formats import counted
 from shoal.table.frequency import FrequencyTable
 from shoal.verify import Reference, Verdicts, judged, recounted_file, recounted_groups, require
 
@@ -197,6 +198,11 @@ class Release:
         from shoal.report.pictures import charts_of
 
         return charts_of(self, frontier=frontier, attacks=attacks, columns=columns)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{each.asked} {'holds' if each.holds else 'fails'}" for each in self.verdicts.verdicts)
+        records, classes = counted(self.verdicts.records, "record"), counted(self.verdicts.classes, "class")
+        return f"<Release of {records} in {classes}: {asked}>"
 
     def _repr_html_(self) -> str:
         from shoal.report.notebook import release_html

@@ -62,6 +62,11 @@ class Frontier:
         """Plain values, for JSON."""
         return {"objective": self.objective, "points": [point.as_dict() for point in self.points]}
 
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import frontier_html
+
+        return frontier_html(self)
+
 
 @dataclass(frozen=True, eq=False)
 class Start:

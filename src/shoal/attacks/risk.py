@@ -227,6 +227,11 @@ class Attacks(Sequence[Risk]):
             "notes": list(self.notes),
         }
 
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import attacks_html
+
+        return attacks_html(self)
+
 
 def percent(share: float) -> str:
     """For sentences: never 0 % for something, nor 100 % for less than all."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from shoal.exploration import beaten
-from shoal.report.formats import counted, number, share, visible
+from shoal.report.formats import counted, interval, number, share, visible
 
 if TYPE_CHECKING:
+    from shoal.attacks.risk import Attacks
     from shoal.certified import Verification
+    from shoal.comparison import Comparison
     from shoal.exploration import Exploration
     from shoal.figures import Figures
+    from shoal.policy import Policy
     from shoal.release import Release
+    from shoal.report.pictures import Picture
+    from shoal.sweep import Frontier
     from shoal.verify import Verdicts
 
 
@@ -55,14 +60,14 @@ def release_html(release: Release) -> str:
     return verdicts_html(release.verdicts) + _table(["column", "level", "of"], rows, caption)
 
 
-def exploration_html(found: Exploration) -> str:
-    """A row per release that was solved for, then what is recommended."""
-    swept = list(found.frontier.points[0].asked)
-    head = ["", *swept, found.frontier.objective, "risk", "suppressed", "classes"]
+def frontier_html(found: Frontier, own: int | None = None) -> str:
+    """A row per release that was solved for; ``own`` is the place of the policy itself."""
+    swept = list(found.points[0].asked)
+    head = ["", *swept, found.objective, "risk", "suppressed", "classes"]
     rows = []
-    worse = beaten(found.frontier)
-    for i, point in enumerate(found.frontier):
-        name = (f"({i + 1})" if worse[i] else str(i + 1)) + (", the policy" if i == found.own else "")
+    worse = beaten(found)
+    for i, point in enumerate(found):
+        name = (f"({i + 1})" if worse[i] else str(i + 1)) + (", the policy" if i == own else "")
         if point.feasible:
             figures = [number(point.loss or 0), share(point.risk or 0, 1), number(point.suppressed or 0)]
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, number(point.classes or 0)])
@@ -70,8 +75,80 @@ def exploration_html(found: Exploration) -> str:
             state = "cannot be kept" if point.feasible is False else "out of time"
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), state, "", "", ""])
     brackets = ["In brackets: another loses no more, at no more risk, and promises as much."] * any(worse)
-    sentences = [*brackets, *(each.sentence for each in found.recommendations)]
-    return _table(head, rows) + str(Markup("").join(Markup("<p>{}</p>").format(each) for each in sentences))
+    return _table(head, rows) + _paragraphs(brackets)
+
+
+def exploration_html(found: Exploration) -> str:
+    """The same, then what is recommended, and the plot."""
+    from shoal.report.pictures import exploration_picture  # Altair takes a second to load
+
+    told = frontier_html(found.frontier, found.own) + _paragraphs(each.sentence for each in found.recommendations)
+    return told + (
+        charts_html({"chart()": exploration_picture(found)}) if any(p.feasible for p in found.frontier) else ""
+    )
+
+
+def comparison_html(found: Comparison) -> str:
+    """A row per algorithm, those that lose least first; then those without an answer, and why."""
+    answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
+    head = ["algorithm", found.objective, "classes", "suppressed", "seconds", ""]
+    rows = [
+        [
+            e.algorithm,
+            number(e.loss[found.objective]),
+            number(e.classes or 0),
+            number(e.suppressed or 0),
+            f"{e.seconds or 0:.2f}",
+            "proved" if e.proved else "",
+        ]
+        for e in answers
+    ]
+    return _table(head, rows) + _paragraphs(
+        f"{e.algorithm}: {e.outcome}. {e.reason}" for e in found if e.outcome != "found"
+    )
+
+
+def attacks_html(found: Attacks) -> str:
+    """A row per attack, the three questions below; then what each did, to be opened."""
+    rows = [
+        [
+            risk.name if risk.column is None else f"{risk.name}, {risk.column}",
+            share(risk.share, 1),
+            interval(risk.interval),
+            "" if risk.control is None else share(risk.control.share, 1),
+            "" if risk.bound is None else share(risk.bound, 1),
+        ]
+        for risk in found
+    ]
+    told = [f"{risk.name}: {risk.sentence}" for risk in found]
+    told += [*(f"Note: {note}" for note in found.notes), *(f"Left out: {reason}" for reason in found.left_out)]
+    more = Markup("<details><summary>What each of them did</summary>{}</details>").format(Markup(_paragraphs(told)))
+    head = ["attack", "worked", "95 %", "control", "bound"]
+    return _table(head, rows) + _paragraphs(answer.sentence for answer in found.answers()) + str(more)
+
+
+def charts_html(drawn: Mapping[str, Picture]) -> str:
+    """Every chart with its name and what is to be seen in it; as SVG, which needs no network."""
+    from shoal.report.charts import inlined  # Altair takes a second to load
+
+    figure = Markup(
+        '<figure style="display: inline-block; vertical-align: top; margin: 0 1em 1em 0; padding: .6em; width: 25em; '
+        'max-width: 100%; background: #ffffff; color: #1b2430"><p><code>{}</code></p>{}<figcaption id="{}-d">{}'
+        "</figcaption></figure>"
+    )
+    return "".join(
+        figure.format(name, inlined(each.chart, each.name, each.title), each.name, visible(each.described))
+        for name, each in drawn.items()
+    )
+
+
+def policy_html(policy: Policy) -> str:
+    """As its file has it."""
+    return str(Markup("<pre>{}</pre>").format(visible(policy.to_toml())))
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return str(Markup("").join(Markup("<p>{}</p>").format(visible(each)) for each in texts))
 
 
 def verification_html(found: Verification) -> str:
@@ -87,7 +164,8 @@ def verification_html(found: Verification) -> str:
 def _claim(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value)
-    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    told = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return told if isinstance(value, list) or len(told) <= 40 else told[:12] + "…"  # a hash
 
 
 def _level(level: int | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.risk import Attacks, Risk
@@ -14,6 +14,7 @@ from shoal.report.summary import ColumnLoss, Distribution, Skewed, Summary, Wors
 from shoal.table.hierarchy import TOP
 
 if TYPE_CHECKING:
+    from shoal.exploration import Exploration
     from shoal.release import Release
     from shoal.sweep import Frontier
 
@@ -26,6 +27,20 @@ class Picture:
     name: str
     title: str
     described: str
+
+
+class Charts(dict[str, Any]):
+    """Charts by name, which a notebook shows side by side."""
+
+    def __init__(self, drawn: dict[str, Picture]) -> None:
+        super().__init__({name: picture.chart for name, picture in drawn.items()})
+        self._drawn = drawn
+
+    def _repr_html_(self) -> str:
+        from shoal.report.notebook import charts_html
+
+        drawn = {name: replace(picture, chart=self[name]) for name, picture in self._drawn.items() if name in self}
+        return charts_html(drawn)
 
 
 @dataclass(frozen=True)
@@ -42,12 +57,11 @@ def charts_of(
     frontier: Frontier | None = None,
     attacks: Sequence[Risk] | None = None,
     columns: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Charts:
     """The charts of a report, by the section they stand in."""
     own = None if frontier is None else asked_for(release.policy, frontier)
     groups = groups_of(release.attacks if attacks is None else attacks)
-    drawn = pictures(release, summary(release, columns), frontier, own, groups)
-    return {name: picture.chart for name, picture in drawn.items()}
+    return Charts(pictures(release, summary(release, columns), frontier, own, groups))
 
 
 def groups_of(attacks: Attacks | Sequence[Risk] | None) -> list[Group]:
@@ -154,6 +168,17 @@ def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
     if point is None or point.loss is None or point.risk is None:
         return told
     return f"{told} This policy: {frontier.objective} {number(point.loss)} at a risk of {share(point.risk, 1)}."
+
+
+def exploration_picture(found: Exploration) -> Picture:
+    """Loss against risk, as small as the other charts."""
+    name = "recommended" if len(found.recommendations) == 1 else "this policy"
+    return Picture(
+        charts.frontier_chart(found.frontier, found.chosen, name),
+        "exploration-chart",
+        f"{found.frontier.objective} against risk",
+        _frontier_in_words(found.frontier, found.own),
+    )
 
 
 def _picture(told: Summary) -> Picture | None:

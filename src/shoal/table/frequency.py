@@ -32,6 +32,10 @@ class Domain:
     # How far each number is from the least, in a unit of their own: exact before it is rounded, as 2^53 + 1 is not.
     offsets: NDArray[np.float64] | None = None
 
+    def __repr__(self) -> str:
+        # Texts are values of the data, and what is printed is logged.
+        return f"<Domain of {self.column!r}: {len(self.texts)} values>"
+
     @property
     def places(self) -> NDArray[np.float64] | None:
         """Where the numbers lie, up to origin and unit; what is a distance between them is made of these."""

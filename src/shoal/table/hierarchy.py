@@ -43,6 +43,10 @@ class Hierarchy:
     numbers: tuple[int, ...] = ()  # of the levels, where some were left out
     top_number: int | None = None  # of the highest level, where it may have been left out
 
+    def __repr__(self) -> str:
+        # Leaves are values of the data, and what is printed is logged.
+        return f"<Hierarchy of {self.column!r}: {len(self.leaves)} values, {self.n_levels} levels>"
+
     @classmethod
     def from_paths(
         cls,

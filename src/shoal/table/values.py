@@ -37,6 +37,10 @@ class Values:
     sizes: NDArray[np.int64]  # leaves that it could be (M); any for an uncovered one
     levels: NDArray[np.int64]  # of the lowest label that stands for as much, by its number in the whole hierarchy
 
+    def __repr__(self) -> str:
+        # Labels may be values of the data, and what is printed is logged.
+        return f"<Values of {self.hierarchy.column!r}: {len(self.labels)}>"
+
     @classmethod
     def of_level(cls, hierarchy: Hierarchy, level: int, *, and_top: bool = False) -> Values:
         """The labels of a level, by code; the top after them, where cells may be suppressed one by one."""

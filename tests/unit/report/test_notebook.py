@@ -4,8 +4,10 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import altair as alt
 import pyarrow as pa
 import pytest
+from IPython.core.formatters import DisplayFormatter
 
 import shoal
 from shoal.certified import verify_certificate
@@ -84,6 +86,83 @@ def test_an_exploration_and_a_verification(tmp_path: Path) -> None:
     told = verify_certificate(certificate, tmp_path / "release.csv")
     assert {row[0]: row[1:] for row in shown(told).rows}["measured.k"] == ["3", "2", "fails", ""]
     assert "The certificate does not hold" in told._repr_html_()
+
+
+def test_attacks_a_frontier_and_a_comparison() -> None:
+    release = shoal.anonymize(TABLE, POLICY)
+    attacks = shoal.attack(release.table, original=TABLE, policy=POLICY)
+    head, *rows = shown(attacks).rows
+    assert head == ["attack", "worked", "95 %", "control", "bound"]
+    assert [row[0] for row in rows] == [r.name if r.column is None else f"{r.name}, {r.column}" for r in attacks]
+    html = attacks._repr_html_()
+    for answer in attacks.answers():
+        assert answer.sentence.replace("&", "&amp;") in html
+    assert html.index("<details>") > html.index("inference: ")
+    frontier = shoal.frontier(TABLE, POLICY, k=[2, 3])
+    assert shown(frontier).rows[1] == ["1", "2", "0", "50.0 %", "0", "2"]
+    compared = shown(shoal.compare(TABLE, POLICY, algorithms=["optimal", "suppress_columns"]))
+    assert compared.rows[0] == ["algorithm", "loss", "classes", "suppressed", "seconds", ""]
+    assert compared.rows[1][:4] == ["optimal", "0", "2", "0"]
+
+
+def test_the_longest_claim_is_a_hash_and_is_cut(tmp_path: Path) -> None:
+    release = shoal.anonymize(TABLE, POLICY)
+    told = verify_certificate(release.save(tmp_path / "release.csv"), tmp_path / "release.csv")
+    assert max(len(cell) for row in shown(told).rows for cell in row[1:3]) <= 40
+
+
+def test_a_policy_is_shown_as_its_file() -> None:
+    html = POLICY._repr_html_()
+    assert html.startswith("<pre>[columns]")
+    assert "<script" not in html
+
+
+def test_charts_are_shown_side_by_side_without_a_network() -> None:
+    charts = shoal.anonymize(TABLE, POLICY).charts()
+    html = charts._repr_html_()  # type: ignore[attr-defined]
+    assert html.count("<svg") == html.count("<figcaption") == len(charts)
+    assert "<script" not in html
+    assert "src=" not in html
+    charts["risk"] = charts["risk"].mark_bar(opacity=0.123)
+    del charts["sizes"]
+    changed = charts._repr_html_()  # type: ignore[attr-defined]
+    assert changed.count("<svg") == html.count("<svg") - 1
+    assert 'opacity="0.123"' in changed
+
+
+def test_ipython_takes_the_html() -> None:
+    release = shoal.anonymize(TABLE, POLICY)
+    explored = explore(TABLE, POLICY, swept={"k": [2, 3]})
+    formats = DisplayFormatter()
+    for result in (
+        release,
+        release.measured,
+        release.verdicts,
+        release.charts(),
+        explored,
+        explored.frontier,
+        shoal.attack(release.table, original=TABLE, policy=POLICY),
+        shoal.compare(TABLE, POLICY, algorithms=["optimal"]),
+        POLICY,
+    ):
+        data, _ = formats.format(result)
+        assert re.match(r"<(table|pre|figure)", data["text/html"]), type(result)
+    with alt.renderers.enable("svg"):  # drawn here: the other renderers ask the network for scripts
+        data, _ = formats.format(explored.chart())
+    assert data["image/svg+xml"].startswith("<svg")
+
+
+def test_what_is_printed_has_no_value_of_the_data() -> None:
+    secret = pa.table({"zip": ["11111", "22222", "33333", "44444"] * 3, "disease": ["kuru", "flu", "gout"] * 4})
+    asked = Policy.of({
+        "columns": {"zip": {"role": "quasi", "hierarchy": {"mask": "right"}}, "disease": {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 6}],
+    })  # fmt: skip
+    release = shoal.anonymize(secret, asked)
+    assert repr(release) == "<Release of 12 records in 1 class: 6-anonymity holds>"
+    seen = (release, release.recoding, release.recoding.released, release.reference, release.engine.counted)
+    for value in seen:
+        assert not re.search("11111|kuru", repr(value)), type(value)
 
 
 def test_charts_can_be_taken_apart() -> None:
