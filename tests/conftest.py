@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# What a machine says of its terminal and of the date changes what is printed.
+for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "SOURCE_DATE_EPOCH"):
+    os.environ.pop(name, None)
+
 # A machine that is slow, or stalls, fails nothing, and on CI each run draws the same examples.
 settings.register_profile(
     "shoal",
