@@ -4,7 +4,7 @@ R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 
 Needs  models that judge class by class; verdicts prune as far as their merging allows.
 Finds  the set of values that start an interval (the first of each column always does) of least loss.
 Costs  one grouping per node of the set-enumeration tree, which has a node for every set; most are cut off unseen. A few
-       dozen records can still take hours: without a time budget it ends after ten thousand nodes, and where these do
+       dozen records can still take hours: without a time budget it ends after some thousand looks, and where these do
        not prove the answer tells how much less another may cost, at the most.
 
 A node is a head, the values that start an interval, and a tail, the values that still may. Below it,
@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models.size import KAnonymity
 from shoal.recoding import FullDomain, Recoding
 from shoal.search.base import Problem
 from shoal.search.choices import Choices
@@ -46,7 +47,9 @@ from shoal.table.kernels import group
 
 KICKS = 20  # columns that the hill climb starts anew
 SHARE = 0.5  # of the time, at the most, for the hill climb
-NODES = 10_000  # of the tree, where no time is given: a number, so that every run ends with the same answer
+# Looks at nodes of the tree, where no time is given: a number, so that every run ends with the same answer. Where
+# values are tried one by one, so many of them take as long as the rest of a look.
+LOOKS, VALUES = 8_000, 8
 
 Floats = NDArray[np.float64]
 
@@ -95,11 +98,17 @@ class _Search:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.choices = Choices(problem)
-        self.axis, self.cost, self.sizes_decide = self.choices.axis, self.choices.cost, self.choices.sizes_decide
+        self.axis, self.cost = self.choices.axis, self.choices.cost
         self.best: Chosen | None = None
         self.value = math.inf
         # Where nothing may be suppressed and unions of passing classes pass, a failing class rules out all below it.
         self.fatal = problem.models if problem.monotone else problem.absorbing
+        # Who fails for good may be told by sizes alone even where further models judge what is offered.
+        table = problem.table
+        self.sizes_decide = table.entities is None and all(isinstance(m, KAnonymity) for m in self.fatal)
+        bare = self.sizes_decide and not problem.sees_labels
+        self.table = FrequencyTable(table.columns, table.codes, table.counts) if bare else table
+        self.n_looks = 0  # at nodes of the tree, by what they take
         # Stars must pass too where they stay, and fewer of them may not.
         self.prune_useless = self.cost.sees_classes_only and not problem.keep_suppressed
 
@@ -186,12 +195,12 @@ class _Search:
         """Go through the tree; if it has to be left, tell what every set costs at the least."""
         none = np.zeros(self.axis.n_values, np.bool_)
         heap = [(-math.inf, 0, none, ~none)]  # of equal bounds the older node goes first; no two have the same number
-        n_nodes = 0
+        n_nodes = self.n_looks = 0  # what the climb looked at was its own
         while heap:
             bound, _, head, tail = heapq.heappop(heap)
             if self.excludes(bound):
                 return None
-            if self.problem.out_of_time or (self.problem.time_budget is None and n_nodes == NODES):
+            if self.problem.out_of_time or (self.problem.time_budget is None and self.n_looks >= LOOKS):
                 return bound
             if (n_nodes := n_nodes + 1) % 100 == 0:
                 self._report(bound)
@@ -227,11 +236,11 @@ class _Search:
         numbers, ends = axis.intervals(head | tail)
         codes = self.choices.codes(numbers)
         class_of, firsts = group(packed(codes))
-        finest = self.choices.merged(self.problem.table, class_of, codes[firsts])
+        finest = self.table.merged(class_of, len(firsts), codes[firsts])
         around = _Around(axis, axis.intervals(head)[0], ends)
         coarse = np.column_stack([of[finest.codes[:, j]] for j, of in enumerate(around.outer)])
         inside, firsts = group(packed(coarse))  # the class under the head of each finest one
-        fails = self._fails(self.choices.merged(finest, inside, coarse[firsts]))
+        fails = self._fails(finest.merged(inside, len(firsts), coarse[firsts]))
         gone, kept = (
             self.cost.gone(finest.counts),
             self.cost.kept(Classes(finest.codes, finest.counts, ends, self.problem.labels(finest)), least=True),
@@ -261,6 +270,7 @@ class _Search:
                     axis.n_values,
                 )
             )
+        self.n_looks += 1 + len(values) // VALUES
         for v in values.tolist():
             self._try(v, finest, inside, fails, extra, around, tried)
         return sums, n_lost, tried
@@ -293,9 +303,7 @@ class _Search:
         parts, part_of = np.unique(keys, return_inverse=True)
         whose = parts // (int(side.max()) + 1)
         is_split = np.bincount(whose)[whose] > 1
-        judged = self.choices.merged(
-            finest.taken(rows), part_of, np.zeros((len(parts), finest.codes.shape[1]), np.int32)
-        )
+        judged = finest.taken(rows).merged(part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32))
         lost = self._fails(judged)
         tried.lost[v] = judged.counts[lost].sum()
         tried.more[v] = extra[rows[lost[part_of]]].sum(axis=0)
