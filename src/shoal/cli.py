@@ -251,7 +251,7 @@ def anonymize(
             encoding=encoding,
         )
         if not isinstance(rows, LocalEngine):
-            rows.place.check_target(output, force)
+            rows.check_target(output, force)
         release = run(rows, asked, progress=progress)
         if attacks and release.attacks is None:  # limits in the policy have brought their own, on everybody
             progress("attacking", 0)
@@ -332,7 +332,7 @@ def apply(
             data, table=table, parquet=parquet, engine=engine, memory=memory, separator=separator, encoding=encoding
         )
         if not isinstance(rows, LocalEngine):
-            rows.place.check_target(output, force)
+            rows.check_target(output, force)
         done = replay(recoding, rows)
         done.save(output, force=force)
     if json:

@@ -395,11 +395,14 @@ def test_no_room_to_spill_is_told(tmp_path) -> None:
 def test_what_is_held_here_is_taken_off_the_memory(tmp_path, monkeypatch) -> None:
     pq.write_table(PEOPLE, tmp_path / "people.parquet")
     engine = connect.from_files(tmp_path / "people.parquet", memory="10GB")
-    limits = []
-    for held in (0, 3 * 10**9, 9 * 10**9):
-        monkeypatch.setattr("shoal.engines.memory.resident", lambda held=held: held)
-        shoal.anonymize(engine, ASKED).save(tmp_path / "out.parquet", force=True)
+    limits, short = [], []
+    for held in (0, 3 * 10**9, 9.9 * 10**9):
+        monkeypatch.setattr("shoal.engines.memory.resident", lambda held=int(held): held)
+        release = shoal.anonymize(engine, ASKED)
+        short.append(any("more than 10.0 GB of memory" in note for note in release.warnings))
+        release.save(tmp_path / "out.parquet", force=True)
         limits.append(engine.place.backend.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
     assert [memory.size(limit) / 10**9 for limit in limits] == pytest.approx([8.52, 5.89, 1.25], abs=0.11)
+    assert short == [False, False, True]
     with pytest.raises(DataError, match="not a size"):
         connect.from_files(tmp_path / "people.parquet", memory="much")

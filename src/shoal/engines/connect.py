@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import hashlib
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -19,8 +20,10 @@ from shoal.engines import files
 from shoal.engines.formulas import unescaped_source
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.memory import size
-from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, safe_uri
+from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, named, safe_uri
 from shoal.errors import DataError, ShoalError
+
+MASTER_SECONDS = 20  # to answer a call
 
 
 def engine_of_expression(table: Any) -> IbisEngine:
@@ -64,7 +67,7 @@ def connected(
         path = uri.removeprefix("duckdb://")
         if not Path(path).is_file():
             raise DataError(f"{path} does not exist")
-        with _connecting(shown):
+        with _connecting(shown, "be opened"):
             backend = ibis.duckdb.connect(path, **_limits())
         return IbisEngine(_table(backend, table, shown), DuckDB(backend, memory=_bytes(memory)))
     with _connecting(shown):
@@ -83,25 +86,43 @@ def _on_spark(uri: str, table: str | None, parquet: str | None) -> IbisEngine:
 
     if (table is None) == (parquet is None):
         raise DataError(f"{uri}: which rows?", "name a folder, --parquet people/, or a table, --table people")
-    local = uri.removeprefix("spark://")
+    named = uri.removeprefix("spark://")
+    if not named.startswith("local"):
+        _require_master(named)
     with _connecting(uri):
-        running = session(local if local.startswith("local") else uri)
+        running = session(named if named.startswith("local") else uri)
         backend = ibis.pyspark.connect(running)
     if table is not None:
         return IbisEngine(_table(backend, table, uri), Spark(backend))
     with _connecting(uri, "read the folder"):
         name = f"shoal_source_{id(backend)}"
         running.read.parquet(str(parquet)).createOrReplaceTempView(name)
-        return IbisEngine(backend.table(name), Spark(backend))
+        return IbisEngine(backend.table(name), Spark(backend), source=parquet)
+
+
+def _require_master(named: str) -> None:
+    """Spark would go on for minutes trying to reach a master that is not there; of several one is enough."""
+    for master in named.split(","):
+        host, _, port = master.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_SECONDS).close()
+        except (OSError, ValueError):
+            continue
+        return
+    raise DataError(
+        f"no Spark master answers at spark://{named}",
+        "is it running, and are host and port right? Without a cluster: spark://local[2]",
+    )
 
 
 def _table(backend: Any, table: str, shown: str) -> Any:
-    schema, _, name = table.rpartition(".")
+    schema, name = named(table)
     try:
-        return backend.table(name, database=schema or None)
+        return backend.table(name, database=schema)
     except ibis.common.exceptions.TableNotFound:
         raise DataError(
-            f"{shown} has no table {table!r}", "write schema.name where it is not in the search path"
+            f"{shown} has no table {table!r}",
+            'write schema.name where it is not in the search path, "na.me" where it has a point in it; capitals count',
         ) from None
     except Exception as error:
         raise failure(shown, f"open the table {table!r}", error) from None

@@ -17,6 +17,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 from ibis.expr import types as ir
+from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
 from shoal.engines.base import Groups, Query, require_columns
@@ -26,8 +27,8 @@ from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
 from shoal.engines.hashing import hash_order, md5
 from shoal.engines.local import LocalEngine, Texts, require_names_apart, unchanged
-from shoal.engines.places import DuckDB, Place
-from shoal.errors import DataError, VerificationError
+from shoal.engines.places import TABLE, DuckDB, Place
+from shoal.errors import DataError, OutputError, VerificationError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
 from shoal.sql import unused
@@ -274,6 +275,8 @@ class IbisEngine:
         return self._released(joined, foreseen, policy, ())
 
     def _released(self, joined: ir.Table, foreseen: Groups, policy: Policy, unique: tuple[str, ...]) -> Query:
+        if isinstance(self.place, DuckDB) and (shortage := self.place.shortage):
+            self._note(shortage)
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         released = joined.select(*names)
         if policy.release.shuffle:
@@ -363,6 +366,21 @@ class IbisEngine:
         distinct = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in left}))
         return tuple(name for name in left if distinct[name][0].as_py() == n)
 
+    def check_target(self, target: str, force: bool) -> None:
+        """Raise what ``write`` would raise about its target, before the long work; the input is never overwritten."""
+        for table in self.expression.op().find(DatabaseTable):
+            if self.place.is_table(target, table.name, table.namespace.database):
+                raise OutputError(f"{target} is the input itself", "write to another table")
+        if self.source is not None and not target.startswith(TABLE):
+            here, there = self.place.resolved(str(self.source)), self.place.resolved(target)
+            if there in (here, *here.parents):
+                raise OutputError(f"{target} is the input itself, or the folder that it is in", "write to another one")
+            if here in there.parents:
+                raise OutputError(
+                    f"{target} is in the folder that is read", "write elsewhere, or it becomes a part of the table"
+                )
+        self.place.check_target(target, force)
+
     # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
 
     def write(
@@ -376,6 +394,7 @@ class IbisEngine:
         formulas: Formulas | None = None,
     ) -> str:
         """Write where ``target`` says, let ``verify`` judge what is counted there, then give it its name; a hash."""
+        self.check_target(target, force)
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
 

@@ -13,7 +13,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 import ibis
@@ -48,6 +48,12 @@ class Place(Protocol):
 
     def same(self, left: Any, right: Any) -> Any:
         """Whether two values are equal, or both null; a condition that the engine can hash."""
+
+    def is_table(self, target: str, name: str, schema: str | None) -> bool:
+        """Whether a target is the table of that name."""
+
+    def resolved(self, path: str) -> PurePath:
+        """A path that is the same however it was written."""
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise what ``write`` would raise about its target, before the long work."""
@@ -101,41 +107,104 @@ class IbisPlace:
         """Raise where the table exists already, unless it may be replaced."""
         schema, name = self.table_named(target)
         with self.failing("look for the table to write"):
-            if not force and name in self.tables(schema):
+            if not force and self.folded(name) in map(self.folded, self.tables(schema)):
                 raise OutputError(f"{target} exists and was not overwritten", "choose another name, or add --force")
 
     def tables(self, schema: str | None) -> list[str]:
         """The names that are taken."""
         return list(self.backend.list_tables(database=schema))
 
+    def folded(self, name: str) -> str:
+        """What names of tables are told apart by."""
+        return name.lower()
+
+    def is_table(self, target: str, name: str, schema: str | None) -> bool:
+        """Whether a target is the table of that name; without a schema it is in the one that is searched first."""
+        if not target.startswith(TABLE):
+            return False
+        there, target_name = self.table_named(target)
+        if self.folded(name) != self.folded(target_name):
+            return False
+        with self.failing("look for the table to write"):
+            first = str(self.backend.current_database)
+        return self.folded(schema or first) == self.folded(there or first)
+
+    def resolved(self, path: str) -> PurePath:
+        """Absolute, and without links."""
+        return Path(path).resolve()
+
     def table_named(self, target: str) -> tuple[str | None, str]:
         """Schema and name of ``table:schema.name``."""
         if not target.startswith(TABLE):
             raise OutputError(f"{self.name} writes tables, not {target}", "name one, such as -o table:patients_release")
-        schema, _, name = target.removeprefix(TABLE).rpartition(".")
+        schema, name = named(target.removeprefix(TABLE))
         if not name:
             raise OutputError("no name after 'table:'", "name the table, such as -o table:patients_release")
-        return schema or None, name
+        return schema, name
 
 
 def failure(engine: str, what: str, error: Exception) -> ShoalError:
     """An error of a driver in our words: its class and code, never its text, which may quote a cell or a password."""
     code = getattr(error, "sqlstate", None) or getattr(error, "getErrorClass", lambda: None)()
     kind = f"{type(error).__name__} {code}" if code else type(error).__name__
-    hints = {
-        "OutOfMemoryException": "raise --memory, or give it room to spill in the folder for temporary files",
-        "IOException": "is the disk full, or the folder read-only?",
-        "TransactionException": "is the disk full, or does another program write there? Nothing was kept",
-        "InsufficientPrivilege": "ask for the right to do so, or write to another schema",
-        "ReadOnlySqlTransaction": "the server is read-only, a replica perhaps: connect to the primary",
-        "DiskFull": "the server's disk is full: nothing was kept",
-        "OperationalError": "the connection was lost, or the server went away: nothing was kept",
-        "AdminShutdown": "the server ended the connection: nothing was kept",
-    }
-    kinds = [kind.__name__ for kind in type(error).__mro__]
-    hint = next((hints[name] for name in kinds if name in hints), None)
-    error_type = OutputError if what.startswith(("writ", "look for")) else DataError
-    return error_type(f"{engine} could not {what} ({kind})", hint)
+    output = what.startswith(("writ", "look for"))
+    hints = _HINTS | (_WRITING if output else _OPENING if what == "be opened" else _READING)
+    if what == "be reached":
+        text = str(error).lower()
+        hint = next((told for part, told in _UNREACHED.items() if part in text), None)
+    else:
+        hint = next((hints[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in hints), None)
+    return (OutputError if output else DataError)(f"{engine} could not {what} ({kind})", hint)
+
+
+_HINTS = {
+    "OutOfMemoryException": "raise --memory, or give it room to spill in the folder for temporary files",
+    "IOException": "is the disk full, or the folder read-only?",
+    "TransactionException": "is the disk full, or does another program write there? Nothing was kept",
+    "ReadOnlySqlTransaction": "the server is read-only, a replica perhaps: connect to the primary",
+    "DiskFull": "the server's disk is full: nothing was kept",
+    "OperationalError": "the connection was lost, or the server went away: nothing was kept",
+    "AdminShutdown": "the server ended the connection: nothing was kept",
+}
+_READING = {"InsufficientPrivilege": "ask for the right to read it"}
+_OPENING = {"IOException": "is it a DuckDB database, and in no other program's hands?"}
+_WRITING = {
+    "InsufficientPrivilege": "ask for the right to do so, or write to another schema",
+    "InvalidSchemaName": "there is no such schema: create it first, or name another",
+    "DependentObjectsStillExist": "views depend on the table that is there: choose another name",
+    "CatalogException": "is there such a schema, and no view of that name?",
+    "WrongObjectType": "what has the name is no table, a view perhaps: choose another name",
+}
+_UNREACHED = {  # by a part of what the driver says
+    "password authentication failed": "the server refused the user or the password",
+    "no password supplied": "the server asks for a password: set PGPASSWORD, or use ~/.pgpass",
+    "no pg_hba.conf entry": "the server lets this user in from elsewhere only",
+    'role "': "the server does not know the user",
+    'database "': "the server has no such database",
+    "translate host": "there is no such host",
+    "resolve": "there is no such host",
+    "refused": "no server listens there: are host and port right?",
+    "no such file": "no server listens there: are host and port right?",
+    "timeout": "the server did not answer in time: are host and port right?",
+    "timed out": "the server did not answer in time: are host and port right?",
+    "invalid literal": "is the URI right? In a password : / @ # and ? are written %3A %2F %40 %23 and %3F",
+    "port": "is the URI right? In a password : / @ # and ? are written %3A %2F %40 %23 and %3F",
+    "": "are host, port, database, user and password right?",
+}
+
+
+def named(table: str) -> tuple[str | None, str]:
+    """Schema and name of ``schema.name``; a part with a point in it is written in double quotes, as in SQL."""
+    part = r'"(?:[^"]|"")+"'
+    if found := re.fullmatch(rf"(?:({part}|[^\".]+)\.)?({part})", table):
+        schema, name = found.groups()
+        return _unquoted(schema) if schema else None, _unquoted(name)
+    schema, _, name = table.rpartition(".")
+    return _unquoted(schema) if schema else None, name
+
+
+def _unquoted(part: str) -> str:
+    return part[1:-1].replace('""', '"') if len(part) > 2 and part[0] == part[-1] == '"' else part
 
 
 # ── DuckDB ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -169,6 +238,16 @@ class DuckDB(IbisPlace):
             ((own,),) = self.backend.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
             limit = max(memory.share(self.memory, memory.resident() - own), own)
             self.backend.con.execute(f"SET memory_limit = '{limit}B'")
+
+    @property
+    def shortage(self) -> str:
+        """A note where the memory that was given cannot be kept, as too much of it is held here; else nothing."""
+        if self.memory is None or memory.resident() + memory.WRITING + memory.LEAST <= self.memory:
+            return ""
+        return (
+            f"more than {self.memory / 10**9:.1f} GB of memory will be used: the distinct tuples are held in it "
+            "(max_tuples in [release] limits them)"
+        )
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """The least and the greatest value that Parquet tells of leave NaN out, and by these DuckDB takes isnan, which
@@ -290,6 +369,10 @@ class PostgreSQL(IbisPlace):
     """A server; the release and its proof are one transaction."""
 
     name = "PostgreSQL"
+
+    def folded(self, name: str) -> str:
+        """Capitals count, as all names are quoted."""
+        return name
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """Numbers without a fixed scale have no type in Arrow: as keys they are text."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
@@ -18,7 +17,15 @@ SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
 
 def is_uri(data: str) -> bool:
     """Whether a text names a connection rather than a path."""
-    return "://" in data and urlsplit(data).scheme in SCHEMES
+    scheme, mark, _ = data.partition("://")
+    if not mark or not scheme.replace("+", "").isalnum():
+        return False
+    if scheme not in SCHEMES:
+        raise DataError(
+            f"no engine for {scheme}://",
+            f"known: {', '.join(f'{known}://' for known in SCHEMES)}; Spark reads hdfs:// and s3a:// as --parquet",
+        )
+    return True
 
 
 def located(data: str, table: str | None, parquet: str | None) -> tuple[str, str | None, str | None]:

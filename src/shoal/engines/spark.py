@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Mapping
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 import ibis
@@ -58,6 +59,11 @@ class Spark(IbisPlace):
         goal = self._session._jvm.org.apache.hadoop.fs.Path(target.rstrip("/"))
         system = goal.getFileSystem(self._session._jsc.hadoopConfiguration())
         return system, system.makeQualified(goal)
+
+    def resolved(self, path: str) -> PurePath:
+        """With the file system that it is on."""
+        with self.failing("look for the folder to write"):
+            return PurePosixPath(self._path(path)[1].toString())
 
     def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
         """Aside, counted there, then renamed."""
