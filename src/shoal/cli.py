@@ -5,23 +5,19 @@ Only what is needed to read the flags is imported here; each command imports the
 
 from __future__ import annotations
 
-import atexit
-import gc
 import json as jsonlib
-import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shoal import __version__
+from shoal import __version__, signals
+from shoal.signals import heeding, loading
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -44,15 +40,15 @@ class _Commands(TyperGroup):
 
         try:
             try:
-                _loads.clear()
-                if _signals:
-                    raise _interrupted()
+                signals.held.clear()
+                if signals.received:
+                    raise signals.interrupted()
                 return super().invoke(ctx)
             finally:
-                _loads.append(None)  # all is done: whoever says stop now comes too late
+                signals.held.append(None)  # all is done: whoever says stop now comes too late
         except (KeyboardInterrupt, Exception) as error:
             # A query or a compiler that is interrupted may say so by an error of its own.
-            if _signals or isinstance(error, KeyboardInterrupt):
+            if signals.received or isinstance(error, KeyboardInterrupt):
                 print("interrupted; no unfinished file was left behind", file=sys.stderr)
                 raise typer.Exit(130) from None
             if isinstance(error, ShoalError):
@@ -60,9 +56,6 @@ class _Commands(TyperGroup):
                 raise typer.Exit(error.exit_code) from None
             raise
 
-
-_signals: list[int] = []  # that told us to stop
-_loads: list[None] = []  # what must not be interrupted: imports under way, and all but the command itself
 
 app = typer.Typer(
     cls=_Commands,
@@ -118,7 +111,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Make a hospital table safe, and show the attack that worked before and fails after."""
-    with _loading():
+    with loading():
         from shoal.demo.run import demo as run
         from shoal.report.terminal import show_demo
 
@@ -145,7 +138,7 @@ def inspect(
     encoding: Encoding = None,
 ) -> None:
     """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
-    with _loading():
+    with loading():
         from shoal.engines.files import write_text
         from shoal.engines.local import LocalEngine
         from shoal.inspect import inspect as look
@@ -205,7 +198,7 @@ def anonymize(
     encoding: Encoding = None,
 ) -> None:
     """Find the release with the least loss that keeps the policy, verify it, and write it."""
-    with _loading():
+    with loading():
         from shoal.engines.files import check_target, write_text
         from shoal.engines.local import LocalEngine
         from shoal.engines.sources import in_memory, opened
@@ -238,7 +231,7 @@ def anonymize(
     if in_memory(data, engine, memory):
         check_target(Path(output), force)
     else:
-        with _loading():
+        with loading():
             import shoal.engines.connect
     with _progress(quiet) as progress:
         rows = opened(
@@ -261,12 +254,12 @@ def anonymize(
     if certificate is not None:
         write_text(certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
     if recoding is not None:
-        with _loading():
+        with loading():
             from shoal.replay import save
 
         save(release, recoding, force=force)
     if report is not None:
-        with _loading():
+        with loading():
             import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
         release.report(report, certificate=proof, force=force)
     if json:
@@ -277,7 +270,7 @@ def anonymize(
 
 
 def _frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], json: bool, quiet: bool) -> None:
-    with _loading():
+    with loading():
         from shoal.report.terminal import show_frontier
         from shoal.sweep import frontier, parameters
 
@@ -312,7 +305,7 @@ def apply(
     encoding: Encoding = None,
 ) -> None:
     """Recode new rows as earlier ones were; rows that would break the policy are held back."""
-    with _loading():
+    with loading():
         from shoal.engines.files import check_target
         from shoal.engines.local import LocalEngine
         from shoal.engines.sources import in_memory, opened
@@ -325,7 +318,7 @@ def apply(
     if in_memory(data, engine, memory):
         check_target(Path(output), force)
     else:
-        with _loading():
+        with loading():
             import shoal.engines.connect  # noqa: F401  (here, as an import must not be interrupted)
     with _progress(quiet):
         rows = opened(
@@ -369,7 +362,7 @@ def check(
     encoding: Encoding = None,
 ) -> None:
     """Tell whether a table keeps a policy: exit 0 if it holds, 1 if not."""
-    with _loading():
+    with loading():
         from shoal.engines.sources import beside
         from shoal.pipeline import check as run
         from shoal.policy import Policy
@@ -418,7 +411,7 @@ def attack(
     encoding: Encoding = None,
 ) -> None:
     """Play the intruder: link, infer and intersect; exit 1 if a measured limit of the policy is exceeded."""
-    with _loading():
+    with loading():
         from shoal.attacks.run import attack as run
         from shoal.engines.local import LocalEngine
         from shoal.policy import Policy
@@ -473,7 +466,7 @@ def explore(
     encoding: Encoding = None,
 ) -> None:
     """Solve a policy for several k, ℓ, t and shares of suppression, and recommend one. Writes no release."""
-    with _loading():
+    with loading():
         from shoal.exploration import explore as run
         from shoal.policy import Policy
         from shoal.report.terminal import show_exploration
@@ -524,7 +517,7 @@ def verify(
     encoding: Encoding = None,
 ) -> None:
     """Count a release again and compare with its certificate: exit 0 if nothing contradicts it, 1 if something does."""
-    with _loading():
+    with loading():
         from shoal.certified import verify_certificate
         from shoal.report.terminal import show_verification
 
@@ -564,7 +557,7 @@ def compare(
     encoding: Encoding = None,
 ) -> None:
     """Run several algorithms on the same table and policy, side by side. Writes no release."""
-    with _loading():
+    with loading():
         from shoal.comparison import compare as run
         from shoal.policy import Policy
         from shoal.report.terminal import show_comparison
@@ -597,7 +590,7 @@ def _opened(
     encoding: str | None,
 ) -> LocalEngine | IbisEngine:
     """What DATA and the options beside it name."""
-    with _loading():
+    with loading():
         from shoal.engines.sources import in_memory, opened
 
         if not in_memory(data, engine, memory):
@@ -645,7 +638,7 @@ def _check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) 
 def _check_plot_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
     """The same for a plot, whose name tells its kind."""
     if path is not None:
-        with _loading():
+        with loading():
             from shoal.report.plots import check_plot
 
         check_plot(path)
@@ -656,7 +649,7 @@ def _check_plot_target(path: Path | None, force: bool, sources: Iterable[Path]) 
 def _progress(quiet: bool) -> Iterator[Progress]:
     """A line on stderr that says what is being done; nothing where stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield _heeding(lambda what, share: None)
+        yield heeding(lambda what, share: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -664,82 +657,12 @@ def _progress(quiet: bool) -> Iterator[Progress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=1.0)
-        yield _heeding(lambda what, share: bar.update(task, description=what, completed=share))
-
-
-def _heeding(progress: Progress) -> Progress:
-    """The same, but work goes no further once a signal has come: where it came its exception may have been lost."""
-
-    def heed(what: str, share: float) -> None:
-        if _signals:
-            raise _interrupted()
-        progress(what, share)
-
-    return heed
-
-
-@contextmanager
-def _loading() -> Iterator[None]:
-    """Imports go uninterrupted: an extension module that is stopped halfway takes the process down."""
-    _loads.append(None)
-    try:
-        yield
-    finally:
-        _loads.pop()
-    if "pyarrow" in sys.modules:
-        # Its own handlers, set while it reads a file, forget a signal that comes when the file is almost read.
-        sys.modules["pyarrow"].enable_signal_handlers(False)
-    if _signals:
-        raise _interrupted()
-
-
-AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    # Being told to stop must clean up like Ctrl-C does: the half-written file goes.
-    _signals.append(signum)
-    if _loads:
-        return
-    if _importing(frame) and hasattr(signal, "setitimer"):
-        # Libraries import on first use too, some from their native code, which no exception may pass.
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
-        return
-    raise _interrupted()
-
-
-def _interrupted() -> KeyboardInterrupt:
-    """Raised once: a reminder that came while we clear up would leave the half-written file where it is."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    return KeyboardInterrupt()
-
-
-def _unraisable(lost: sys.UnraisableHookArgs) -> None:
-    """Where an exception cannot pass, as out of a destructor, being told to stop is not news but comes once more."""
-    if not (_signals and issubclass(lost.exc_type, KeyboardInterrupt)):
-        sys.__unraisablehook__(lost)
-    elif not _loads and hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
-
-
-def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded where the program is."""
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
+        yield heeding(lambda what, share: bar.update(task, description=what, completed=share))
 
 
 def main() -> None:
     """Run as a program."""
-    _loads.append(None)  # until a command begins a signal is remembered: whoever reads the flags would exit in silence
-    # By the last we remind ourselves; Windows does not know it.
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
-    for number in numbers:
-        signal.signal(number, _stop)
-    sys.unraisablehook = _unraisable
+    numbers = signals.listen()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name in no terminal's letters is no reason to fail
     code: Any = None
@@ -748,19 +671,5 @@ def main() -> None:
     except SystemExit as end:
         code = end.code
     finally:
-        for number in numbers:  # clearing up takes a while, and a signal would end it
-            signal.signal(number, signal.SIG_IGN)
-    _leave(code)
-
-
-def _leave(code: Any) -> None:
-    """End before Python takes itself apart: a thread of a library that is still at a file whose reading was given up
-    would come back to find it half gone, and abort the process."""
-    atexit._run_exitfuncs()
-    gc.collect()  # connections are closed
-    with suppress(OSError):  # what could not be printed is told by Python's own end
-        sys.stdout.flush()
-        sys.stderr.flush()
-        if isinstance(code, int):
-            os._exit(code)
-    sys.exit(code)
+        signals.ignore(numbers)  # clearing up takes a while, and a signal would end it
+    signals.leave(code)

@@ -23,7 +23,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal import cli
+from shoal import signals
 from shoal.cli import app
 from shoal.demo.hospital import hospital
 from shoal.engines import files
@@ -745,28 +745,28 @@ def test_told_to_stop_it_leaves_everything_as_it_was(place: Place, i: int) -> No
 
 def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     # Some extension modules abort the process when an exception comes while they are loaded.
-    monkeypatch.setattr(cli, "_signals", [])
-    monkeypatch.setattr(cli, "_loads", [])
+    monkeypatch.setattr(signals, "received", [])
+    monkeypatch.setattr(signals, "held", [])
     loaded = []
 
     def load() -> None:
-        with cli._loading():
-            cli._stop(signal.SIGTERM, None)
+        with signals.loading():
+            signals.stop(signal.SIGTERM, None)
             loaded.append("all of it")
 
     with pytest.raises(KeyboardInterrupt):
         load()
     assert loaded == ["all of it"]
     with pytest.raises(KeyboardInterrupt):
-        cli._stop(signal.SIGTERM, None)
+        signals.stop(signal.SIGTERM, None)
 
 
 LATE = """
 import sys, time
-from shoal import cli
+from shoal import cli, signals
 
 def program():
-    cli._loads.clear()
+    signals.held.clear()
     try:
         import late
         time.sleep(60)
@@ -788,14 +788,14 @@ def test_nor_is_one_that_a_library_begins_on_its_own(tmp_path: Path) -> None:
 
 LOST = """
 import os, signal, time
-from shoal import cli
+from shoal import cli, signals
 
 class Hidden:
     def __del__(self):  # no exception passes from here
         os.kill(os.getpid(), signal.SIGTERM)
 
 def program():
-    cli._loads.clear()
+    signals.held.clear()
     try:
         Hidden()
         time.sleep(60)
