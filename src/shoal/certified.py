@@ -91,6 +91,11 @@ def verify_certificate(
     return Verification(tuple(_lines(claims, policy, _Counted.of(engine, policy))))
 
 
+def require_certificate(path: str | Path) -> None:
+    """Raise DataError where a file is no certificate, before the long work."""
+    _require_schema(_read(path))
+
+
 def schema() -> dict[str, Any]:
     """The JSON schema that every certificate keeps."""
     return dict(_schema())

@@ -518,9 +518,10 @@ def verify(
 ) -> None:
     """Count a release again and compare with its certificate: exit 0 if nothing contradicts it, 1 if something does."""
     with loading():
-        from shoal.certified import verify_certificate
+        from shoal.certified import require_certificate, verify_certificate
         from shoal.report.terminal import show_verification
 
+    require_certificate(certificate)  # whoever has swapped the two is told so, and not what the rows are like
     found = verify_certificate(certificate, _opened(release, table, parquet, engine, memory, separator, encoding))
     if json:
         _print_json(found.as_dict())
