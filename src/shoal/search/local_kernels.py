@@ -117,23 +117,23 @@ def _ones(word: Int) -> Int:
 def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
     """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
     codes, pairs, levels, nodes, node_prices, sets, set_prices = of
-    q = levels.shape[0]
+    q, n_sets = levels.shape[0], sets.shape[0]
     total = 0.0
-    for j in range(q):
+    j = 0
+    while j < q and total < most:  # a break would make Numba count references, which both threads would wait for
         row, high = min(box[c, j], codes[u, j]), max(box[c, q + j], codes[u, q + j])
         if row < LARGE:
             total += pairs[row + high]
         else:
             total += _climbed(levels, nodes, node_prices, j, row - LARGE, high)
-        if total >= most:
-            return total
-    for s in range(sets.shape[0]):
-        n = sets[s, 2]
-        for w in range(sets[s, 0], sets[s, 1]):
+        j += 1
+    j = 0
+    while j < n_sets and total < most:
+        n = sets[j, 2]
+        for w in range(sets[j, 0], sets[j, 1]):
             n += _ones(box[c, w] | codes[u, w])
         total += set_prices[n]
-        if total >= most:
-            break
+        j += 1
     return total
 
 
