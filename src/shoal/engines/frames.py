@@ -1,14 +1,17 @@
 """Frames in and out: pandas, polars and Arrow become one Arrow table and come back as they came.
 
 Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps.
-``plain`` brings any Arrow table there. Messages of pandas, polars and Arrow quote the cell they stumble over,
-so none of them is passed on.
+``plain`` brings any Arrow table there. On the way back a column whose values were kept gets its type again. What is no
+column is not released: a frame comes back with an index of its own, since labels of rows may be names, and with the
+categories that occur, since others tell what was suppressed. Messages of pandas, polars and Arrow quote the cell they
+stumble over, so none of them is passed on.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -23,6 +26,15 @@ PIECE_BYTES = 2**29
 PIECE_ROWS = 2**20
 
 CONVERT = "turn the column into text, numbers or dates first, or split it into columns of these"
+# Types of pandas that differ in how they keep nulls. Periods, intervals and sparse arrays become something else.
+KEEPING_NULLS = (
+    "String",
+    "Boolean",
+    "Arrow",
+    "Float32",
+    "Float64",
+    *(f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64)),
+)
 NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
 
 
@@ -33,11 +45,18 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
         table, back = to_arrow(native)
         return table, lambda released: nw.from_native(back(released))
     if isinstance(data, pa.Table):
-        return plain(data), lambda released: released
+        return plain(data), lambda released: _with_dictionaries(released, data.schema)
     if isinstance(data, pa.RecordBatch):
-        return plain(pa.Table.from_batches([data])), _record_batch
+        return plain(pa.Table.from_batches([data])), lambda released: _record_batch(
+            _with_dictionaries(released, data.schema)
+        )
+    if isinstance(data, pa.RecordBatchReader):
+        table, back = to_arrow(data.read_all())
+        return table, lambda released: back(released).to_reader()
     if nw.dependencies.is_pandas_dataframe(data):
-        return plain(_from_pandas(data)), _to_pandas
+        table = plain(_from_pandas(data))
+        kinds = dict(zip(table.column_names, data.dtypes, strict=True))
+        return table, lambda released: _to_pandas(released, kinds, table.schema)
     try:
         frame = nw.from_native(data)
     except Exception:
@@ -253,7 +272,7 @@ def _as_text(name: str, values: list[object]) -> pa.Array:
         raise DataError(f"column {name!r} holds objects that cannot be written as text") from None
 
 
-def _to_pandas(table: pa.Table) -> Any:
+def _to_pandas(table: pa.Table, kinds: Mapping[str, Any], schema: pa.Schema) -> Any:
     """A frame with a fresh RangeIndex; integers and booleans with nulls do not become floats and objects."""
     pd = nw.dependencies.get_pandas()
     frame = table.replace_schema_metadata(None).to_pandas()
@@ -264,9 +283,28 @@ def _to_pandas(table: pa.Table) -> Any:
         elif column.null_count and pa.types.is_boolean(column.type):
             dtype = pd.BooleanDtype()
         else:
-            continue
-        frame.isetitem(j, pd.Series(dtype.__from_arrow__(column), name=name))
+            dtype = None
+        if dtype is not None:
+            frame.isetitem(j, pd.Series(dtype.__from_arrow__(column), name=name))
+        if name in kinds and column.type == schema.field(name).type:
+            frame.isetitem(j, _as_it_was(frame.iloc[:, j], kinds[name], pd))
     return frame
+
+
+def _as_it_was(series: Any, kind: Any, pd: Any) -> Any:
+    """A column of released values in the pandas type that it came with, where that holds them."""
+    if isinstance(kind, pd.CategoricalDtype):
+        there = set(series.dropna().unique())
+        if not there <= set(kind.categories):
+            return series  # generalized
+        known = [value for value in kind.categories if value in there]
+        return series.astype(pd.CategoricalDtype(pd.Index(known, dtype=kind.categories.dtype), ordered=kind.ordered))
+    if not isinstance(kind, tuple(getattr(pd, f"{name}Dtype") for name in KEEPING_NULLS)) or series.dtype == kind:
+        return series
+    try:
+        return series.astype(kind)
+    except (TypeError, ValueError, pa.ArrowException):
+        return series
 
 
 # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -275,21 +313,49 @@ def _to_pandas(table: pa.Table) -> Any:
 def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
     lazy = isinstance(frame, nw.LazyFrame)
     backend = frame.implementation
+    if lazy and backend.is_duckdb():
+        return plain(_collected(frame)), _relation
     if lazy and not backend.is_polars():
         raise _not_a_table(data)
     if lazy:
-        try:
-            frame = frame.collect()
-        except Exception as error:
-            failure = f"the lazy frame could not be collected ({type(error).__name__})"
-            raise DataError(failure, "collect it yourself to see what went wrong") from None
+        frame = _collected(frame)
     table = _from_pandas(frame.to_pandas()) if backend.is_pandas_like() else _by_column(frame)
+    kinds = {name: kind for name, kind in frame.schema.items() if isinstance(kind, nw.Enum | nw.Categorical)}
 
     def back(released: pa.Table) -> Any:
         eager = nw.from_arrow(released, backend=backend)
+        eager = eager.with_columns(
+            *(_category(eager, name, kind) for name, kind in kinds.items() if name in eager.columns)
+        )
         return (eager.lazy() if lazy else eager).to_native()
 
     return plain(table), back
+
+
+def _collected(frame: Any) -> Any:
+    """An eager frame, of Arrow where the lazy one is DuckDB's."""
+    try:
+        return frame.collect().to_native() if frame.implementation.is_duckdb() else frame.collect()
+    except Exception as error:
+        failure = f"the lazy frame could not be collected ({type(error).__name__})"
+        raise DataError(failure, "collect it yourself to see what went wrong") from None
+
+
+def _relation(table: pa.Table) -> Any:
+    """A relation of DuckDB's default connection."""
+    import duckdb
+
+    return duckdb.from_arrow(table)
+
+
+def _category(frame: Any, name: str, kind: Any) -> Any:
+    """A column of categories, where they can be what is released: an Enum holds no other values than it lists."""
+    column = frame.get_column(name)
+    if not isinstance(kind, nw.Enum):
+        return column.cast(nw.Categorical)
+    there = set(column.drop_nulls().unique().to_list())
+    known = [value for value in kind.categories if value in there]
+    return column.cast(nw.Enum(known)) if len(known) == len(there) else column
 
 
 def _by_column(frame: Any) -> pa.Table:
@@ -301,6 +367,19 @@ def _by_column(frame: Any) -> pa.Table:
             kind = type(frame.schema[name]).__name__  # not its text: an Enum would list its values
             raise DataError(f"column {name!r} of type {kind} has no form in Arrow", CONVERT) from None
     return pa.Table.from_arrays(columns, names=list(frame.columns))
+
+
+def _with_dictionaries(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Columns that came as dictionaries are some again, of the values that are released."""
+    for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        kind = schema.field(name).type if name in schema.names else column.type
+        # Of an ordered one the order is lost; labels may be more than a narrow index can number.
+        if pa.types.is_dictionary(kind) and column.type == kind.value_type and not kind.ordered:
+            with contextlib.suppress(pa.ArrowInvalid):
+                encoded = pa.concat_arrays([pa.array([], column.type), *column.chunks]).dictionary_encode()
+                narrow = pa.DictionaryArray.from_arrays(encoded.indices.cast(kind.index_type), encoded.dictionary)
+                table = table.set_column(j, name, narrow)
+    return table
 
 
 def _record_batch(table: pa.Table) -> pa.RecordBatch:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.engines.foreign import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
 
@@ -83,7 +84,11 @@ def beside(
 def in_memory(data: str, engine: str, memory: str | None) -> bool:
     """Whether the rows are read into memory."""
     path = Path(data)
-    if is_uri(data) or engine == "duckdb":
+    if is_uri(data):
+        return False
+    if is_foreign(path):  # Excel and its like: DuckDB would take them for text
+        return True
+    if engine == "duckdb":
         return False
     return engine == "local" or not (path.is_dir() or memory is not None or _large(path))
 

@@ -9,6 +9,7 @@ import pytest
 import shoal
 from shoal.engines import foreign
 from shoal.engines.files import read
+from shoal.engines.sources import opened
 from shoal.errors import DataError
 
 FRAME = pd.DataFrame(
@@ -83,3 +84,10 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataError, match=rf"shoal\[{extra}\]"):
             read(tmp_path / name)
+
+
+def test_these_are_read_into_memory_whatever_is_asked(tmp_path) -> None:
+    path = tmp_path / "people.xlsx"
+    FRAME.to_excel(path, index=False)
+    for options in ({"memory": "1GB"}, {"engine": "duckdb"}):
+        assert opened(str(path), **options).columns == list(FRAME.columns)

@@ -6,6 +6,7 @@ import sys
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -105,6 +106,73 @@ def test_pandas_integers_and_booleans_survive_nulls() -> None:
     assert [str(released[name].dtype) for name in "nuym"] == ["Int64", "UInt8", "boolean", "int64"]
     assert released["n"][0] == big
     assert released.isna().to_numpy().tolist() == [[False] * 5, [True, True, True, False, True]]
+
+
+def test_pandas_columns_get_their_types_back() -> None:
+    kinds = {
+        "category": pd.Categorical(["b", "a", None, "b"], categories=["z", "b", "a"], ordered=True),
+        "number": pd.Categorical([3, 1, 3, 1]),
+        "Int8": pd.array([1, 2, 3, None], "Int8"),
+        "Float64": pd.array([1.5, None, 2.5, 3.5], "Float64"),
+        "boolean": pd.array([True, False, None, True], "boolean"),
+        "string": pd.array(["x", None, "", "y"], "string"),
+        "arrow": pd.array([1, None, 3, 4], "int64[pyarrow]"),
+        "zoned": pd.to_datetime(["2020-01-01", "2021-06-01", None, "2022-01-01"]).tz_localize("Europe/Rome"),
+    }
+    frame = pd.DataFrame(kinds, index=pd.MultiIndex.from_product([[1, 1], ["x", "x"]]))
+    table, back = to_arrow(frame)
+    expected = frame.reset_index(drop=True)
+    expected["category"] = expected["category"].cat.remove_categories(["z"])  # nobody has it: it tells nothing
+    pd.testing.assert_frame_equal(back(table), expected)
+    kept = back(table.slice(0, 1))
+    assert [str(kind) for kind in kept.dtypes] == [str(kind) for kind in frame.dtypes]
+    assert list(kept["category"].cat.categories) == ["b"]  # the others were suppressed, and are not told
+    for name in ("category", "number", "Int8", "boolean"):
+        j = table.column_names.index(name)
+        generalized = back(table.set_column(j, name, pa.array(["*"] * 4)))
+        assert list(generalized[name]) == ["*"] * 4
+        assert pd.api.types.is_string_dtype(generalized[name].dtype)
+
+
+def test_polars_categories_get_their_types_back() -> None:
+    frame = pl.DataFrame(
+        {
+            "c": pl.Series(["b", "a", None], dtype=pl.Categorical),
+            "e": pl.Series(["b", "a", None], dtype=pl.Enum(["z", "b", "a"])),
+        }
+    )
+    for data in (frame, frame.lazy()):
+        table, back = to_arrow(data)
+        assert dict(back(table).collect_schema()) == {"c": pl.Categorical, "e": pl.Enum(["b", "a"])}
+        assert back(table).lazy().collect().to_dict(as_series=False) == frame.to_dict(as_series=False)
+        generalized = back(pa.table({"c": ["*"], "e": ["*"]}))
+        assert dict(generalized.collect_schema()) == {"c": pl.Categorical, "e": pl.String}
+
+
+def test_arrow_dictionaries_come_back_as_some() -> None:
+    kinds = {"c": pa.dictionary(pa.int8(), pa.string()), "o": pa.dictionary(pa.int32(), pa.string(), ordered=True)}
+    cells = ["b", "a", None, "b"]
+    data = pa.table({name: pa.array(cells).cast(kind) for name, kind in kinds.items()})
+    for source in (data, data.to_batches()[0], data.to_reader()):
+        table, back = to_arrow(source)
+        released = back(table.slice(0, 1))
+        found = released.read_all() if isinstance(released, pa.RecordBatchReader) else released
+        assert type(released) is type(source)
+        assert found.schema.types == [kinds["c"], pa.string()]  # an order that is not known is not claimed
+        chunk = found["c"] if isinstance(found, pa.RecordBatch) else found["c"].chunk(0)
+        assert chunk.dictionary.to_pylist() == ["b"]
+    many = back(pa.table({"c": [str(i) for i in range(300)]})).read_all()
+    assert many.schema.types == [pa.string()]  # more than eight bits can number
+
+
+def test_a_relation_of_duckdb_comes_back_as_one() -> None:
+    with duckdb.connect() as con:
+        table, back = to_arrow(con.sql("SELECT 1 AS a UNION ALL SELECT 2 ORDER BY a"))
+    assert table["a"].to_pylist() == [1, 2]
+    assert back(table).fetchall() == [(1,), (2,)]
+    assert type(back(table)) is duckdb.DuckDBPyRelation
+    with duckdb.connect() as con:
+        assert "could not be collected" in failure(con.sql(f"SELECT CAST('{SECRET}' AS INTEGER) AS a"))
 
 
 def test_no_frame_library_is_imported_on_our_own_account() -> None:
