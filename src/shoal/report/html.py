@@ -126,7 +126,6 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "warnings": [*unguarded(release), *certificate["warnings"]],
         "hashes": {name: certificate[name]["sha256"][:12] for name in ("input", "output")},
         "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
-        "safe": sum(node.state != "unsafe" for node in told.lattice),
         "policy": release.policy.to_toml(),
         "certificate": compact_json(certificate),
         "colours": Markup(charts.style_rules()),

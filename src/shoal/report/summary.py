@@ -357,15 +357,16 @@ def _distribution(
     name: str, seen: FrequencyTable, table: FrequencyTable, texts: dict[str, tuple[str, ...]], policy: Policy
 ) -> Distribution:
     histogram = seen.sensitive[name]
-    metric = next(
-        (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name)), "equal"
-    )
     own = table.sensitive[name]
     totals = np.zeros(own.n_values, np.int64)
     np.add.at(totals, own.values, own.counts)
     domain = own.domain
     if domain is None:
         raise TypeError("a sensitive column has a domain")
+    # Of many numbers nearly all differ, in every class: how far they lie apart tells more.
+    many = domain.numbers is not None and np.count_nonzero(totals) > MOST_VALUES
+    asked = (m.distance for m in policy.models if isinstance(m, TCloseness) and m.column in (None, name))
+    metric = next(asked, "numeric" if many else "equal")
     apart = distance(_against(histogram, domain, totals), metric)
     first = [int(i) for i in np.lexsort((seen.persons, -apart))[:MOST_CLASSES] if apart[i] > 0]
     inside = [histogram.dense(i, i + 1)[0] for i in first]

@@ -305,6 +305,8 @@ def test_many_values_are_summed_up_and_many_numbers_become_ranges() -> None:
     assert len(job.values) == len(cost.values) == MOST_VALUES
     assert job.values[-1].endswith(" others")
     assert " to " in cost.values[0]
+    assert (job.metric, cost.metric) == ("equal", "numeric")
+    assert all(skewed.distance < 0.2 for skewed in cost.classes)  # costs are as likely anywhere; few occur twice
     for found in (job, cost):
         assert sum(found.release) == pytest.approx(1)
         assert all(sum(skewed.shares) == pytest.approx(1) for skewed in found.classes)
