@@ -466,7 +466,7 @@ MODELS = st.one_of(
     st.builds(lambda l: {"model": "entropy-l-diversity", "l": l}, st.floats(1, 1e300)),
     st.builds(
         lambda c, l: {"model": "recursive-l-diversity", "c": c, "l": l},
-        st.floats(0, exclude_min=True),
+        st.floats(0, exclude_min=True, allow_infinity=False),
         st.integers(1, 9),
     ),
     st.builds(
