@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.demo.hospital import hospital
 from shoal.errors import DataError
-from shoal.inspect import MAX_NODES, Inspection, Separation, inspect, separations
+from shoal.inspect import MAX_NODES, Inspection, Separation, _Keys, inspect, separations
 from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.builders import Flat, Intervals, Mask, build
@@ -244,6 +244,17 @@ def test_sparse_codes_are_counted_without_overflow():
     far = np.array([0, 2**40, 2**40, 2**61], dtype=np.int64)
     found = {frozenset(s.columns): s for s in separations({"a": far, "b": far.copy(), "c": far.copy()}, 4)}
     assert {(s.distinct, s.unique, s.alike) for s in found.values()} == {(3, 2, 1)}
+
+
+@pytest.mark.parametrize("spread", [1, 10**6])  # codes that lie together are counted in place, others by sorting
+def test_a_row_may_stand_for_many(spread: int) -> None:
+    draw = np.random.default_rng(3)
+    codes = {name: draw.integers(0, 5, 40) * spread for name in "abc"}
+    weights = draw.integers(1, 4, 40)
+    weighted, plain = _Keys(codes, weights), _Keys({n: np.repeat(code, weights) for n, code in codes.items()}, None)
+    for columns in (("a",), ("a", "b"), ("b", "c"), ("a", "b", "c")):
+        assert weighted(columns) == plain(columns)
+        assert weighted(columns).records == weights.sum()
 
 
 def test_ratios_are_exact_where_pairs_are_many():
