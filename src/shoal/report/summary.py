@@ -398,7 +398,7 @@ def _bars(
     """
     present = np.flatnonzero(totals)
     bar_of = np.full(len(totals), -1, np.int64)
-    if domain.numbers is not None and len(present) > MOST_VALUES:
+    if domain.numbers is not None and len(present) > MOST_VALUES and _told_apart(domain.numbers[present]):
         low, high = domain.numbers[present].min(), domain.numbers[present].max()
         edges = np.linspace(low, high, MOST_VALUES + 1)
         bar_of[present] = np.clip(np.searchsorted(edges, domain.numbers[present], side="right") - 1, 0, MOST_VALUES - 1)
@@ -412,6 +412,12 @@ def _bars(
     bar_of[order] = np.minimum(np.arange(len(order)), n)
     names = [shown(domain.texts[value]) for value in order[:n]]
     return (*names, *([f"{len(order) - n} others"] if len(order) > n else [])), bar_of
+
+
+def _told_apart(numbers: NDArray[np.float64]) -> bool:
+    """Whether ranges of them can be drawn: not where floats take them for one, nor where their range is none."""
+    reach = float(numbers.max()) - float(numbers.min())
+    return 1e-12 * float(np.abs(numbers).max()) < reach < math.inf
 
 
 def _bar_shares(counts: NDArray[np.float64], bar_of: NDArray[np.int64]) -> tuple[float, ...]:

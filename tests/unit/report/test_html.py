@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -310,6 +311,18 @@ def test_many_values_are_summed_up_and_many_numbers_become_ranges() -> None:
     for found in (job, cost):
         assert sum(found.release) == pytest.approx(1)
         assert all(sum(skewed.shares) == pytest.approx(1) for skewed in found.classes)
+
+
+@pytest.mark.parametrize(("first", "step"), [("1152921504606846976", "1"), ("-1.5e308", "5e306")])
+def test_numbers_whose_ranges_floats_cannot_tell_are_drawn_one_by_one(first: str, step: str) -> None:
+    costs = [str(Decimal(first) + i * Decimal(step)) for i in range(60)]
+    table = pa.table({"age": ["20", "30"] * 30, "cost": costs})
+    asked = Policy.of({
+        "columns": {"age": {"role": "quasi"}, "cost": {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 5}],
+    })  # fmt: skip
+    (cost,) = summary(shoal.anonymize(table, asked)).sensitive
+    assert cost.values[-1].endswith(" others")
 
 
 def test_what_fills_a_skewed_class_is_drawn_even_where_it_is_rare_elsewhere() -> None:
