@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from shoal.demo.hospital import hospital
 from shoal.errors import DataError
-from shoal.inspect import MAX_NODES, Inspection, Separation, _Keys, inspect, separations
+from shoal.inspect import MAX_NODES, Inspection, inspect
 from shoal.policy import Policy
+from shoal.separation import Separation, Tuples, separations
 from shoal.table import codec
 from shoal.table.builders import Flat, Intervals, Mask, build
 
@@ -251,7 +252,7 @@ def test_a_row_may_stand_for_many(spread: int) -> None:
     draw = np.random.default_rng(3)
     codes = {name: draw.integers(0, 5, 40) * spread for name in "abc"}
     weights = draw.integers(1, 4, 40)
-    weighted, plain = _Keys(codes, weights), _Keys({n: np.repeat(code, weights) for n, code in codes.items()}, None)
+    weighted, plain = Tuples(codes, weights), Tuples({n: np.repeat(code, weights) for n, code in codes.items()}, None)
     for columns in (("a",), ("a", "b"), ("b", "c"), ("a", "b", "c")):
         assert weighted(columns) == plain(columns)
         assert weighted(columns).records == weights.sum()

@@ -14,13 +14,14 @@ from shoal.comparison import Comparison
 from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
 from shoal.exploration import Exploration, beaten
-from shoal.inspect import Inspection, Separation
+from shoal.inspect import Inspection
 from shoal.models.measured import MeasuredLimit
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
 from shoal.report.formats import counted, interval, number, share
 from shoal.report.notes import unguarded
+from shoal.separation import Separation
 from shoal.sweep import Frontier
 from shoal.verify import Verdicts
 
