@@ -55,7 +55,7 @@ def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str
         # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
         proved = problem.monotone or not all(model.passes(together).all() for model in problem.absorbing)
         raise problem.infeasible() if proved else _all_together_fail(problem, algorithm)
-    partition, n_splits = _partition(problem, parting, BY[dimension or problem.dimension])
+    partition, n_splits = _partition(problem, parting, dimension)
     answer = recoding(problem, partition, algorithm, n_evaluated=n_splits)
     if not _unions_pass(problem) and not passing(problem, released(problem, answer)).all():
         raise _alike(algorithm)
@@ -85,9 +85,10 @@ class _Open:
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
 
-def _partition(problem: Problem, parting: bool, by: int) -> tuple[Partition, int]:
+def _partition(problem: Problem, parting: bool, dimension: str | None = None) -> tuple[Partition, int]:
     """All regions at the end, and how many splits were looked at. All open regions are split at once."""
     table = problem.table
+    by = BY[dimension or problem.dimension]
     of, codes = _dimensions(problem)
     n, q = codes.shape
     now = _Open(codes, np.arange(n), table.counts, np.array([0, n]), np.zeros((1, q), np.bool_))
