@@ -10,11 +10,6 @@ from hypothesis import HealthCheck, settings
 for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "SOURCE_DATE_EPOCH"):
     os.environ.pop(name, None)
 
-# Numba's cache is not made for two processes that compile the same function for different types at the same time: one
-# may find the code of the other. Each worker has its own.
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / worker)
-
 # A machine that is slow, or stalls, fails nothing, and on CI each run draws the same examples.
 settings.register_profile(
     "shoal",

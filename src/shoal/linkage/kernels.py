@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from shoal.compiled import compiled
 
 SPAN, EQUAL, TABLE = 0, 1, 2
 
@@ -14,7 +15,7 @@ SPAN, EQUAL, TABLE = 0, 1, 2
 Half = tuple[NDArray[Any], ...]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def distances_from(i: int, half: Half, out: NDArray[np.float64]) -> None:
     """Squared distances of one record to all others over some columns, a column at a time."""
     kinds, left_ends, right_ends, left_codes, right_codes, weights, offsets, widths, tables = half
@@ -38,7 +39,7 @@ def distances_from(i: int, half: Half, out: NDArray[np.float64]) -> None:
                 out[t] += tables[start + right_codes[j, t]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def nearest_tuples(
     order: NDArray[np.int64],
     left_class: NDArray[np.int64],

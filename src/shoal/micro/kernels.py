@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from shoal.compiled import compiled
 
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int32]
 Records = NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def distances(numbers: Floats, signs: Signs, prices: Floats, squared: bool, i: int, left: Records) -> Floats:
     """How far each record of ``left`` is from record ``i``."""
     out = np.zeros(len(left))
@@ -28,7 +29,7 @@ def distances(numbers: Floats, signs: Signs, prices: Floats, squared: bool, i: i
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def from_mean(numbers: Floats, signs: Signs, prices: Floats, squared: bool, n_signs: int, left: Records) -> Floats:
     """How far each record of ``left`` is from their mean; of a sign, how often another of them has a different one."""
     centre = np.zeros(numbers.shape[1])
@@ -53,7 +54,7 @@ def from_mean(numbers: Floats, signs: Signs, prices: Floats, squared: bool, n_si
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def least(values: Floats, m: int) -> Records:
     """The places of the ``m`` least values, ascending; the first of equals."""
     found = np.empty(m, np.int64)
@@ -70,7 +71,7 @@ def least(values: Floats, m: int) -> Records:
     return found[:n]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shortest_path(values: Floats, k: int) -> Records:
     """The ends of groups of k to 2k−1 neighbours in ``values``, ascending, with the least sum of squares within."""
     n = len(values)
@@ -101,7 +102,7 @@ def shortest_path(values: Floats, k: int) -> Records:
     return ends[:m][::-1].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exchanged(
     numbers: Floats, group: Records, centres: Floats, sizes: Records, k: int, records: Records, near: int, slack: float
 ) -> int:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
+from shoal.compiled import compiled
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.closeness import TCloseness
 from shoal.search.base import Problem
@@ -108,7 +108,7 @@ def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Flo
     return merged(Metric(problem), partition)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gather(
     of: Boxes, order: Ints, following: Ints, first: int, tuple_of: Ints, kinds: Ints, room: Floats, over: float,
     price: float, size: int, window: int, class_of: Ints, left_at: Ints, n_classes: int, until: int,
@@ -200,7 +200,7 @@ def _join(
         class_of[asking[~passing(problem, classes)]] = LOOSE
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cheapest(
     of: Boxes, tuples: Ints, class_of: Ints, n_classes: int, loose: Ints, left_at: Ints
 ) -> tuple[Ints, Floats]:

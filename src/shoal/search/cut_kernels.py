@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from shoal.compiled import compiled
 
-@njit(cache=True, nogil=True)
+
+@compiled
 def splits(
     order: NDArray[np.int64],
     starts: NDArray[np.int64],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from shoal.compiled import compiled
 from shoal.search.base import Problem
 from shoal.search.classes import Partition
 from shoal.search.local_boxes import Keys, Space
@@ -107,7 +107,7 @@ def _least_costs(
     return costs
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cheaper(codes: Codes, prices: Floats, at: Ints, costs: Floats, active: Ints) -> tuple[Ints, Floats]:
     """The tuples that would cost less at a node than they do, and how much; column j is priced from ``at[j]`` on."""
     found = np.empty(active.shape[0], np.int64)

@@ -6,8 +6,8 @@ Both classes have as many of each kind as before, so whatever is asked of sensit
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from shoal.compiled import compiled
 from shoal.search.local_kernels import (
     APART,
     NOBODY,
@@ -28,7 +28,7 @@ from shoal.search.local_kernels import (
 CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _replaced(
     of: Boxes, atoms: Atoms, classes: Classes, box: Codes, c: Int, gone: Int, came: Int, most: float
 ) -> float:
@@ -42,7 +42,7 @@ def _replaced(
     return wider(of, box, 0, atoms.tuple_of[came], most)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exchange(
     of: Boxes, atoms: Atoms, classes: Classes, alike: Ints, side: int, n_steps: int, seed: int, temperature: float
 ) -> int:

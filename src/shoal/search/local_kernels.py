@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from shoal.compiled import compiled
 
 Int = int | np.integer[Any]
 Ints = NDArray[np.int64]
@@ -94,7 +95,7 @@ class Log(NamedTuple):
 # --- boxes -------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _climbed(levels: Ints, nodes: Ids, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
     """The price of the lowest node that stands for two ranks."""
     at = levels[j, 0]
@@ -103,7 +104,7 @@ def _climbed(levels: Ints, nodes: Ids, node_prices: Prices, j: Int, low: Int, hi
     return float(node_prices[at + low])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ones(word: Int) -> Int:
     """How many bits are set; compilers know these lines, and make one instruction of them."""
     x = np.uint32(word)
@@ -113,7 +114,7 @@ def _ones(word: Int) -> Int:
     return np.uint32(x * np.uint32(0x01010101)) >> np.uint32(24)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
     """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
     codes, pairs, levels, nodes, node_prices, sets, set_prices = of
@@ -137,7 +138,7 @@ def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def widen(of: Boxes, box: Codes, c: Int, u: Int, alone: bool) -> None:
     """Let box c hold tuple u too, or ``alone``."""
     codes, q = of.codes, of.levels.shape[0]
@@ -152,7 +153,7 @@ def widen(of: Boxes, box: Codes, c: Int, u: Int, alone: bool) -> None:
         box[c, w] |= codes[u, w]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
     """The least box of a class, and its price."""
     box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
@@ -167,7 +168,7 @@ def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
     classes.cost[c] = wider(of, box, c, u, FAR)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rebox_all(of: Boxes, atoms: Atoms, classes: Classes) -> float:
     """All boxes anew, after prices have changed; returns what all records cost."""
     total = 0.0
@@ -180,7 +181,7 @@ def rebox_all(of: Boxes, atoms: Atoms, classes: Classes) -> float:
 # --- who is near -------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _offered(near: Ids, away: Floats, u: Int, v: Int, d: float) -> None:
     """Keep v among the nearest of u, if it is."""
     n = near.shape[1]
@@ -196,7 +197,7 @@ def _offered(near: Ids, away: Floats, u: Int, v: Int, d: float) -> None:
     away[u, i], near[u, i] = d, v
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> None:
     """Let tuples meet those up to ``width`` places further in an order that puts like tuples together."""
     m, n = near.shape
@@ -209,7 +210,7 @@ def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> N
             _offered(near, away, v, u, d)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, last: int) -> None:
     """Let each tuple from ``first`` to ``last`` meet the ``known`` neighbours of its neighbours."""
     n = near.shape[1]
@@ -236,7 +237,7 @@ def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, las
 # --- atoms come and go -------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
     """Put an atom into a class, whose box is not looked at."""
     before, first = classes.before, classes.first
@@ -251,14 +252,14 @@ def attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
     classes.n_records[c] += atoms.weights[a]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def attach_all(atoms: Atoms, classes: Classes, class_of: Ints) -> None:
     """Fill empty classes."""
     for a in range(class_of.shape[0]):
         attach(atoms, classes, a, class_of[a])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def detach(atoms: Atoms, classes: Classes, a: Int) -> None:
     """Take an atom out of its class, whose box is not looked at."""
     before, after, c = classes.before, classes.after, classes.class_of[a]
@@ -273,7 +274,7 @@ def detach(atoms: Atoms, classes: Classes, a: Int) -> None:
     classes.class_of[a] = NOBODY
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _touch(classes: Classes, log: Log, c: Int) -> None:
     """Remember a class before it changes."""
     if log.stamp[c] == log.n[2]:
@@ -286,7 +287,7 @@ def _touch(classes: Classes, log: Log, c: Int) -> None:
     log.n[1] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _leave(of: Boxes, atoms: Atoms, classes: Classes, log: Log, a: Int, shrink: bool) -> None:
     c = classes.class_of[a]
     _touch(classes, log, c)
@@ -297,7 +298,7 @@ def _leave(of: Boxes, atoms: Atoms, classes: Classes, log: Log, a: Int, shrink: 
         rebox(of, atoms, classes, c)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def undo(
     atoms: Atoms, classes: Classes, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
 ) -> None:
@@ -314,7 +315,7 @@ def undo(
             classes.box[c, j] = log.box[i, j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(atoms: Atoms, classes: Classes, log: Log, ends: Ints, failed: NDArray[np.bool_]) -> None:
     """Undo the proposals that failed; they touch different classes."""
     n_atoms = n_touched = 0
@@ -324,7 +325,7 @@ def settle(atoms: Atoms, classes: Classes, log: Log, ends: Ints, failed: NDArray
         n_atoms, n_touched = ends[p, 0], ends[p, 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _changed(classes: Classes, log: Log, n_touched: Int) -> float:
     """What the classes touched from ``n_touched`` on cost more than before."""
     more = 0.0
@@ -334,7 +335,7 @@ def _changed(classes: Classes, log: Log, n_touched: Int) -> float:
     return more
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def random(state: Words) -> float:
     """A number from 0 to 1, 1 excluded (splitmix64); each thread has a state of its own."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -347,7 +348,7 @@ def random(state: Words) -> float:
 # --- a step: take some classes apart, and put their records together again ----------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _apart(
     of: Boxes,
     atoms: Atoms,
@@ -390,7 +391,7 @@ def _apart(
     return n
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _options(
     of: Boxes, atoms: Atoms, classes: Classes, k: int, side: int, limit: int, f: Int, seen: Ints, mark: int,
     crowd: Ints, gains: Floats, n: int,
@@ -435,7 +436,7 @@ def _options(
     return n, best, least
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _founded(
     of: Boxes, atoms: Atoms, classes: Classes, k: int, f: Int, crowd: Ints, gains: Floats, n: int,
     chosen: Ints, known: Floats, handicap: Floats, push: float, box: Codes,
@@ -492,7 +493,7 @@ def _founded(
     return n_chosen, total + n_records * cost if n_records >= k else FAR
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def improve(
     of: Boxes, atoms: Atoms, classes: Classes, log: Log, k: int, limit: int, side: int, n_steps: int, seed: int,
     hot: float, cold: float, n_ruined: int, verify: bool,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from shoal.compiled import compiled
 from shoal.errors import OutOfTimeError
 from shoal.search.base import Problem
 from shoal.search.classes import Partition
@@ -188,7 +188,7 @@ class Neighbours:
         return float(self.metric.counts @ self.crowd)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _nearest(
     places: NDArray[np.int32], costs: Floats, barred: NDArray[np.bool_], m: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

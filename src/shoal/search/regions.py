@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from shoal.compiled import compiled
 
 Int = int | np.integer[Any]
 
@@ -37,7 +38,7 @@ class Dimensions(NamedTuple):
     shares: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
     """The lowest level on which two ranks have one label, and so all between them."""
     level = 0
@@ -48,7 +49,7 @@ def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
     return level
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
     """The loss of a cell that stands for all from one rank to another."""
     if of.trees[j]:
@@ -58,7 +59,7 @@ def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
     return float(of.weights[j] * (of.upper[of.ranks_at[j] + high] - of.lower[of.ranks_at[j] + low]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _entropy(
     codes: NDArray[np.int32], counts: NDArray[np.int64], first: Int, last: Int, j: Int, n: Int, held: NDArray[np.int64]
 ) -> float:
@@ -74,7 +75,7 @@ def _entropy(
     return entropy
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _median(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
@@ -107,7 +108,7 @@ def _median(
             high = low + width - 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _lend(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
@@ -134,7 +135,7 @@ def _lend(
             taken += lent[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cut(
     codes: NDArray[np.int32],
     counts: NDArray[np.int64],
@@ -174,7 +175,7 @@ def _cut(
     return 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _children(
     labels: NDArray[np.int32],
     at: Int,
@@ -241,7 +242,7 @@ def _children(
     return n_sides - empty
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
     """Take a part into the bounds of a side."""
     for j in range(codes.shape[1]):
@@ -252,7 +253,7 @@ def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], hig
             high[s, j] = code
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gain(
     of: Dimensions,
     codes: NDArray[np.int32],
@@ -290,7 +291,7 @@ def _gain(
     return gain / bits
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _greatest(score: NDArray[np.float64]) -> int:
     """The column with the greatest score; the first of equals."""
     best = 0
@@ -300,7 +301,7 @@ def _greatest(score: NDArray[np.float64]) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def proposed(
     of: Dimensions,
     codes: NDArray[np.int32],
@@ -390,7 +391,7 @@ def proposed(
     return side, lent, n_sides, column
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ordered_by(class_of: NDArray[np.int64], n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The order that brings every class together, first things first, and where each class starts in it."""
     starts = np.zeros(n_classes + 1, np.int64)

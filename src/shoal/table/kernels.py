@@ -6,15 +6,16 @@ Each is compiled when first called and kept on disk; each has a NumPy twin in it
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from shoal.compiled import compiled
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
 PART = 4096  # rows that are grouped at a time where a table is beyond the processor's cache
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number equal keys alike, by first appearance: the class of each key, and the place where each class starts."""
     n = keys.shape[0]
@@ -45,7 +46,7 @@ def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return class_of, firsts[:n_classes].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
     """Add up the ``values`` that fall into the same class."""
     out = np.zeros(n_classes, np.int64)
@@ -54,7 +55,7 @@ def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_class
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def merge_histograms(
     starts: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -103,7 +104,7 @@ def merge_histograms(
     return out_starts, out_values[:end].copy(), out_counts[:end].copy()
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def derive(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -173,7 +174,7 @@ def derive(
     return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def derive_node(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -204,7 +205,7 @@ def derive_node(
     return derive(keys, counts, at[:n_changed], wide[:n_changed], starts[:n_changed], steps, int(most), with_classes)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _recode_block(
     old: NDArray[np.uint64],
     words: NDArray[np.int64],
@@ -233,7 +234,7 @@ def _recode_block(
             hashes[i] = ((hashes[i] ^ (hashes[i] >> np.uint64(29))) + rows[i, w]) * _MIX
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def derive_large(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -332,7 +333,7 @@ def derive_large(
     return out[:n_classes], sums[:n_classes], class_of
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Which counts are below ``least``, these counts with 0 for the others, and their sum."""
     small = np.empty(counts.shape[0], np.bool_)
@@ -345,7 +346,7 @@ def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_],
     return small, lost, total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def price_levels(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -396,7 +397,7 @@ def price_levels(
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def raise_low(low: NDArray[np.int64], high: NDArray[np.int64], barren: NDArray[np.int64]) -> bool:
     """Raise ``low`` to the lowest node up to ``high`` that is not below a ``barren`` one; false where there is none."""
     for b in range(barren.shape[0]):

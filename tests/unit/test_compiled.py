@@ -1,0 +1,57 @@
+"""Compiled loops are kept for the next run, and two processes that keep them at once do not mix them up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+LOOP = """
+from shoal.compiled import compiled
+
+
+@compiled
+def half(x):
+    return x / 2 if x > 1 else x
+"""
+# Between the choice of a name and the end of writing there is time for another process to choose the same.
+KEPT = """
+import sys, time
+from numba.core.caching import IndexDataCacheFile
+
+for name in ("_save_index", "_save_data"):
+    def slowly(self, *arguments, act=getattr(IndexDataCacheFile, name)):
+        time.sleep(0.3)
+        return act(self, *arguments)
+    setattr(IndexDataCacheFile, name, slowly)
+from loop import half
+
+x = float("0.25") if sys.argv[1] == "float" else int("3")
+print("ready", flush=True)
+sys.stdin.readline()
+print(half(x), sum(half.stats.cache_hits.values()))
+"""
+
+
+def test_two_processes_keep_a_loop_for_different_types_at_once(tmp_path: Path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+
+    def begun(kind: str) -> subprocess.Popen[str]:
+        arguments = [sys.executable, "-c", KEPT, kind]
+        return subprocess.Popen(
+            arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
+        )
+
+    for hits in (0, 1):  # the second time each finds its own
+        both = [begun("float"), begun("int")]
+        for process in both:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in both:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        told = [process.communicate(timeout=300)[0] for process in both]
+        assert told == [f"0.25 {hits}\n", f"1.5 {hits}\n"]
