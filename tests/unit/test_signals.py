@@ -1,0 +1,181 @@
+"""Being told to stop: at any moment, in any way, nothing is left half-written and nothing is torn apart."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from people import Place
+from shoal import signals
+
+# Runs the program, and once it comes to a function says so and stays there. How the signal fares there is up to it:
+# the exception may pass, be turned into another one (as a query that is interrupted does), or be lost.
+LINGER = """
+import pkgutil, sys, time
+stage, how = sys.argv.pop(1), sys.argv.pop(1)
+from shoal import cli
+if stage != "start":
+    module, path = stage.split(":")
+    outer, _, name = path.rpartition(".")
+    owner = pkgutil.resolve_name(f"{module}:{outer}" if outer else module)
+    inner = getattr(owner, name)
+
+    def linger(*arguments, **options):
+        result = inner(*arguments, **options) if how == "after" else None
+        print("here", flush=True)
+        try:
+            for _ in range(6000):  # one long sleep would miss a signal that comes just before it
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            if how == "turned":
+                raise RuntimeError("Query interrupted") from None
+            if how != "lost":
+                raise
+        return inner(*arguments, **options)
+
+    setattr(owner, name, linger)
+else:
+    program = cli.app
+    cli.app = lambda: (print("here", flush=True), program())
+cli.main()
+"""
+STAGES = [
+    ("shoal.engines.local:LocalEngine.count", "before"),
+    ("shoal.pipeline:recounted", "turned"),
+    ("shoal.pipeline:recounted", "lost"),
+    ("shoal.engines.files:_write_csv", "after"),
+    ("shoal.release:Release._verify", "turned"),
+    ("shoal.engines.files:_publish", "before"),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def stopped(place: Place, stage: str, how: str, number: signal.Signals, wait: float = 0.0) -> tuple[int, str, str]:
+    arguments = [sys.executable, "-c", LINGER, stage, how, *place.anonymize("--force")]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        time.sleep(wait)
+        process.send_signal(number)
+        try:
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()  # one that goes on must not be waited for
+        return process.returncode, out, err
+
+
+@pytest.mark.parametrize("i", range(len(STAGES)), ids=[f"{stage} {how}" for stage, how in STAGES])
+def test_told_to_stop_it_leaves_everything_as_it_was(place: Place, i: int) -> None:
+    if i % 2:
+        place.output.write_text("mine", encoding="utf-8")
+    before = {name: (place.folder / name).read_bytes() for name in place.names()}
+    code, out, err = stopped(place, *STAGES[i], signal.SIGTERM if i % 2 else signal.SIGINT)
+    assert (code, out) == (130, "")
+    assert err.strip() == "interrupted; no unfinished file was left behind"
+    assert {name: (place.folder / name).read_bytes() for name in place.names()} == before
+
+
+def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Some extension modules abort the process when an exception comes while they are loaded.
+    monkeypatch.setattr(signals, "received", [])
+    monkeypatch.setattr(signals, "held", [])
+    loaded = []
+
+    def load() -> None:
+        with signals.loading():
+            signals.stop(signal.SIGTERM, None)
+            loaded.append("all of it")
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
+    assert loaded == ["all of it"]
+    with pytest.raises(KeyboardInterrupt):
+        signals.stop(signal.SIGTERM, None)
+
+
+LATE = """
+import sys, time
+from shoal import cli, signals
+
+def program():
+    signals.held.clear()
+    try:
+        import late
+        time.sleep(60)
+    except KeyboardInterrupt:  # at once or a little later: only what was loaded by then tells anything
+        print("stopped after", getattr(sys.modules.get("late"), "whole", "half of it"))
+
+cli.app = program
+cli.main()
+"""
+
+
+def test_nor_is_one_that_a_library_begins_on_its_own(tmp_path: Path) -> None:
+    told = "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.2)\nwhole = 'all of it'\n"
+    (tmp_path / "late.py").write_text(told, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "stopped after all of it\n"
+
+
+LOST = """
+import os, signal, time
+from shoal import cli, signals
+
+class Hidden:
+    def __del__(self):  # no exception passes from here
+        os.kill(os.getpid(), signal.SIGTERM)
+
+def program():
+    signals.held.clear()
+    try:
+        Hidden()
+        time.sleep(60)
+        print("slept on")
+    except KeyboardInterrupt:
+        print("stopped")
+
+cli.app = program
+cli.main()
+"""
+
+
+def test_a_signal_that_comes_where_no_exception_passes_is_heeded_later() -> None:
+    done = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("stopped\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_stop_before_it_has_begun(place: Place, number: signal.Signals) -> None:
+    code, out, err = stopped(place, "start", "", number)
+    assert (code, out, err) == (130, "", "interrupted; no unfinished file was left behind\n")
+    assert place.names() == place.inputs
+
+
+@pytest.mark.parametrize(("number", "wait"), [(signal.SIGINT, 1.2), (signal.SIGTERM, 2.4)])
+def test_told_to_stop_in_the_middle_of_real_work(place: Place, number: signal.Signals, wait: float) -> None:
+    draw = random.Random(3)
+    names = [f"q{i}" for i in range(7)]
+    rows = [",".join(f"{draw.randrange(10**6):06}" for _ in names) for _ in range(20_000)]
+    place.data.write_text(",".join(names) + "\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    columns = "\n".join(f'{name} = {{ role = "quasi", hierarchy = {{ mask = "right" }} }}' for name in names)
+    place.policy.write_text(
+        f"[columns]\n{columns}\n[[require]]\nmodel = 'k-anonymity'\nk = 2\n[release]\nalgorithm = 'exhaustive'\n",
+        encoding="utf-8",
+    )
+    code, out, err = stopped(place, "start", "", number, wait)
+    assert (code, out) == (130, "")
+    assert err.strip().splitlines()[-1] == "interrupted; no unfinished file was left behind"
+    assert "Traceback" not in err
+    assert place.names() == place.inputs
