@@ -30,7 +30,9 @@ def size(text: str) -> int:
 def resident() -> int:
     """What this process has taken and cannot give back; 0 where the system does not tell."""
     pa.default_memory_pool().release_unused()
-    with contextlib.suppress(OSError, AttributeError):  # glibc keeps what was freed; others have no such function
+    with contextlib.suppress(
+        OSError, AttributeError, TypeError
+    ):  # glibc keeps what was freed; others have no such call
         ctypes.CDLL(None).malloc_trim(0)
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
