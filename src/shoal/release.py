@@ -34,6 +34,7 @@ from shoal.verify import Reference, Verdicts, judged, recounted_file, recounted_
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
+    from shoal.report.pictures import Charts
     from shoal.sweep import Frontier
 
 SCHEMA = "shoal-certificate/1"
@@ -193,8 +194,8 @@ class Release:
         frontier: Frontier | None = None,
         attacks: Sequence[Risk] | None = None,
         columns: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """The pictures of the report as Altair charts, by section: to be shown in a notebook, or taken apart."""
+    ) -> Charts:
+        """The pictures of the report, a dict of Altair charts by section: to be shown in a notebook, or taken apart."""
         from shoal.report.pictures import charts_of
 
         return charts_of(self, frontier=frontier, attacks=attacks, columns=columns)

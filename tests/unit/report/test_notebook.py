@@ -119,13 +119,13 @@ def test_a_policy_is_shown_as_its_file() -> None:
 
 def test_charts_are_shown_side_by_side_without_a_network() -> None:
     charts = shoal.anonymize(TABLE, POLICY).charts()
-    html = charts._repr_html_()  # type: ignore[attr-defined]
+    html = charts._repr_html_()
     assert html.count("<svg") == html.count("<figcaption") == len(charts)
     assert "<script" not in html
     assert "src=" not in html
     charts["risk"] = charts["risk"].mark_bar(opacity=0.123)
     del charts["sizes"]
-    changed = charts._repr_html_()  # type: ignore[attr-defined]
+    changed = charts._repr_html_()
     assert changed.count("<svg") == html.count("<svg") - 1
     assert 'opacity="0.123"' in changed
 
