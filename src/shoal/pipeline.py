@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from shoal.attacks.run import measured
+from shoal.engines import scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
@@ -138,7 +137,7 @@ def measure(
     whole = {name: domain_of(name, seen.coded(name), None, seen.weights)[0] for name in sensitive}
     reference = Reference(whole, None if population is None else LocalEngine.of(population).values(quasi))
     if isinstance(engine, LocalEngine):
-        with duckdb.connect() as connection:
+        with scratch.connect() as connection:
             connection.register("rows", engine.table)
             table = recount(connection, "rows", quasi, reference, engine.table.schema)
     else:

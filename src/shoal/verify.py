@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.consistency import people_like
+from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
@@ -157,14 +158,14 @@ def recounted(rows: Rows | Query, policy: Policy, reference: Reference) -> Frequ
     """Released rows in memory, counted by SQL; of those in an engine, what they will count to."""
     if isinstance(rows, Query):
         return recounted_groups(rows.groups, policy.quasi, reference)
-    with duckdb.connect() as connection:
+    with scratch.connect() as connection:
         connection.register("released", rows.table)
         return _with_persons(connection, "released", rows, policy, reference)
 
 
 def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
     """What an engine has grouped: each row stands for as many records as its weight says."""
-    with duckdb.connect() as connection:
+    with scratch.connect() as connection:
         connection.register("groups", groups.table)
         return recount(
             connection, "groups", quasi, reference, groups.table.schema, person=groups.person, weight=groups.weight
@@ -183,7 +184,7 @@ def recounted_file(
     names = rows.table.column_names
     there = names if formulas is None else formulas.names(names)
     source = sql_source(written, dialect, there)
-    with duckdb.connect() as connection:
+    with scratch.connect() as connection:
         if _header(connection, written, dialect, source) != there:
             raise VerificationError("the written file has other columns than the release; nothing was written")
         plain = source if formulas is None else formulas.undone(source, names)

@@ -7,12 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.engines import files, formulas, frames
+from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
@@ -271,7 +270,7 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     rows = table.append_column(place, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
     texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in table.schema)
-    with duckdb.connect() as connection:
+    with scratch.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")  # instants are hashed as they are there, wherever this runs
         connection.register("rows", rows)
         ordered = connection.sql(
