@@ -199,7 +199,7 @@ def _people(n: int, rng: np.random.Generator) -> pa.Table:
 
     year = (YEAR - 1970 - age).astype("datetime64[Y]")
     january = year.astype("datetime64[D]")
-    days = (year + 1).astype("datetime64[D]") - january
+    days = (year + np.timedelta64(1, "Y")).astype("datetime64[D]") - january
     birth: NDArray[np.datetime64] = january + _below(rng, days.astype(np.int64)).astype("timedelta64[D]")
 
     women, men = _texts(GIVEN["female"].split()), _texts(GIVEN["male"].split())
