@@ -1,10 +1,16 @@
-"""Fixtures for all tests."""
+"""Fixtures and options for all tests."""
+
+from __future__ import annotations
 
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from demonstrations import Demonstration, demonstrated_in
+
+CI = bool(os.environ.get("CI"))
 
 # What a machine says of its terminal and of the date changes what is printed.
 for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "SOURCE_DATE_EPOCH"):
@@ -16,9 +22,62 @@ settings.register_profile(
     settings.get_profile("default"),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    **({"derandomize": True, "database": None, "print_blob": True} if os.environ.get("CI") else {}),
+    **({"derandomize": True, "database": None, "print_blob": True} if CI else {}),
 )
 settings.load_profile("shoal")
+
+# ── Warnings ────────────────────────────────────────────────────────────────────────────────────────────────
+
+# On CI every warning is an error. Elsewhere those of our own code are, except that a dependency's new release, which
+# announces that it will change something, fails nobody's first run: such warnings are shown at the end.
+ANNOUNCED = ("DeprecationWarning", "PendingDeprecationWarning", "FutureWarning")
+WARNINGS = ["error"] if CI else ["default", r"error:::shoal(\.|$)", *(f"default::{kind}" for kind in ANNOUNCED)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the rules for warnings before the exceptions that pyproject.toml lists, since the last match decides."""
+    config.getini("filterwarnings")[:0] = WARNINGS
+
+
+# ── Engines ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+ENGINES = ("duckdb", "postgres", "spark")
+NEEDS = {"duck": "duckdb", "server": "postgres", "postgres": "postgres", "cluster": "spark", "spark": "spark"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        action="append",
+        choices=[*ENGINES, "local"],
+        help="run the tests of this engine and those that need none; may be repeated (default: all engines)",
+    )
+
+
+def engines_of(item: pytest.Item) -> set[str]:
+    """The engines that a test starts, from its fixtures and their parameters."""
+    chosen = getattr(item, "callspec", None)
+    parameters = {} if chosen is None else chosen.params
+    names = {NEEDS[name] for name in getattr(item, "fixturenames", ()) if name in NEEDS}
+    return names | {value for name, value in parameters.items() if name in ("bench", "database")}
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Drop the engines that were not chosen; the tests of a server go to one worker, where it starts once."""
+    chosen = config.getoption("--engine")
+    left, dropped = [], []
+    for item in items:
+        needed = engines_of(item)
+        (dropped if chosen and not needed <= set(chosen) else left).append(item)
+        for server in needed - {"duckdb"}:
+            item.add_marker(pytest.mark.xdist_group(server))
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = left
+
+
+# ── Fixtures ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +86,16 @@ def shared() -> Path:
     folder = Path(__file__).parents[2] / "shared"
     if not folder.is_dir():
         reason = "the folder 'shared' with reference tables is not beside the repository"
-        if os.environ.get("CI"):
+        if CI:
             pytest.fail(reason)
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture(scope="session")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Demonstration:
+    """The demo from the command line, run once however many workers there are."""
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent  # each worker has a folder of its own in that of the run
+    return demonstrated_in(place / "demonstration")

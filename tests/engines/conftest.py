@@ -31,15 +31,6 @@ def lacking(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of engines go to one worker: servers and clusters start once."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("engines"))
-
-
 # ── DuckDB ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -21,6 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from demonstrations import Demonstration
 from people import HEADER, POLICY, SECRET, Place
 from shoal.cli import app
 from shoal.demo.hospital import hospital
@@ -558,7 +559,7 @@ def test_inspect_shows_and_writes(place: Place) -> None:
 # ── demo ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_demo_from_the_command_line(tmp_path: Path) -> None:
+def test_the_demo_from_the_command_line(tmp_path: Path, demonstration: Demonstration) -> None:
     folder = tmp_path / "demo"
     result = run("demo", str(folder), "--json")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -567,10 +568,9 @@ def test_the_demo_from_the_command_line(tmp_path: Path) -> None:
     assert shown["after"]["singled_out"] == 0
     assert shown["after"]["chance"] <= 1 / 5
     release = (folder / "release.csv").read_bytes()
-    again = subprocess.run([*MAIN, "demo", str(folder)], capture_output=True, text=True, check=True)
-    assert "Without their names, is the table safe?" in again.stdout
-    assert again.stderr == ""
-    assert (folder / "release.csv").read_bytes() == release
+    assert "Without their names, is the table safe?" in demonstration.printed
+    assert demonstration.errors == ""
+    assert (demonstration.folder / "release.csv").read_bytes() == release
     assert run("check", str(folder / "release.csv"), "-p", str(folder / "policy.toml"), "-q").exit_code == 0
 
 

@@ -19,6 +19,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import shoal
+from demonstrations import Demonstration
 from shoal import policy
 from shoal.cli import app
 from shoal.models.closeness import DISTANCES
@@ -88,16 +89,16 @@ def test_toml_blocks_are_policies_that_read_back_equal(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def demonstrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def demonstrated(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo, and beside it the files that the pages speak of."""
     folder = tmp_path_factory.mktemp("readme")
-    said = run("-c", SHOAL, "demo", folder=folder)
+    shutil.copytree(demonstration.folder, folder / "shoal-demo")
     hospital = csv.read_csv(folder / "shoal-demo" / "hospital.csv")
     csv.write_csv(hospital[:6_000], folder / "march.csv")
     csv.write_csv(hospital[4_000:], folder / "april.csv")
     parquet.write_table(hospital, folder / "big.parquet")
     shutil.copy(folder / "shoal-demo" / "policy.toml", folder / "policy.toml")
-    return folder, said
+    return folder
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -106,10 +107,8 @@ def commands(page: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
-def test_shell_blocks_run(
-    page: Path, demonstrated: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = shutil.copytree(demonstrated[0], tmp_path / "here")
+def test_shell_blocks_run(page: Path, demonstrated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shutil.copytree(demonstrated, tmp_path / "here")
     monkeypatch.chdir(folder)
     if any("inspect" in command for command in commands(page)):
         (folder / "policy.toml").unlink()
@@ -120,12 +119,12 @@ def test_shell_blocks_run(
             assert done.exit_code == 0, (command, done.output)
 
 
-def test_a_table_below_a_command_is_what_it_prints(demonstrated: tuple[Path, str]) -> None:
+def test_a_table_below_a_command_is_what_it_prints(demonstrated: Path) -> None:
     below = re.compile(r"^```sh\n(shoal .*)\n```\n\n```text\n((?:(?!```).*\n)*)```$", re.MULTILINE)
     found = [pair for page in PAGES for pair in below.findall(page.read_text(encoding="utf-8"))]
     assert found
     for command, shown in found:
-        printed = run("-c", SHOAL, *shlex.split(command)[1:], folder=demonstrated[0]).splitlines()
+        printed = run("-c", SHOAL, *shlex.split(command)[1:], folder=demonstrated).splitlines()
         lines = [line.split() for line in shown.splitlines()]
         assert [line.split() for line in printed][: len(lines)] == lines
         assert len(lines) == len(printed) > 1
@@ -140,10 +139,10 @@ def test_every_block_is_of_a_kind_that_is_run_or_cannot_be() -> None:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "index.md"], ids=lambda page: page.stem)
-def test_the_demo_prints_what_a_page_shows(page: Path, demonstrated: tuple[Path, str]) -> None:
+def test_the_demo_prints_what_a_page_shows(page: Path, demonstration: Demonstration) -> None:
     (text,) = (text for text in blocks(page, "text") if "voters" in text)
     shown = [line.rstrip() for line in text.splitlines() if line.strip("… ")]
-    printed = [line.rstrip() for line in demonstrated[1].splitlines()]
+    printed = [line.rstrip() for line in demonstration.printed.splitlines()]
     # An ellipsis stands for what may change without being wrong, such as how many nodes the search needs.
     patterns = [".*".join(map(re.escape, line.split("…"))) for line in shown]
     assert len(shown) > 9

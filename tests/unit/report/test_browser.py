@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 import shoal
 from browsing import browser, opened, require_readable
-from shoal.demo.run import demo
+from demonstrations import Demonstration
 from shoal.policy import Policy
 
 __all__ = ["browser"]  # a fixture
@@ -20,9 +20,8 @@ LINK = '=HYPERLINK("http://example.org","x")'
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
-    demo(folder / "demo")
     hostile = pa.table({
         SCRIPT: [SCRIPT, LINK, "<img src=x onerror=alert(1)>", "</svg></title>"] * 10,
         "a very long name of a column that nobody would ever write but somebody will": ["x" * 200, "y" * 200] * 20,
@@ -37,10 +36,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     release.report(folder / "hostile.html", frontier=shoal.frontier(hostile, asked, k=[2, 3, 5, 100]))
     mixed = Policy.of({**asked.model_dump(mode="json", exclude_none=True), "release": {"algorithm": "mondrian"}})
     shoal.anonymize(hostile, mixed).report(folder / "mixed.html")
-    return {name: folder / path for name, path in PLACES.items()}
+    return {name: (demonstration.folder if name == "demo" else folder) / path for name, path in PLACES.items()}
 
 
-PLACES = {"demo": "demo/report.html", "hostile": "hostile.html", "mixed": "mixed.html"}
+PLACES = {"demo": "report.html", "hostile": "hostile.html", "mixed": "mixed.html"}
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1440, "dark")])

@@ -1,0 +1,108 @@
+"""What the suite itself promises to whoever runs it: which warnings fail it, and which tests an option chooses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+WARNS = """
+import warnings
+import pytest
+
+CASES = {
+    "ours": (RuntimeWarning, "shoal.table.kernels"),
+    "announced": (DeprecationWarning, "shoal.demo.hospital"),
+    "theirs": (UserWarning, "pandas.core.frame"),
+    "allowed": (DeprecationWarning, "ibis.backends.duckdb"),
+}
+
+@pytest.mark.parametrize("name", CASES)
+def test_warns(name):
+    category, module = CASES[name]
+    text = "fetch_arrow_table() is deprecated" if name == "allowed" else "something"
+    warnings.warn_explicit(text, category, "somewhere.py", 1, module=module)
+"""
+
+
+def pytest_in(folder: Path, *arguments: str, **environment: str) -> str:
+    """What the suite's own settings make of other tests, or of a choice of its own."""
+    settings = [
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        "--rootdir",
+        str(folder),
+        "-p",
+        "conftest",
+        "-p",
+        "no:cacheprovider",
+    ]
+    inherited = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", *settings, *arguments],
+        cwd=folder,
+        env={**inherited, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path]), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "failing"),
+    [({}, {"ours"}), ({"CI": "true"}, {"ours", "announced", "theirs"})],
+    ids=["at home", "on CI"],
+)
+def test_warnings_that_fail_a_run(environment: dict[str, str], failing: set[str], tmp_path: Path) -> None:
+    (tmp_path / "test_warns.py").write_text(WARNS, encoding="utf-8")
+    said = pytest_in(tmp_path, "-rA", "--disable-warnings", "test_warns.py", **environment)
+    outcomes = {
+        name: f"PASSED test_warns.py::test_warns[{name}]" in said for name in ("announced", "theirs", "allowed")
+    }
+    outcomes["ours"] = "PASSED test_warns.py::test_warns[ours]" in said
+    assert {name for name, passed in outcomes.items() if not passed} == failing, said
+    assert f"{len(failing)} failed" in said
+
+
+ENGINES = """
+import pytest
+
+@pytest.fixture(params=["duckdb", "postgres", "spark"])
+def bench(request):
+    return request.param
+
+@pytest.fixture
+def server():
+    return None
+
+def test_bench(bench): pass
+def test_server(server): pass
+def test_none(): pass
+
+@pytest.mark.long
+def test_matrix(bench): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ([], {"bench[duckdb]", "bench[postgres]", "bench[spark]", "server", "none"}),
+        (["--engine", "duckdb"], {"bench[duckdb]", "none"}),
+        (["--engine", "duckdb", "--engine", "postgres"], {"bench[duckdb]", "bench[postgres]", "server", "none"}),
+        (["--engine", "local"], {"none"}),
+        (["-m", "long", "--engine", "spark"], {"matrix[spark]"}),
+    ],
+    ids=" ".join,
+)
+def test_engines_are_chosen(options: list[str], chosen: set[str], tmp_path: Path) -> None:
+    (tmp_path / "test_engines.py").write_text(ENGINES, encoding="utf-8")
+    said = pytest_in(tmp_path, "--collect-only", *options, "test_engines.py")
+    found = {line.partition("::test_")[2] for line in said.splitlines() if "::test_" in line}
+    assert found == chosen, said
