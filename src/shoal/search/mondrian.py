@@ -18,6 +18,7 @@ too small, and then so many as it lacks: halving parts the most frequent values 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,8 +238,9 @@ def _places(hierarchy: Hierarchy) -> NDArray[np.float64]:
     if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
         numbers = [None if text is None else number(text) for text in hierarchy.leaves]
         known = [n for n in numbers if n is not None]
-        if known and (span := max(known) - min(known)):
-            return np.array([0.0 if n is None else float((n - min(known)) / span) for n in numbers])
+        least = min(known, default=Decimal(0))
+        if span := max(known, default=least) - least:
+            return np.array([0.0 if n is None else float((n - least) / span) for n in numbers])
     return np.arange(len(hierarchy.leaves)) / max(1, hierarchy.domain - 1)
 
 

@@ -130,7 +130,8 @@ class Vocabulary:
             return self.TOP_ID if found is None else found
         if found is not None and not self._tells_more(found, leaves):
             return found
-        for label in (self._range(leaves), self._set(leaves)):
+        for write in (self._range, self._set):  # one after the other: the text of a set has every member in it
+            label = write(leaves)
             if label is not None and label not in self._by_label:
                 return self._added(label, leaves, None)
         raise HierarchyError(
@@ -210,10 +211,14 @@ class Vocabulary:
         """(M−1)/(D−1); of numbers, the part of the data's range."""
         hierarchy = self.hierarchy
         if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
-            own = [n for leaf in leaves.tolist() if (n := self._numbers[leaf]) is not None]
-            if own and self._span:
-                return float((max(own) - min(own)) / self._span)
+            # Leaves are in the order of their numbers, so the ends tell all; some, such as a null, have none.
+            least, most = self._first_number(leaves), self._first_number(leaves[::-1])
+            if least is not None and most is not None and self._span:
+                return float((most - least) / self._span)
         return (len(leaves) - 1) / max(1, hierarchy.domain - 1)
+
+    def _first_number(self, leaves: Leaves) -> Decimal | None:
+        return next((n for leaf in leaves if (n := self._numbers[leaf]) is not None), None)
 
     @cached_property
     def _numbers(self) -> list[Decimal | None]:
