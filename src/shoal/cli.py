@@ -9,14 +9,13 @@ import json as jsonlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from shoal import __version__, signals
+from shoal import __version__, exits, signals
 from shoal.signals import heeding, loading
 
 if TYPE_CHECKING:
@@ -26,8 +25,20 @@ if TYPE_CHECKING:
     from shoal.search.base import Progress
 
 
+# What the parser of the command line raises and tells of itself.
+_OF_THE_PARSER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__bases__, SystemExit)
+
+
 class _Commands(TyperGroup):
-    """Turns errors into messages and exit codes: 1 cannot be kept, 2 bad input, 130 interrupted."""
+    """Turns errors into messages and exit codes."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """``--debug`` may stand behind the name of the command too, where one adds it."""
+        n_options = args.index("--") if "--" in args else len(args)
+        if "--debug" in args[:n_options]:
+            exits.debug.append(None)
+            args = [arg for i, arg in enumerate(args) if i >= n_options or arg != "--debug"]
+        return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Each command with its whole first sentence, on as many lines as it takes."""
@@ -36,8 +47,7 @@ class _Commands(TyperGroup):
             formatter.write_dl([(name, (found.help or "").partition("\n")[0]) for name, found in commands if found])
 
     def invoke(self, ctx: Any) -> Any:
-        from shoal.errors import ShoalError
-
+        exits.written.clear()
         try:
             try:
                 signals.held.clear()
@@ -46,15 +56,10 @@ class _Commands(TyperGroup):
                 return super().invoke(ctx)
             finally:
                 signals.held.append(None)  # all is done: whoever says stop now comes too late
-        except (KeyboardInterrupt, Exception) as error:
-            # A query or a compiler that is interrupted may say so by an error of its own.
-            if signals.received or isinstance(error, KeyboardInterrupt):
-                print("interrupted; no unfinished file was left behind", file=sys.stderr)
-                raise typer.Exit(130) from None
-            if isinstance(error, ShoalError):
-                print(f"{type(error).__name__}: {error}", file=sys.stderr)
-                raise typer.Exit(error.exit_code) from None
+        except _OF_THE_PARSER:
             raise
+        except BaseException as error:  # a library in Rust that panics raises no Exception
+            raise typer.Exit(exits.failed(error)) from None
 
 
 app = typer.Typer(
@@ -98,6 +103,9 @@ def _print_version(asked: bool) -> None:
 def _main(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of an error, which may quote the data.")
     ] = False,
 ) -> None: ...
 
@@ -149,6 +157,7 @@ def inspect(
     found = look(rows.table if isinstance(rows, LocalEngine) else rows)
     if output is not None:
         write_text(output, found.policy(), force=force)
+        exits.written.append(str(output))
     if json:
         _print_json(found.as_dict())
     elif not quiet:
@@ -251,17 +260,21 @@ def anonymize(
             release = release.attacked()
         progress("writing", 0)
         proof = release.save(output, force=force)
+    exits.written.append(output)
     if certificate is not None:
         write_text(certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
+        exits.written.append(str(certificate))
     if recoding is not None:
         with loading():
             from shoal.replay import save
 
         save(release, recoding, force=force)
+        exits.written.append(str(recoding))
     if report is not None:
         with loading():
             import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
         release.report(report, certificate=proof, force=force)
+        exits.written.append(str(report))
     if json:
         _print_json(proof)
     elif not quiet:
@@ -328,6 +341,7 @@ def apply(
             rows.check_target(output, force)
         done = replay(recoding, rows)
         done.save(output, force=force)
+    exits.written.append(output)
     if json:
         _print_json(done.as_dict())
     elif not quiet:
@@ -488,6 +502,7 @@ def explore(
         from shoal.report.plots import exploration_chart, save
 
         save(exploration_chart(found), plot, force=force)
+        exits.written.append(str(plot))
     if json:
         _print_json(found.as_dict())
     elif not quiet:
@@ -573,6 +588,7 @@ def compare(
         from shoal.report.plots import comparison_chart, save
 
         save(comparison_chart(found), plot, force=force)
+        exits.written.append(str(plot))
     if json:
         _print_json(found.as_dict())
     elif not quiet:
@@ -663,14 +679,19 @@ def _progress(quiet: bool) -> Iterator[Progress]:
 
 def main() -> None:
     """Run as a program."""
+    output = exits.guard()
     numbers = signals.listen()
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name in no terminal's letters is no reason to fail
     code: Any = None
     try:
         app()
     except SystemExit as end:
         code = end.code
+    except BaseException as error:
+        code = exits.failed(error)
     finally:
         signals.ignore(numbers)  # clearing up takes a while, and a signal would end it
-    signals.leave(code)
+    signals.leave(exits.settled(code, output))
+
+
+if __name__ == "__main__":
+    main()

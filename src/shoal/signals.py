@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shoal.search.base import Progress
@@ -28,8 +28,11 @@ AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at ag
 def listen() -> list[int]:
     """Take the signals that tell us to stop, and by which we remind ourselves; their numbers."""
     held.append(None)  # until a command begins a signal is remembered: whoever reads the flags would exit in silence
-    # By the last we remind ourselves; Windows does not know it.
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
+    # By the last we remind ourselves; Windows does not know it, nor that a terminal was closed.
+    names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        numbers.remove(signal.SIGHUP)  # nohup: the work goes on
     for number in numbers:
         signal.signal(number, stop)
     sys.unraisablehook = unraisable
@@ -104,14 +107,12 @@ def heeding(progress: Progress) -> Progress:
     return heed
 
 
-def leave(code: Any) -> None:
+def leave(code: int) -> None:
     """End before Python takes itself apart: a thread of a library that is still at a file whose reading was given up
     would come back to find it half gone, and abort the process."""
     atexit._run_exitfuncs()
     gc.collect()  # connections are closed
-    with suppress(OSError):  # what could not be printed is told by Python's own end
+    with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()
-        if isinstance(code, int):
-            os._exit(code)
-    sys.exit(code)
+    os._exit(code)

@@ -18,7 +18,8 @@ from shoal import signals
 # Runs the program, and once it comes to a function says so and stays there. How the signal fares there is up to it:
 # the exception may pass, be turned into another one (as a query that is interrupted does), or be lost.
 LINGER = """
-import pkgutil, sys, time
+import pkgutil, signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have been told to ignore it
 stage, how = sys.argv.pop(1), sys.argv.pop(1)
 from shoal import cli
 if stage != "start":
@@ -156,7 +157,7 @@ def test_a_signal_that_comes_where_no_exception_passes_is_heeded_later() -> None
     assert (done.stdout, done.stderr) == ("stopped\n", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_told_to_stop_before_it_has_begun(place: Place, number: signal.Signals) -> None:
     code, out, err = stopped(place, "start", "", number)
     assert (code, out, err) == (130, "", "interrupted; no unfinished file was left behind\n")
@@ -179,3 +180,19 @@ def test_told_to_stop_in_the_middle_of_real_work(place: Place, number: signal.Si
     assert err.strip().splitlines()[-1] == "interrupted; no unfinished file was left behind"
     assert "Traceback" not in err
     assert place.names() == place.inputs
+
+
+NOHUP = """
+import os, signal
+from shoal import cli
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+program = cli.app
+cli.app = lambda: (os.kill(os.getpid(), signal.SIGHUP), program())
+cli.main()
+"""
+
+
+def test_a_terminal_that_is_closed_is_ignored_where_that_was_asked_for(place: Place) -> None:
+    arguments = [sys.executable, "-c", NOHUP, *place.anonymize("-q")]
+    assert subprocess.run(arguments, capture_output=True, check=True).stderr == b""
+    assert place.output.exists()

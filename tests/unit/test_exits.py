@@ -1,0 +1,232 @@
+"""The exit code is a verdict only where a command came to one, and could say so."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from people import SECRET, Place
+from shoal import cli, errors, exits
+
+MAIN = [sys.executable, "-m", "shoal"]
+FULL = Path("/dev/full")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A folder with a release, its certificate and its recoding."""
+    place = Place(tmp_path_factory.mktemp("finished"))
+    beside = ["--certificate", str(place.folder / "c.json"), "--recoding", str(place.folder / "r.json")]
+    done = CliRunner().invoke(cli.app, place.anonymize(*beside))
+    assert done.exit_code == 0, done.output
+    return place
+
+
+# What each command is given, and its verdict.
+COMMANDS: dict[str, tuple[list[str], int]] = {
+    "help": (["--help"], 0),
+    "version": (["--version"], 0),
+    "demo": (["demo", "demo"], 0),
+    "inspect": (["inspect", "people.csv"], 0),
+    "anonymize": (["anonymize", "people.csv", "-p", "policy.toml", "-o", "again.csv", "--force"], 0),
+    "frontier": (["anonymize", "people.csv", "-p", "policy.toml", "--frontier", "k=2", "--json"], 0),
+    "apply": (["apply", "r.json", "people.csv", "-o", "applied.csv", "--force"], 0),
+    "check holds": (["check", "release.csv", "-p", "policy.toml"], 0),
+    "check fails": (["check", "people.csv", "-p", "policy.toml"], 1),
+    "attack": (["attack", "release.csv", "-p", "policy.toml", "--original", "people.csv"], 0),
+    "explore": (["explore", "people.csv", "-p", "policy.toml", "--sweep", "k=2"], 0),
+    "verify": (["verify", "c.json", "release.csv"], 0),
+    "verify fails": (["verify", "c.json", "people.csv"], 1),
+    "compare": (["compare", "people.csv", "-p", "policy.toml", "--algorithms", "optimal"], 0),
+}
+
+
+def ended(place: Place, name: str, *more: str, **streams: Any) -> tuple[int, str]:
+    done = subprocess.run(
+        [*MAIN, *COMMANDS[name][0], *more], cwd=place.folder, check=False, **{"stderr": subprocess.PIPE, **streams}
+    )
+    return done.returncode, (done.stderr or b"").decode()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full on this system")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_results_that_cannot_be_printed_are_no_verdict(finished: Place, name: str) -> None:
+    with FULL.open("w") as full:
+        code, told = ended(finished, name, stdout=full)
+    assert code == exits.NOT_PRINTED == 74
+    assert told.startswith("OutputError: the results could not be printed (No space left on device)\n")
+    written = {"anonymize": "again.csv", "apply": "applied.csv"}.get(name)
+    assert told.splitlines()[1:] == ([f"Written before that: {written}"] if written else [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise")
+@pytest.mark.parametrize("name", ["version", "check holds", "check fails", "anonymize", "verify"])
+def test_a_reader_that_has_gone_away_ends_it_as_a_broken_pipe_does(finished: Place, name: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert ended(finished, name, stdout=writing) == (exits.PIPE_CLOSED, "")
+    finally:
+        os.close(writing)
+
+
+def closing(*numbers: int) -> Callable[[], None]:
+    def close() -> None:
+        for number in numbers:
+            os.close(number)
+
+    return close
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a child that closes its streams")
+@pytest.mark.parametrize("name", ["check holds", "check fails"])
+def test_streams_that_are_closed(finished: Place, name: str) -> None:
+    code, told = ended(finished, name, preexec_fn=closing(0, 1))
+    assert (code, told) == (74, "OutputError: the results could not be printed (Bad file descriptor)\n")
+    # Where the results are told, or none were to be, it is the verdict.
+    verdict = COMMANDS[name][1]
+    assert ended(finished, name, stdout=subprocess.DEVNULL, stderr=None, preexec_fn=closing(2))[0] == verdict
+    assert ended(finished, name, "-q", preexec_fn=closing(0, 1)) == (verdict, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a child that closes its streams")
+@pytest.mark.parametrize("streams", [(2,), (1, 2)])
+def test_an_error_that_cannot_be_told_keeps_its_code(place: Place, streams: tuple[int, ...]) -> None:
+    place.policy.write_text("nonsense", encoding="utf-8")
+    open_output = {} if 1 in streams else {"stdout": subprocess.PIPE}
+    done = subprocess.run([*MAIN, *place.anonymize()], check=False, preexec_fn=closing(*streams), **open_output)
+    assert (done.returncode, done.stdout or b"") == (2, b"")  # nor does the message go to standard output
+    assert place.names() == place.inputs
+
+
+def test_a_closed_output_does_not_end_up_in_the_release(place: Place) -> None:
+    # The first file that is opened gets the lowest number that is free.
+    subprocess.run([*MAIN, *place.anonymize()], check=False, preexec_fn=closing(0, 1, 2))
+    lines = place.output.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "age,zip,disease,note"
+    assert len(lines) == 5
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of Windows always wait")
+def test_a_pipe_that_does_not_wait_gets_everything() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    printed = b"line\n" * 2**18  # many times what a pipe holds
+    read: list[bytes] = []
+
+    def reader() -> None:
+        with os.fdopen(reading, "rb") as pipe:
+            read.append(pipe.read())
+
+    thread = threading.Thread(target=reader)
+    with io.BufferedWriter(exits.Output(writing, "w")) as stream:
+        thread.start()
+        stream.write(printed)
+    thread.join()
+    assert read == [printed]
+
+
+# ── what is not foreseen ────────────────────────────────────────────────────────────────────────────────────
+
+
+def crash(monkeypatch: pytest.MonkeyPatch, place: Place, error: BaseException, *more: str) -> tuple[int, str]:
+    def raised(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("shoal.pipeline.engine_of", raised)
+    done = CliRunner().invoke(cli.app, place.check(place.data, *more))
+    assert done.stdout == ""
+    return done.exit_code, done.stderr
+
+
+class Panic(BaseException):
+    """As libraries in Rust raise: no Exception."""
+
+
+@pytest.mark.parametrize("error", [KeyError(SECRET), RecursionError(SECRET), Panic(SECRET), SystemError(SECRET)])
+def test_a_bug_is_no_verdict_and_quotes_nothing(
+    monkeypatch: pytest.MonkeyPatch, place: Place, error: BaseException
+) -> None:
+    code, told = crash(monkeypatch, place, error)
+    assert code == 70
+    assert re.fullmatch(rf"InternalError: {type(error).__name__} at shoal\.pipeline:\d+, a bug in shoal .*\n", told)
+    assert SECRET not in told
+
+
+@pytest.mark.parametrize("where", ["before", "behind", "environment"])
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, place: Place, where: str) -> None:
+    monkeypatch.setattr(exits, "debug", [])
+    if where == "environment":
+        monkeypatch.setenv("SHOAL_DEBUG", "1")
+        code, told = crash(monkeypatch, place, KeyError("x"))
+    elif where == "behind":
+        code, told = crash(monkeypatch, place, KeyError("x"), "--debug")
+    else:
+        monkeypatch.setattr(place, "check", lambda data: ["--debug", *Place.check(place, data)])
+        code, told = crash(monkeypatch, place, KeyError("x"))
+    assert code == 70
+    assert told.startswith("Traceback (most recent call last):\n")
+    assert "\nKeyError: 'x'\nInternalError: KeyError at " in told
+
+
+def test_debug_shows_where_a_foreseen_error_came_from(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
+    monkeypatch.setattr(exits, "debug", [])
+    code, told = crash(monkeypatch, place, errors.DataError("no"), "--debug")
+    assert (code, told.splitlines()[0]) == (2, "Traceback (most recent call last):")
+    assert told.endswith("\nDataError: no\n")
+
+
+def test_debug_behind_two_dashes_is_a_file(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
+    monkeypatch.setattr(exits, "debug", [])
+    done = CliRunner().invoke(cli.app, ["check", "-p", str(place.policy), "--", "--debug"])
+    assert (done.exit_code, exits.debug) == (2, [])
+    assert "--debug does not exist" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(SECRET),
+        duckdb.OutOfMemoryException(SECRET),
+        OSError(errno.ENOMEM, SECRET),
+        ImportError("x.so: failed to map segment from shared object: Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_memory_that_does_not_suffice_is_told(
+    monkeypatch: pytest.MonkeyPatch, place: Place, error: BaseException
+) -> None:
+    code, told = crash(monkeypatch, place, error)
+    assert code == 2
+    assert told.startswith("MemoryError: there is not enough memory")
+    assert SECRET not in told
+
+
+def test_a_machine_that_is_short_of_something_is_no_bug(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
+    code, told = crash(monkeypatch, place, OSError(errno.ENOSPC, SECRET, SECRET))
+    assert code == 2
+    assert re.fullmatch(r"OSError: No space left on device \(at shoal\.pipeline:\d+\)\n", told)
+
+
+@pytest.mark.parametrize("module", ["shoal", "shoal.cli"])
+def test_it_runs_as_a_module(module: str) -> None:
+    done = subprocess.run([sys.executable, "-m", module, "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "No such command" in done.stderr
