@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
-from shoal.engines.base import Rows, require_columns
+from shoal.engines.base import Query, Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.figures import Figures, figures
@@ -31,8 +31,8 @@ from shoal.verify import (
     recounted,
     recounted_groups,
     require,
-    warnings_of,
 )
+from shoal.warning_list import Evidence, warnings_of
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -71,7 +71,7 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
         _figures(released, policy),
         losses(problem, recoding),
         recoding.parts(table).n_suppressed,
-        (*engine.notes, *warnings_of(rows, released, policy)),
+        warnings_of(Evidence(policy, released, published(engine, rows), engine.notes)),
         attacks,
     )
 
@@ -107,7 +107,8 @@ def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence
     else:
         seen.persons(policy)  # none may be missing
         table = recounted_groups(engine.last_groups, policy.quasi, reference)
-    return judged(table, policy, identifiers=[name for name in policy.identifiers if name in names])
+    verdicts = judged(table, policy, identifiers=[name for name in policy.identifiers if name in names])
+    return replace(verdicts, warnings=warnings_of(Evidence(policy, table, engine, engine.notes)))
 
 
 def measure(
@@ -154,6 +155,15 @@ def engine_of(data: Any) -> LocalEngine | IbisEngine:
 
         return engine_of_expression(data)
     return LocalEngine.of(data)
+
+
+def published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEngine | IbisEngine:
+    """The rows that go out, to count columns that stay as they are; the input does where no record was dropped."""
+    if rows.n_records == engine.n_records:
+        return engine
+    if isinstance(rows, Rows):
+        return LocalEngine(rows.table, fingerprint="")
+    return engine if isinstance(engine, LocalEngine) else type(engine)(rows.unordered, engine.place)
 
 
 def require_policy(policy: Any) -> None:

@@ -114,7 +114,7 @@ class Release:
             "attacks": None if self.attacks is None else self.attacks.as_dict(),
             "preset": self._preset,
             "seed": self.policy.release.seed,
-            "warnings": list(self.warnings),
+            "warnings": list(map(str, self.warnings)),
             "versions": {"python": platform.python_version()}
             | {"shoal": __version__}
             | {name: version(name) for name in _PARTS},

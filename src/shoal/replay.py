@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
-from shoal.pipeline import engine_of, population_of
+from shoal.pipeline import engine_of, population_of, published
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
 from shoal.release import Release, formulas_in, refuse_to_overwrite
@@ -35,6 +35,7 @@ from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
 from shoal.verify import Reference, Verdicts, as_seen, judged, recounted, recounted_file, recounted_groups, require
+from shoal.warning_list import Evidence, warnings_of
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -216,8 +217,11 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
             "collect more records before the next release",
         )
     released = _released(engine, policy, became, left)
-    verdicts = judged(recounted(released, policy, reference), policy)
+    table = recounted(released, policy, reference)
+    verdicts = judged(table, policy)
     require(verdicts)
+    found = warnings_of(Evidence(policy, table, published(engine, released), engine.notes))
+    verdicts = replace(verdicts, warnings=found)
     return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, failing)
 
 

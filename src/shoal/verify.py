@@ -8,8 +8,8 @@ how counts are laid out (``FrequencyTable``), and the models, which judge counts
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
 from shoal.errors import VerificationError
-from shoal.models import PrivacyModel, ReleaseModel
+from shoal.models import PrivacyModel
 from shoal.policy import Policy
 from shoal.sql import quoted, unused
 from shoal.table import codec
@@ -53,7 +53,7 @@ class Verdicts:
     identifiers: tuple[str, ...]  # columns that should be gone and are not
     records: int
     classes: int
-    warnings: tuple[str, ...] = ()  # what a user should know although it holds
+    warnings: tuple[str, ...] = field(default=(), compare=False)  # what a user should know although it holds
 
     @property
     def hold(self) -> bool:
@@ -100,35 +100,12 @@ def judged(table: FrequencyTable, policy: Policy, *, identifiers: Sequence[str] 
         tuple(identifiers),
         table.n_records,
         table.n_classes,
-        tuple(_by_nulls_alone(table, policy, verdicts)) if policy.release.nulls == "wildcard" else (),
     )
 
 
 def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
     """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
     return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
-
-
-def _by_nulls_alone(table: FrequencyTable, policy: Policy, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Requirements that hold because some records are null in every quasi column, and so match anybody.
-
-    By the letter k − 1 such records hide every other one; whoever knows that they tell nothing sees who is alone.
-    """
-    missing = [codes == (-1 if null is None else null) for codes, null in zip(table.codes.T, table.nulls, strict=True)]
-    empty = np.logical_and.reduce(missing)
-    if not empty.any() or empty.all():
-        return
-    rest = table.taken(np.flatnonzero(~empty))
-    seen = neighbourhoods(rest, table.nulls)
-    for model, verdict in zip(policy.models, verdicts, strict=True):
-        if verdict.holds and not isinstance(model, ReleaseModel):
-            alone = int(rest.counts[~model.passes(seen)].sum())
-            if alone:
-                yield (
-                    f"{verdict.asked} holds for {alone} of {table.n_records} records only because "
-                    f"{int(table.counts[empty].sum())} records, null in every quasi column, match anybody "
-                    '(nulls = "category" counts them apart)'
-                )
 
 
 def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable) -> Verdict:
@@ -206,46 +183,6 @@ def _with_persons(
     connection.register("persons", pa.table({person: rows.persons}))
     beside = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
     return recount(connection, beside, policy.quasi, reference, schema, person=person)
-
-
-def warnings_of(rows: Rows | Query, table: FrequencyTable, policy: Policy) -> list[str]:
-    """What a user should know although every requirement holds."""
-    found = [
-        f"column {name!r} is plain but different in every record: if others know it, it identifies"
-        for name in (rows.unique if isinstance(rows, Query) else _unique(rows, policy))
-    ]
-    alone = judged(_compared_with_itself(table), policy)
-    found += [
-        f"{verdict.asked} holds against the table before suppression; against the released records alone "
-        f'{verdict.figure} is {verdict.worst:.4g} (suppressed = "keep" makes both the same)'
-        for verdict in alone.verdicts
-        if not verdict.holds
-    ]
-    return [*found, *judged(table, policy).warnings]
-
-
-def _unique(rows: Rows, policy: Policy) -> list[str]:
-    """The plain columns that are different in every record."""
-    n = rows.n_records
-    names = policy.having("plain") if n > 1 else ()
-    return [name for name in names if len(codec.texts(name, rows.table[name]).texts) == n]
-
-
-def _compared_with_itself(table: FrequencyTable) -> FrequencyTable:
-    sensitive = {}
-    for name, histogram in table.sensitive.items():
-        whole = np.zeros(histogram.n_values, np.int64)
-        np.add.at(whole, histogram.values, histogram.counts)
-        present = whole > 0
-        domain = histogram.domain
-        if domain is not None:
-            sensitive[name] = replace(
-                histogram,
-                values=(np.cumsum(present) - 1)[histogram.values].astype(np.int32),
-                n_values=int(present.sum()),
-                domain=domain.restricted(present, whole),
-            )
-    return replace(table, sensitive=sensitive)
 
 
 def recount(

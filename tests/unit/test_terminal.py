@@ -108,7 +108,7 @@ def test_a_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         assert name in lines
     assert "optimal: loss proved to be the least" in text
     assert "1 of 5 records suppressed (dropped)." in text
-    assert "Note: column 'note' is plain but different in every record" in text
+    assert "Note: Column 'note' is plain but different in every record" in text
     assert str(output) in text.replace("\n", "")
     assert "Certificate" not in text
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
@@ -125,11 +125,11 @@ def test_a_sensitive_column_of_which_nothing_is_asked_is_named(capsys: pytest.Ca
     columns = {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}}
     asked: list[dict[str, object]] = [{"model": "k-anonymity", "k": 4}]
     terminal.show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
-    told = "nothing is required of disease; there is a class in which 75.0 % of the records have the same value"
+    told = "No requirement protects 'disease'. In one class, 75.0 % of the records share a value."
     assert told in " ".join(capsys.readouterr().out.split())
     asked.append({"model": "distinct-l-diversity", "l": 2})
     terminal.show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
-    assert "nothing is required" not in capsys.readouterr().out
+    assert "No requirement" not in capsys.readouterr().out
 
 
 def test_an_inspection_shows_no_value(capsys: pytest.CaptureFixture[str]) -> None:

@@ -181,7 +181,10 @@ def test_verdicts_are_plain_values() -> None:
         "identifiers": ["name"],
         "records": 6,
         "classes": 3,
-        "warnings": [],
+        "warnings": [
+            "No requirement protects 'disease'. In 2 classes with 3 records all have the same value: finding the class "
+            "tells it. Require distinct-l-diversity or t-closeness."
+        ],
     }
 
 
@@ -392,8 +395,8 @@ def test_records_that_are_null_everywhere_hide_nobody_who_knows_it() -> None:
     assert found.hold
     # Without the last one 20 and 30 are alone; the two of 40 match each other.
     assert found.warnings == (
-        "2-anonymity holds for 2 of 5 records only because 1 records, null in every quasi column, match anybody "
-        '(nulls = "category" counts them apart)',
+        "2-anonymity holds for 2 of 5 records only because anybody matches 1 record, null in every quasi column. "
+        'Set nulls = "category" to count them apart, or remove them.',
     )
     assert found.as_dict()["warnings"] == found.warnings
     assert shoal.anonymize(table, of_two(2, "wildcard")).warnings == found.warnings

@@ -49,7 +49,7 @@ class Query:
 
     expression: Any  # an Ibis table
     groups: Groups
-    unique: tuple[str, ...] = ()  # the plain columns that are different in every record
+    unordered: Any = None  # the same rows before they were put in order, for counting
     persons: Any = None  # the same with the column that tells persons apart; counted, never written
 
     @property

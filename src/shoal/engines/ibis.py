@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.budget import Coarse, Domains, next_up
+from shoal.engines.dependence import Dependence, Pair, Spread, dependence_queries, spread_queries
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
@@ -37,7 +38,7 @@ from shoal.table.hierarchy import TOP
 from shoal.table.kernels import group
 from shoal.table.values import Values
 
-SAMPLE = 1_000  # rows among which a column must not repeat before all of them are looked at
+TOGETHER = 16  # queries of one row that are asked for in one statement
 
 NO_ORDER = "rows have no order in an engine: shuffle = false leaves them as it gives them"
 
@@ -232,6 +233,41 @@ class IbisEngine:
         records, n_tuples, n_alone, n_pairs = (int(column[0].as_py()) for column in found.columns)
         return records, n_tuples, n_alone, n_pairs
 
+    def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
+        """How well each of some columns tells the records apart."""
+        found = self._asked(spread_queries(self._told(names), names))
+        return {
+            name: Spread(row["records"], row["groups"], row["alone"]) for name, row in zip(names, found, strict=True)
+        }
+
+    def dependences(self, pairs: Sequence[Pair]) -> dict[Pair, Dependence]:
+        """How far the first column of each pair tells the second; what was counted already is not asked for again."""
+        here = [] if self._counted is None else self._counted[1].columns
+        near = [pair for pair in pairs if set(pair) <= set(here)]
+        far = [pair for pair in pairs if pair not in near]
+        told = self._last[1].dependences(near) if near else {}
+        rows = self._told(list(dict.fromkeys(name for pair in far for name in pair)))
+        fields = ("records", "groups", "first", "second", "beyond")
+        for pair, row in zip(far, self._asked(dependence_queries(rows, far)), strict=True):
+            told[pair] = Dependence(*(row[name] for name in fields))
+        return {pair: told[pair] for pair in pairs}
+
+    def frequencies(self, name: str) -> Counts:
+        """How often each value of a column occurs, the most frequent first."""
+        if self._counted is not None and name in self._counted[1].columns:
+            return self._counted[1].frequencies(name)
+        groups = self.groups([name])
+        return np.sort(np.asarray(groups.table[groups.weight]).astype(np.int64))[::-1]
+
+    def _asked(self, queries: Sequence[ir.Table]) -> list[dict[str, int]]:
+        """The rows of queries of one row each, in their order."""
+        found: list[dict[str, int]] = []
+        for i in range(0, len(queries), TOGETHER):
+            some = queries[i : i + TOGETHER]
+            rows = self.place.fetch(some[0] if len(some) == 1 else ibis.union(*some)).to_pylist()
+            found += sorted(rows, key=lambda row: int(row["place"]))
+        return found
+
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """The sensitive columns' values, and how often each occurs in the whole table."""
         return self._last[1].domains(policy)
@@ -258,7 +294,7 @@ class IbisEngine:
         else:
             joined = self._dealt(rows, keys, groups, row_of, parts, changed, kept, policy)
         foreseen = _foreseen(groups, local, row_of, parts, changed, kept, policy)
-        return self._released(joined, foreseen, policy, self._unique(policy))
+        return self._released(joined, foreseen, policy)
 
     def recoded(self, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy) -> Query:
         """As ``apply``, where it is known what becomes of each distinct tuple counted last, and whether it stays.
@@ -272,17 +308,17 @@ class IbisEngine:
         joined = self._joined(self._told(local.columns), policy.quasi, groups, class_of, changed, kept[firsts])
         columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
         foreseen = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
-        return self._released(joined, foreseen, policy, ())
+        return self._released(joined, foreseen, policy)
 
-    def _released(self, joined: ir.Table, foreseen: Groups, policy: Policy, unique: tuple[str, ...]) -> Query:
+    def _released(self, joined: ir.Table, foreseen: Groups, policy: Policy) -> Query:
         if isinstance(self.place, DuckDB) and (shortage := self.place.shortage):
             self._note(shortage)
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
-        released = joined.select(*names)
+        released = unordered = joined.select(*names)
         if policy.release.shuffle:
             released = released.order_by(hash_order(released, policy.release.seed))
         entity = policy.release.entity
-        return Query(released, foreseen, unique, None if entity is None else joined.select(*names, entity))
+        return Query(released, foreseen, unordered, None if entity is None else joined.select(*names, entity))
 
     def _joined(
         self,
@@ -351,20 +387,6 @@ class IbisEngine:
             ],
         )
         return _relabelled(joined, rows.columns, changed, inside)
-
-    def _unique(self, policy: Policy) -> tuple[str, ...]:
-        """The plain columns that are different in every record."""
-        n = self.n_records
-        names = policy.having("plain") if n > 1 else ()
-        if not names:
-            return ()
-        rows = self._told(())
-        few = plain(self.place.fetch(rows.select(*names).limit(SAMPLE)))
-        left = [name for name in names if len(few[name].unique()) == len(few)]
-        if len(few) == n or not left:
-            return tuple(left)
-        distinct = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in left}))
-        return tuple(name for name in left if distinct[name][0].as_py() == n)
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise what ``write`` would raise about its target, before the long work; the input is never overwritten."""

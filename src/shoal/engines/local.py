@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
+from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
@@ -61,6 +62,7 @@ class LocalEngine:
         self.source = source  # the file that was read, which no release may overwrite
         self.weights = weights  # how many records each row stands for, where an engine has counted already
         self.coded = cache(self._coded)
+        self.numbered = cache(lambda name: numbered(self.table[name]))  # cheaper than coded, where texts do not matter
         self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
 
     @classmethod
@@ -155,6 +157,23 @@ class LocalEngine:
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """The sensitive columns' values, and how often each occurs in the whole table."""
         return {name: self._domain(name, policy)[0] for name in policy.sensitive}
+
+    def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
+        """How well each of some columns tells the records apart."""
+        return {name: spread_of(self.numbered(name), self.weights) for name in names}
+
+    def dependences(self, pairs: Sequence[Pair]) -> dict[Pair, Dependence]:
+        """How far the first column of each pair tells the second."""
+        return {
+            (first, second): dependence_of(self.numbered(first), self.numbered(second), self.weights)
+            for first, second in pairs
+        }
+
+    def frequencies(self, name: str) -> Counts:
+        """How often each value of a column occurs, the most frequent first."""
+        counts = np.zeros(int(self.numbered(name).max(initial=-1)) + 2, np.int64)  # a null, -1, takes the last
+        np.add.at(counts, self.numbered(name), 1 if self.weights is None else self.weights)
+        return np.sort(counts[counts > 0])[::-1]
 
     def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
         """The rows as a population: the quasi columns alone, along hierarchies made for both tables, or its own."""

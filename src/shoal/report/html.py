@@ -24,7 +24,6 @@ from shoal.models.measured import MeasuredLimit
 from shoal.plain import finite
 from shoal.report import charts
 from shoal.report.formats import counted, interval, number, share, visible
-from shoal.report.notes import unguarded
 from shoal.report.pictures import groups_of, pictures, worst_class
 from shoal.report.summary import Summary, shared, summary
 
@@ -123,7 +122,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "limits": limits,
         "shared": shared(release.policy),
         "proof": _proof(release),
-        "warnings": [*unguarded(release), *certificate["warnings"]],
+        "warnings": certificate["warnings"],
         "hashes": {name: certificate[name]["sha256"][:12] for name in ("input", "output")},
         "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
         "policy": release.policy.to_toml(),

@@ -20,7 +20,6 @@ from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
 from shoal.report.formats import counted, interval, number, share
-from shoal.report.notes import unguarded
 from shoal.separation import Separation
 from shoal.sweep import Frontier
 from shoal.verify import Verdicts
@@ -157,7 +156,7 @@ def show_release(
     n = release.engine.n_records
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
     console.print(text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
-    for warning in (*unguarded(release), *(release.warnings if warnings is None else warnings)):
+    for warning in release.warnings if warnings is None else warnings:
         console.print(text(f"Note: {warning}", style="yellow"))
     console.print(text(f"Written and counted again: {output}"))
     for what, path in (beside or {}).items():
