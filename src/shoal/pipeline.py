@@ -12,9 +12,11 @@ from shoal.engines.base import Query, Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.figures import Figures, figures
+from shoal.label_style import settled, shows_hidden_decimals
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.policy import Policy
+from shoal.recoding import Recoding
 from shoal.release import Release
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
@@ -47,12 +49,8 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     require_policy(policy)
     engine = engine_of(data)
     outside = population_of(policy)
-    progress("counting", 0)
-    algorithm = policy.release.algorithm
-    table = engine.count(policy, outside, apart=algorithm in PARTING)  # rows → frequency table
-    population = None if outside is None else outside.people(policy, table.hierarchies)
-    problem = Problem.of(table, policy, population=population, progress=progress)
-    recoding = SEARCHES[algorithm](problem)  # frequency table → recoding
+    problem, population, recoding = _solved(engine, policy, outside, progress)
+    table = problem.table
     progress("recoding", 0)
     rows = engine.apply(recoding, policy)  # rows → released rows
     progress("counting again", 0)
@@ -74,6 +72,32 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
         warnings_of(Evidence(policy, released, published(engine, rows), engine.notes)),
         attacks,
     )
+
+
+def _solved(
+    engine: LocalEngine | IbisEngine, policy: Policy, outside: LocalEngine | None, progress: Progress
+) -> tuple[Problem, FrequencyTable | None, Recoding]:
+    """Count and search; once more where it turns out that the labels tell of somebody who is suppressed."""
+    found = _searched(engine, policy, outside, progress)
+    problem, population, recoding = found
+    written = settled(policy, problem.table, recoding, population, engine.raised)
+    if written is policy:
+        return found
+    again = _searched(engine, written, outside, progress)
+    if not shows_hidden_decimals(again[0].table, again[2], written, engine.raised):
+        return again
+    return _searched(engine, policy, outside, progress)  # labels that hold their values come first
+
+
+def _searched(
+    engine: LocalEngine | IbisEngine, policy: Policy, outside: LocalEngine | None, progress: Progress
+) -> tuple[Problem, FrequencyTable | None, Recoding]:
+    progress("counting", 0)
+    algorithm = policy.release.algorithm
+    table = engine.count(policy, outside, apart=algorithm in PARTING)  # rows → frequency table
+    population = None if outside is None else outside.people(policy, table.hierarchies)
+    problem = Problem.of(table, policy, population=population, progress=progress)
+    return problem, population, SEARCHES[algorithm](problem)  # frequency table → recoding
 
 
 def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:

@@ -33,7 +33,9 @@ from shoal.sql import unused
 from shoal.table import builders, codec
 from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Label
+from shoal.table.intervals import number
 from shoal.table.kernels import group
+from shoal.table.labels import read_range
 from shoal.verify import Reference, Verdicts, as_seen, judged, recounted, recounted_file, recounted_groups, require
 from shoal.warning_list import Evidence, warnings_of
 
@@ -64,13 +66,23 @@ def described(release: Release) -> dict[str, Any]:
             "values": [
                 [leaf, values.labels[n]]
                 for i, (leaf, n) in enumerate(zip(leaves, numbers.tolist(), strict=True))
-                if i != uncovered
+                if i != uncovered and _lies_in(leaf, values.labels[n])
             ],
         }
     if not isinstance(recoding, FullDomain | Cuts):
         raise TypeError(f"{type(recoding).__name__} has no tuples that are suppressed")
     suppressed = [[released[j].labels[n] for j, n in enumerate(codes)] for codes in recoding.suppressed.tolist()]
     return kept | {"columns": columns, "suppressed": suppressed}
+
+
+def _lies_in(leaf: Label, label: Label) -> bool:
+    """Whether a number is in the range that it would become: 39.5 is in no 30-39, which stands for those who stayed."""
+    span = None if leaf is None or label is None else read_range(label)
+    value = None if leaf is None or span is None else number(leaf)
+    if span is None or value is None:
+        return True
+    first, last, within = span
+    return first <= value and (value <= last if within else value < last)
 
 
 def _every_leaf(table: FrequencyTable) -> FrequencyTable:

@@ -132,11 +132,41 @@ def test_masks_are_hierarchies_and_hide_one_character_more_on_each_level(values,
         leaf = hierarchy.encode([text])[0]
         for level in range(1, hierarchy.n_levels):
             label = hierarchy.label(level, hierarchy.table[level, leaf])
-            assert label is not None
-            assert len(label) == hierarchy.height
-            hidden, shown = (label[-level:], label[:-level]) if side == "right" else (label[:level], label[level:])
-            assert set(hidden) == {"*"}
-            assert shown.strip("*") in text
+            if level == hierarchy.height:
+                assert label == "*"
+            elif level >= len(text):
+                assert label == "*" * max(1, len(text))
+            else:
+                hidden, shown = (label[-level:], label[:-level]) if side == "right" else (label[:level], label[level:])
+                assert hidden == "*" * level
+                assert shown == (text[:-level] if side == "right" else text[level:])
+
+
+@UNHURRIED
+@given(
+    st.lists(st.text("0123*-", max_size=6), min_size=1, max_size=8),
+    st.lists(st.text("0123*-", max_size=9), max_size=8),
+    st.sampled_from(["left", "right"]),
+)
+def test_what_a_mask_makes_of_a_value_does_not_depend_on_the_others(values, others, side):
+    alone, beside = (made({"mask": side}, texts, False, "error") for texts in (values, values + others))
+    require_laws(beside)
+    for text in values:
+        for level in range(alone.height):
+            labels = [of.label(level, of.table[level, of.encode([text])[0]]) for of in (alone, beside)]
+            assert labels[0] == labels[1]
+    assert alone.top == beside.top
+
+
+@UNHURRIED
+@given(st.lists(st.integers(-50, 50), min_size=1), st.lists(st.integers(-500, 500)), st.integers(1, 12))
+def test_how_an_interval_is_written_does_not_depend_on_the_others(values, others, width):
+    spec = {"intervals": [width, 3 * width]}
+    alone, beside = (made(spec, [str(x) for x in xs], False, "error") for xs in (values, values + others))
+    for text in map(str, values):
+        for level in range(alone.n_levels):
+            labels = [of.label(level, of.table[level, of.encode([text])[0]]) for of in (alone, beside)]
+            assert labels[0] == labels[1]
 
 
 @UNHURRIED

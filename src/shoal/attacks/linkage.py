@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from shoal.policy import Policy
 from shoal.table import builders, codec
-from shoal.table.builders import Mask
 from shoal.table.frequency import packed
 from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.kernels import group
@@ -96,9 +95,6 @@ def _labels(name: str, released: Sequence[str], known: Sequence[str], policy: Po
     own = build(released)
     if level == own.height:
         return dict.fromkeys([*known, None], own.top)
-    if isinstance(spec, Mask):  # a longer code would shift the levels of all others
-        longest = max(map(len, released), default=0)
-        known = [text for text in known if len(text) <= longest]
     both = build([*released, *known])
     values = [*known, None]
     # One decimal among the values known changes how intervals are written, so the words are those of the release:

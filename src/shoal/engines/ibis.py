@@ -72,6 +72,11 @@ class IbisEngine:
         return list(self.expression.columns)
 
     @property
+    def raised(self) -> frozenset[str]:
+        """Columns that a budget made the last count take from a coarser level on."""
+        return frozenset(self._stand_ins)
+
+    @property
     def n_records(self) -> int:
         """Records of the table, as they were counted last."""
         return self._last[1].n_records

@@ -76,6 +76,8 @@ class LocalEngine:
         table, back = frames.to_arrow(data)
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
 
+    raised: frozenset[str] = frozenset()  # columns counted from a coarser level on: none, as all values are here
+
     @property
     def columns(self) -> list[str]:
         """Their names."""

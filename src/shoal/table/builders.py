@@ -38,9 +38,10 @@ LONGEST = 64  # characters of a code; a level for each of them
 
 
 class Mask(Description):
-    """Characters become ``*`` one after the other: 35138, 3513*, 351**, …, *****.
+    """Characters become ``*`` one after the other: 35138, 3513*, 351**, …, ``*``.
 
-    Shorter values are filled up with ``*`` on the masked side from level 1 on, so that they meet the others.
+    Level n hides n characters of each value, and a shorter value wholly. A mask is as wide as its own value, whatever
+    other values there are; only on the top level, where nothing is left of any, all are ``*``.
     """
 
     mask: Literal["right", "left"] = Field(description="The side from which characters are masked.")
@@ -56,14 +57,14 @@ class Mask(Description):
             )
         if not leaves:
             return Hierarchy.empty(column, 2, "text")
-        levels = [leaves]
-        if self.mask == "right":
-            full = [text.ljust(length, "*") for text in leaves]
-            levels += [[text[: length - n] + "*" * n for text in full] for n in range(1, length + 1)]
-        else:
-            full = [text.rjust(length, "*") for text in leaves]
-            levels += [["*" * n + text[n:] for text in full] for n in range(1, length + 1)]
+        levels = [leaves, *([self.masked(text, n) for text in leaves] for n in range(1, length)), [TOP] * len(leaves)]
         return Hierarchy.from_levels(column, leaves, levels, leaf_order="text")
+
+    def masked(self, text: str, n: int) -> str:
+        """A value with ``n`` of its characters hidden."""
+        if n >= len(text):
+            return "*" * max(1, len(text))
+        return text[:-n] + "*" * n if self.mask == "right" else "*" * n + text[n:]
 
 
 # ── Trees, files and none ───────────────────────────────────────────────────────────────────────────────────
@@ -224,6 +225,9 @@ RESTRICTED = frozenset(
 )
 
 
+SAFE_HARBOR_AGES = Intervals.model_validate({"intervals": [5, 10, 30], "top": 90})
+
+
 class SafeHarbor(Description):
     """What 45 CFR 164.514(b)(2) leaves of a ZIP code, a date, a birth date or an age, already at level 0.
 
@@ -251,7 +255,7 @@ class SafeHarbor(Description):
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """The hierarchy of the kind named."""
         if self.safe_harbor == "age":
-            return Intervals.model_validate({"intervals": [5, 10, 30], "top": 90}).build(column, values)
+            return SAFE_HARBOR_AGES.build(column, values)
         if self.safe_harbor == "zip":
             return self._zip(column, values)
         dates = Dates.model_validate({"dates": ["year", "decade"]}).build(column, values)

@@ -56,7 +56,8 @@ class Intervals(Description):
     """Numbers to intervals, one width per level, then ``*``.
 
     Values from ``top`` on and below ``bottom`` are never released, not even at level 0. Labels hold their
-    values at both ends: 20-24, or [-10, -6] where a bound is negative; with decimals, half-open [0.5, 1).
+    values at both ends: 20-24, or [-10, -6] where a bound of its own is negative. Half-open [0.5, 1) is written where
+    the policy has decimals here, or some released record has.
     """
 
     intervals: tuple[Number, ...] = Field(
@@ -99,6 +100,15 @@ class Intervals(Description):
         return _Bins(self, exact).hierarchy(column)
 
 
+class WholeIntervals(Intervals):
+    """The same, in labels of whole numbers although some values have decimals: for releases that show none of those."""
+
+
+def is_whole(value: Decimal) -> bool:
+    """Whether a number has no decimals."""
+    return not EXACT.remainder(value, Decimal(1))
+
+
 class _Bins:
     """The arithmetic of intervals in whole multiples of 10^-places, where nothing is rounded."""
 
@@ -114,8 +124,9 @@ class _Bins:
         self.top = None if spec.top is None else self.scaled(spec.top)
         unit = 10**self.places
         # One step back from an open upper bound to the last whole number below it.
-        self.whole = not any(x % unit for x in (*self.points, *self.widths, *map(self.scaled, bounds)))
-        self.step = unit if self.whole else 0
+        whole = not any(x % unit for x in (*self.points, *self.widths, *map(self.scaled, bounds)))
+        self.step = unit if whole else 0
+        self.unit = unit if whole or isinstance(spec, WholeIntervals) else 0  # 0 where labels are half-open
 
     def scaled(self, value: Decimal) -> int:
         return int(EXACT.scaleb(value, self.places))
@@ -146,15 +157,12 @@ class _Bins:
 
     def hierarchy(self, column: str) -> Hierarchy:
         levels = [self.runs(width) for width in self.widths]
-        bounds = (bound for level in levels for interval, _ in level for bound in interval)
-        # 20-24 reads well, -10--6 does not; one column has one style.
-        signed = any(bound is not None and bound < 0 for bound in bounds)
         labels = [self.leaves.copy()]
         shares = [[0.0] * len(self.leaves)]
         for level in levels:
             labels.append([])
             for interval, n in level:
-                labels[-1] += [self.label(interval, signed)] * n
+                labels[-1] += [self.label(interval)] * n
             shares.append([self.share(interval) for interval, _ in level])
         # Top- and bottom-coding hold at level 0 too: the first and the last run of any level.
         (first, n_first), (last, n_last) = levels[0][0], levels[0][-1]
@@ -168,18 +176,20 @@ class _Bins:
         shares.append([float(len(self.leaves) > 1)])
         return Hierarchy.from_levels(column, self.leaves, labels, shares=shares, leaf_order="numeric")
 
-    def label(self, interval: Interval, signed: bool) -> str:
+    def label(self, interval: Interval) -> str:
         if interval[1] is None:
             return f">={self.text(interval[0])}"
         if interval[0] is None:
             return f"<{self.text(interval[1])}"
         lower, upper = interval
-        if not self.whole:
+        if not self.unit:
             return f"[{self.text(lower)}, {self.text(upper)})"
-        first, last = self.text(lower), self.text(upper - self.step)
+        first, last = self.text(lower), self.text(upper - self.unit)
         if first == last:
             return first
-        return f"[{first}, {last}]" if signed else f"{first}-{last}"
+        # 20-24 reads well, -10--6 does not. Each label for itself: a negative value that nobody sees must not change
+        # how all others are written.
+        return f"[{first}, {last}]" if lower < 0 else f"{first}-{last}"
 
     def share(self, interval: Interval) -> float:
         """The part of the data's range that lies in the interval."""

@@ -45,9 +45,9 @@ class TestIntervals:
     def test_a_width_of_one_is_the_number_itself(self):
         assert climb(made({"intervals": [1, 10]}, ["020", "21"]), "020") == ["020", "20", "20-29", "*"]
 
-    def test_a_negative_bound_puts_the_column_in_brackets(self):
+    def test_a_negative_bound_puts_its_own_label_in_brackets(self):
         change = made({"intervals": [5]}, ["-10", "-6", "-5", "-1", "0", "4"])
-        labels = ["[-10, -6]", "[-10, -6]", "[-5, -1]", "[-5, -1]", "[0, 4]", "[0, 4]"]
+        labels = ["[-10, -6]", "[-10, -6]", "[-5, -1]", "[-5, -1]", "0-4", "0-4"]
         assert [climb(change, value)[1] for value in change.leaves] == labels
 
     def test_a_negative_bound_may_come_from_the_origin(self):
@@ -185,7 +185,7 @@ class TestIntervals:
 class TestMask:
     def test_the_lectures_zip_codes(self):
         zips = made({"mask": "right"}, ["35138", "35142", "35148", "35137", "35141"])
-        assert climb(zips, "35138") == ["35138", "3513*", "351**", "35***", "3****", "*****"]
+        assert climb(zips, "35138") == ["35138", "3513*", "351**", "35***", "3****", "*"]
         assert zips.n_levels == 6
         assert zips.leaves == ("35137", "35138", "35141", "35142", "35148")
         assert zips.leaf_order == "text"
@@ -198,22 +198,29 @@ class TestMask:
             "**138",
             "***38",
             "****8",
-            "*****",
+            "*",
         ]
 
-    def test_shorter_values_are_filled_up_on_the_masked_side(self):
+    def test_every_value_loses_characters_of_its_own(self):
         right = made({"mask": "right"}, ["12", "1234", ""])
-        assert climb(right, "12") == ["12", "12**", "12**", "1***", "****"]
-        assert climb(right, "") == ["", "****", "****", "****", "****"]
+        assert climb(right, "12") == ["12", "1*", "**", "**", "*"]
+        assert climb(right, "1234") == ["1234", "123*", "12**", "1***", "*"]
+        assert climb(right, "") == ["", "*", "*", "*", "*"]
         left = made({"mask": "left"}, ["12", "1234"])
-        assert climb(left, "12") == ["12", "**12", "**12", "***2", "****"]
+        assert climb(left, "12") == ["12", "*2", "**", "**", "*"]
+
+    def test_a_longer_value_changes_nothing_for_the_others(self):
+        alone, beside = (made({"mask": "right"}, ["02138", "02139", *more]) for more in ([], ["02138-1234"]))
+        assert climb(alone, "02138")[:5] == climb(beside, "02138")[:5] == ["02138", "0213*", "021**", "02***", "0****"]
+        assert climb(beside, "02138-1234")[2] == "02138-12**"
+        assert alone.top == beside.top == "*"
 
     def test_stars_in_the_data_join_what_they_look_like(self):
         zips = made({"mask": "right"}, ["351**", "35138", "35"])
         assert climb(zips, "351**")[2] == climb(zips, "35138")[2]
 
     def test_characters_count_not_bytes(self):
-        assert climb(made({"mask": "right"}, ["Åß", "𝔘𝔫"]), "𝔘𝔫") == ["𝔘𝔫", "𝔘*", "**"]
+        assert climb(made({"mask": "right"}, ["Åß", "𝔘𝔫"]), "𝔘𝔫") == ["𝔘𝔫", "𝔘*", "*"]
 
     def test_a_lone_empty_text_has_a_top(self):
         assert climb(made({"mask": "right"}, [""]), "") == ["", "*"]
