@@ -112,8 +112,9 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
 
 
 def save(release: Release, path: str | Path, *, force: bool = False) -> None:
-    """Write the recoding of a release, to be replayed; it holds values of the data."""
-    files.write_text(Path(path), json.dumps(described(release), ensure_ascii=False) + "\n", force=force)
+    """Write the recoding of a release, to be replayed; it holds values of the data, and only its owner may read it."""
+    text = json.dumps(described(release), ensure_ascii=False) + "\n"
+    files.write_text(Path(path), text, force=force, private=True)
 
 
 # ── replayed ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -337,21 +337,24 @@ def check_target(path: Path, force: bool = False) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def write_text(path: Path, text: str, *, force: bool = False) -> None:
-    """Write what goes with a release, its policy or its certificate; whole, or not at all."""
-    write_bytes(path, text.encode(), force=force)
+def write_text(path: Path, text: str, *, force: bool = False, private: bool = False) -> None:
+    """Write what goes with a release, its policy or its certificate; whole, or not at all.
+
+    ``private``: nobody but the owner may read it, whatever the umask; for what holds originals or keys.
+    """
+    write_bytes(path, text.encode(), force=force, private=private)
 
 
-def write_bytes(path: Path, content: bytes, *, force: bool = False) -> None:
+def write_bytes(path: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
     """The same for what is no text, such as a picture."""
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
         with output_errors(path):
-            with hidden.open("xb") as file:
+            with _private(hidden) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            _publish(hidden, path, force)
+            _publish(hidden, path, force, private=private)
     finally:
         hidden.unlink(missing_ok=True)
 
@@ -375,7 +378,7 @@ def write(
         raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
-        with output_errors(path), hidden.open("xb") as file:
+        with output_errors(path), _private(hidden) as file:
             if path.suffix.lower() in PARQUET:
                 _write_parquet(chain([first], tables), file)
             else:
@@ -402,8 +405,24 @@ def output_errors(path: Path) -> Iterator[None]:
         raise OutputError(f"{path} cannot be written: {reason}") from None
 
 
-def _publish(hidden: Path, path: Path, force: bool) -> None:
+def _private(path: Path) -> BinaryIO:
+    """A new file that only its owner may read and write from the moment it is there, whatever the umask."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb")
+
+
+def open_up(path: Path) -> None:
+    """Give a finished file or folder the mode that the umask grants to new ones."""
+    # The mask can only be read by setting it; a strict one for a moment harms no other thread.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    with contextlib.suppress(OSError):  # not every file system has modes
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def _publish(hidden: Path, path: Path, force: bool, *, private: bool = False) -> None:
     """Give the finished file its name in one step; unless forced, a file that is there by then stays."""
+    if not private:
+        open_up(hidden)
     if force:
         hidden.replace(path)
     else:
@@ -428,7 +447,7 @@ def _publish(hidden: Path, path: Path, force: bool) -> None:
 
 def _claim(path: Path) -> None:
     try:
-        path.open("xb").close()
+        _private(path).close()
     except FileExistsError:
         raise _exists(path) from None
 

@@ -326,7 +326,7 @@ class DuckDB(IbisPlace):
         aside = aside_of(path, force)
         try:
             with files.output_errors(path):
-                aside.mkdir()
+                aside.mkdir(mode=0o700)
             n_files = 0
             for n_files, piece in enumerate(_folded(self._pieces(expression)), 1):
                 name = aside / f"part-{n_files - 1:05}.parquet"
@@ -497,6 +497,7 @@ def publish_folder(aside: Path, path: Path, force: bool) -> None:
         if force and path.exists():
             path.rename(old)
         try:
+            files.open_up(aside)
             aside.rename(path)
         except OSError:
             if old.exists():
