@@ -28,17 +28,23 @@ def exclusion(
     ``excluded`` lists values that the intruder rules out for everybody who does not have them; without it, any
     ``excludes`` wrong values that serve best.
     """
-    scored = _excluding(found, excludes, excluded)
     what = "some values" if excluded else "one value" if excludes == 1 else f"{excludes} values"
+
+    def excluding(people: Secret) -> dict[str, Scored]:
+        chosen = {choice.name: people.by(choice) for choice in people.sight.choices}
+        return {name: _excluding(one, excludes, excluded) for name, one in chosen.items()}
+
     bound = 0.0 if not excluded and found.diversity > excludes + 1 else None
     return risk(
         "exclusion",
         "inference",
-        scored,
-        f"Who can rule out {what} of {found.column} for a person is certain of the true one in "
-        f"{percent(float(scored.credits.mean()))} of all cases.",
+        excluding(found),
+        lambda scored: (
+            f"Who can rule out {what} of {found.column} for a person is certain of the true one in "
+            f"{percent(float(scored.credits.mean()))} of all cases."
+        ),
         column=found.column,
-        outside=None if outside is None else _excluding(outside, excludes, excluded),
+        outside=None if outside is None else excluding(outside),
         bound=bound,
     )
 
@@ -55,20 +61,25 @@ def _excluding(found: Secret, excludes: int, excluded: Collection[str]) -> Score
         certain = own & (left == 1)
     else:
         certain = own & (left <= excludes + 1)
-    return Scored(certain.astype(np.float64), given_away(found), WITHOUT)
+    return Scored(certain.astype(np.float64), given_away(found), WITHOUT, classes=found.sight.class_of)
 
 
 def relative(found: Secret, outside: Secret | None = None) -> Risk:
     """How likely the value of one relative among the candidates, known and taken away, leaves the person's own."""
-    scored = _beside_a_relative(found)
+
+    def beside(people: Secret) -> dict[str, Scored]:
+        return {choice.name: _beside_a_relative(people.by(choice)) for choice in people.sight.choices}
+
     return risk(
         "relative",
         "inference",
-        scored,
-        f"Who knows the {found.column} of one relative among the records that fit a person is then certain of the "
-        f"person's own in {percent(float(scored.credits.mean()))} of all cases.",
+        beside(found),
+        lambda scored: (
+            f"Who knows the {found.column} of one relative among the records that fit a person is then certain of the "
+            f"person's own in {percent(float(scored.credits.mean()))} of all cases."
+        ),
         column=found.column,
-        outside=None if outside is None else _beside_a_relative(outside),
+        outside=None if outside is None else beside(outside),
         bound=0.0 if found.diversity > 2 else None,
     )
 
@@ -80,4 +91,5 @@ def _beside_a_relative(found: Secret) -> Scored:
     n = found.sight.candidates[kinds]
     # Two values, the other one once: it must be the relative's, who is any of the n − 1 others.
     one_other = (own > 0) & (found.distinct[kinds] == 2) & (n - own == 1)
-    return Scored(np.where(one_other, 1 / np.maximum(n - 1, 1), certain), certain, WITHOUT)
+    credits = np.where(one_other, 1 / np.maximum(n - 1, 1), certain)
+    return Scored(credits, certain, WITHOUT, classes=found.sight.class_of)

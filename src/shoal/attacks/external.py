@@ -25,7 +25,12 @@ def external_knowledge(found: Secret) -> Risk:
     return risk(
         "external knowledge",
         "inference",
-        Scored(credits, all_alike.astype(np.float64), "members who learn no more than any outsider"),
+        Scored(
+            credits,
+            all_alike.astype(np.float64),
+            "members who learn no more than any outsider",
+            classes=found.sight.class_of,
+        ),
         f"{percent(float(credits.mean()))} of the people in the release learn the {found.column} of everybody in "
         "their class by taking their own record away.",
         column=found.column,

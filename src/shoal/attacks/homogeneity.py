@@ -1,27 +1,32 @@
 """Homogeneity: all records that fit a person share one sensitive value, so nobody needs to know which is theirs.
 
 A. Machanavajjhala et al., "ℓ-diversity", ICDE 2006.
+Control  the same claims, right and wrong, each at the share of its value in the whole release.
 Bound  0 where every class has at least two values.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.attacks.risk import Credits, Risk, percent
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.sight import Secret
 
+CLAIMS = "the same claims, right and wrong, at the shares of the whole table"
+
 
 def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
-    """How many people's values are given away for certain."""
-    scored = _scored(found)
+    """How many people's values are given away by records that all say the same."""
     return risk(
         "homogeneity",
         "inference",
-        scored,
-        f"For {percent(float(scored.credits.mean()))} of the people all records that fit show the same "
-        f"{found.column}: it is known without finding out which record is theirs.",
+        _scored(found),
+        lambda scored: (
+            f"For {percent(float(scored.credits.mean()))} of the people all records that fit show the same "
+            f"{found.column}, and it is theirs: it is known without finding out which record is."
+        ),
         column=found.column,
         outside=None if outside is None else _scored(outside),
         bound=0.0 if found.diversity > 1 else None,
@@ -30,11 +35,19 @@ def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
 
 def given_away(found: Secret) -> Credits:
     """1 for each person whose candidates all have the value that is really theirs."""
-    kinds = found.sight.kind_of
-    certain = found.distinct[kinds] == 1
-    return np.asarray(certain & (found.share_of_truth(found.shown) > 0), np.float64)
+    return np.asarray(_claimed(found) & (found.share_of_truth(found.shown) > 0), np.float64)
 
 
-def _scored(found: Secret) -> Scored:
-    credits = given_away(found)
-    return Scored(credits, credits * found.shares[found.truth], "the same claims, at the shares of the whole table")
+def _claimed(found: Secret) -> NDArray[np.bool_]:
+    return np.asarray(found.distinct[found.sight.kind_of] == 1)
+
+
+def _scored(found: Secret) -> dict[str, Scored]:
+    out = {}
+    for choice in found.sight.choices:
+        chosen = found.by(choice)
+        claimed = _claimed(chosen)
+        said = chosen.best(np.ones(chosen.shown.nnz))[chosen.sight.kind_of]
+        blind = np.where(claimed, found.shares[said], 0.0)
+        out[choice.name] = Scored(given_away(chosen), blind, CLAIMS, claimed.astype(np.float64), chosen.sight.class_of)
+    return out

@@ -23,25 +23,30 @@ LARGEST = 2**24  # texts of a column times values
 
 def inference(found: Secret, outside: Secret | None = None) -> Risk:
     """How often the predicted value is the person's own."""
-    scored = _scored(found)
-    blind = float(scored.blind.mean()) if scored.blind is not None else 0.0
     return risk(
         "inference",
         "inference",
-        scored,
-        f"A model trained on the release predicts the {found.column} of {percent(float(scored.credits.mean()))} of "
-        f"the people; always saying the most frequent value is right for {percent(blind)}.",
+        _by_all(found),
+        lambda scored: (
+            f"A model trained on the release predicts the {found.column} of {percent(float(scored.credits.mean()))} of "
+            f"the people; always saying the most frequent value is right for {percent(scored.control_share)}."
+        ),
         column=found.column,
-        outside=None if outside is None else _scored(outside),
+        outside=None if outside is None else _by_all(outside),
         bound=_greatest_share(found) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
     )
+
+
+def _by_all(found: Secret) -> dict[str, Scored]:
+    return {choice.name: _scored(found.by(choice, weighed=True)) for choice in found.sight.choices}
 
 
 def _scored(found: Secret) -> Scored:
     guess = predicted(found)[found.sight.kind_of]
     credits = (guess == found.truth).astype(np.float64)
     common = found.truth == int(found.whole.argmax())
-    return Scored(credits, common.astype(np.float64), "always the most frequent value")
+    blind = common.astype(np.float64)
+    return Scored(credits, blind, "always the most frequent value", classes=found.sight.class_of)
 
 
 def predicted(found: Secret) -> Rows:

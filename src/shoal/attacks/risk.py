@@ -1,5 +1,6 @@
 """Risk: how often an attack worked, how sure that figure is, and what it would have been without the release.
 
+Intervals are those of confidence.py; where only attempts and successes are known,
 E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
 M. Giomi et al., "A unified framework for quantifying privacy risk in synthetic data", PoPETs 2023 (the control).
 """
@@ -7,12 +8,14 @@ M. Giomi et al., "A unified framework for quantifying privacy risk in synthetic 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shoal.attacks.confidence import LEVEL, interval
 
 Credits = NDArray[np.float64]
 Question = Literal["singling out", "linkability", "inference"]
@@ -66,11 +69,22 @@ class Control(Tally):
     """The same attack where the release cannot have helped."""
 
     of_whom: str  # in words
+    claims: float | None = None  # made about these people, right and wrong
+    expected: bool = False  # whether the successes are expected ones, of the same people; else these were attacked
+
+
+@dataclass(frozen=True)
+class Performance:
+    """What one intruder reaches."""
+
+    successes: float
+    claims: float  # right and wrong
+    above: float  # beyond the control
 
 
 @dataclass(frozen=True)
 class Risk:
-    """One attack."""
+    """One attack, by the intruder who does best."""
 
     name: str
     question: Question
@@ -80,6 +94,13 @@ class Risk:
     control: Control | None
     bound: float | None  # what theory allows at most, for the people of the release as a whole; None: no bound
     sentence: str  # for people who answer for the data
+    intruder: str = ""  # who did best, where several tried
+    intruders: Mapping[str, Performance] = field(default_factory=dict)  # each of them
+    claims: float | None = None  # made, right and wrong; None: one for each attempt
+    effective: float | None = None  # as many independent attempts are as sure; None: Wilson's interval of all
+    level: float = LEVEL  # of the interval
+    least: float | None = None  # where not everything is known that decides: successes at least, and at most
+    most: float | None = None
 
     @property
     def _tally(self) -> Tally:
@@ -91,9 +112,33 @@ class Risk:
         return self._tally.share
 
     @property
+    def range(self) -> tuple[float, float]:
+        """What the share is at least and at most for the people who were attacked; both the share if all is known."""
+        if not self.attempts:
+            return 0.0, 1.0
+        least = self.successes if self.least is None else min(self.least, self.successes)
+        most = self.successes if self.most is None else max(self.most, self.successes)
+        return least / self.attempts, self._bounded(most / self.attempts)
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's interval of the share, 95 %."""
-        return self._tally.interval
+        """Where the rate lies with 95 % confidence, for people like those attacked; it takes in what is not known.
+
+        People of one class succeed together and count as fewer, and of several intruders the best was chosen: the
+        interval is wider for both. Where a bound holds for everybody it ends there.
+        """
+        if self.effective is None:
+            low, high = self._tally.interval
+        else:
+            least, most = self.range
+            low, high = interval(least, self.effective, self.level)[0], interval(most, self.effective, self.level)[1]
+        return low, self._bounded(high)
+
+    def _bounded(self, share: float) -> float:
+        """No more than theory allows, where it speaks of everybody and not of averages."""
+        if self.bound is None or self.name in ON_AVERAGE:
+            return share
+        return max(min(share, self.bound), self.share)
 
     @property
     def above(self) -> float:
@@ -101,15 +146,26 @@ class Risk:
 
         Without a control it is the share.
         """
-        return self.share if self.control is None else _above(self.share, self.control.share)
+        return self.share if self.control is None else above(self.share, self.control.share)
 
     @property
     def above_interval(self) -> tuple[float, float]:
-        """From the worst to the best that both intervals allow."""
+        """The same at the ends of the interval; beside other people, from the worst to the best that both allow."""
         if self.control is None:
             return self.interval
-        (low, high), (least, most) = self.interval, self.control.interval
-        return _above(low, most), _above(high, least)
+        low, high = self.interval
+        least, most = (self.control.share,) * 2 if self.control.expected else self.control.interval
+        return above(low, most), above(high, least)
+
+    @property
+    def above_range(self) -> tuple[float, float]:
+        """The same at the ends of the range."""
+        least, most = self.range
+        return (
+            (least, most)
+            if self.control is None
+            else (above(least, self.control.share), above(most, self.control.share))
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -120,12 +176,15 @@ class Risk:
             "column": self.column,
             "attempts": self.attempts,
             "successes": self.successes,
+            "claims": self.attempts if self.claims is None else self.claims,
             "share": self.share,
+            "range": list(self.range),
             "interval": list(self.interval),
             "control": control
             and {
                 "attempts": control.attempts,
                 "successes": control.successes,
+                "claims": control.attempts if control.claims is None else control.claims,
                 "share": control.share,
                 "interval": list(control.interval),
                 "of_whom": control.of_whom,
@@ -133,11 +192,17 @@ class Risk:
             "above": self.above,
             "above_interval": list(self.above_interval),
             "bound": self.bound,
+            "intruder": self.intruder or None,
+            "intruders": {
+                name: {"successes": one.successes, "claims": one.claims, "above": one.above}
+                for name, one in self.intruders.items()
+            },
             "sentence": self.sentence,
         }
 
 
-def _above(share: float, control: float) -> float:
+def above(share: float, control: float) -> float:
+    """(share − control) / (1 − control), at least 0."""
     return max(0.0, (share - control) / (1 - control)) if control < 1 else 0.0
 
 
@@ -146,15 +211,22 @@ class Answer:
     """One of the three questions of the Article 29 Working Party, answered by the attack that did worst."""
 
     question: Question
-    possible: bool | None  # None: no attack was run that could tell
+    possible: bool | None  # None: no attack was run that could tell, or what was found does not decide
     risk: Risk | None
     tolerance: float
+    missing: str = ""  # why it cannot be told; empty where it can
 
     @property
     def sentence(self) -> str:
         """For people who answer for the data."""
         if self.risk is None:
             return f"{self.question}: not measured."
+        low, high = self.risk.above_interval
+        if self.possible is None:
+            return (
+                f"{self.question}: cannot be told: {self.missing} ({self.risk.name}, {percent(low)} to {percent(high)} "
+                f"beyond the control; {percent(self.tolerance)} is tolerated)."
+            )
         verdict = "possible" if self.possible else "not above what is tolerated"
         return f"{self.question}: {verdict} ({self.risk.name}, {percent(self.risk.above)} beyond the control)."
 
@@ -163,6 +235,8 @@ class Answer:
 TOLERANCES: dict[Question, float] = {"singling out": 0.0, "linkability": 0.09, "inference": 0.09}
 # Attacks of somebody who is given more than the release and what the register says: told, but no answer to WP216.
 WITH_INSIGHT = frozenset({"exclusion", "relative", "external knowledge"})
+# Bets are bounded for the people of a release taken together, not for any part of them.
+ON_AVERAGE = frozenset({"skewness", "inference"})
 
 
 @dataclass(frozen=True)
@@ -172,6 +246,9 @@ class Attacks(Sequence[Risk]):
     risks: tuple[Risk, ...]
     left_out: tuple[str, ...] = ()  # attack and reason
     notes: tuple[str, ...] = ()
+    unread: Mapping[str, float] = field(default_factory=dict)  # per column, the share of cells that were not understood
+    owners_known: bool = True  # whether the referee knows whose record is whose
+    everybody: bool = True  # whether all people were attacked, or a sample of them
 
     def __len__(self) -> int:
         return len(self.risks)
@@ -193,20 +270,64 @@ class Attacks(Sequence[Risk]):
             raise KeyError(name)
         return max(found, key=lambda risk: risk.share)
 
+    def able(self, question: Question) -> list[Risk]:
+        """The attacks that can answer: those that need the release alone."""
+        return [risk for risk in self.risks if risk.question == question and risk.name not in WITH_INSIGHT]
+
     def worst(self, question: Question) -> Risk | None:
         """The attack that leaves most beyond its control, among those that need the release alone."""
-        able = [risk for risk in self.risks if risk.question == question and risk.name not in WITH_INSIGHT]
-        return max(able, key=lambda risk: (risk.above, risk.share)) if able else None
+        return max(self.able(question), key=lambda risk: (risk.above, risk.share), default=None)
 
     def answers(self, tolerances: dict[Question, float] | None = None) -> tuple[Answer, ...]:
-        """Singling out, linkability, inference: whether the measured risk is above what is tolerated."""
+        """Singling out, linkability, inference: whether the risk is above what is tolerated.
+
+        The intervals decide: it is possible where one lies above, tolerated where all stay below.
+        """
         limits = TOLERANCES | (tolerances or {})
-        out = []
-        for question in QUESTIONS:
-            risk = self.worst(question)
-            possible = None if risk is None else risk.above > limits[question]
-            out.append(Answer(question, possible, risk, limits[question]))
-        return tuple(out)
+        return tuple(self._answer(question, limits[question]) for question in QUESTIONS)
+
+    def _answer(self, question: Question, tolerance: float) -> Answer:
+        able = self.able(question)
+        if not able:
+            return Answer(question, None, None, tolerance, "no attack was run that could tell")
+        surest = max(able, key=lambda risk: (risk.above_interval[0], risk.above, risk.share))
+        if surest.above_interval[0] > tolerance:
+            return Answer(question, True, surest, tolerance)
+        highest = max(able, key=lambda risk: (risk.above_interval[1] > tolerance, risk.above, risk.share))
+        unread = next(filter(None, (self.not_understood(risk, tolerance) for risk in (highest, *able))), "")
+        if unread:
+            return Answer(question, None, highest, tolerance, unread)
+        if highest.above_interval[1] <= tolerance:
+            return Answer(question, False, highest, tolerance)
+        missing = self.not_owned(highest, tolerance) or "too few people to tell"
+        return Answer(question, None, highest, tolerance, missing)
+
+    def untold(self, question: Question, most: float) -> str:
+        """Why figures of attacks within ``most`` do not prove that a release is; empty where they do.
+
+        Everybody was attacked or not; and cells, or whose records are whose, were understood or not.
+        """
+        for risk in self.able(question):
+            if missing := self.not_understood(risk, most) or self.not_owned(risk, most):
+                return missing
+            if not self.everybody and risk.above_interval[1] > most:
+                return f"a sample of {risk.attempts} people was attacked, too few to tell: attack all of them"
+        return ""
+
+    def not_understood(self, risk: Risk, most: float) -> str:
+        """Whether cells that could not be read may hide that the attack reaches more."""
+        if risk.bound is not None and risk.bound <= most and risk.name not in ON_AVERAGE:
+            return ""  # records that look the same do so however they are read
+        if not self.unread or risk.above + sum(self.unread.values()) <= most:
+            return ""  # not even if all of them were their owners' ruin
+        column, share = max(self.unread.items(), key=lambda item: item[1])
+        return f"{percent(share)} of the cells of {column!r} were not understood"
+
+    def not_owned(self, risk: Risk, most: float) -> str:
+        """Whether it depends on whose record is whose that the attack stays below."""
+        if self.owners_known or risk.above_range[1] <= most:
+            return ""
+        return "whose record is whose is not known: name a column that tells with id"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -219,12 +340,15 @@ class Attacks(Sequence[Risk]):
                     "column": answer.risk and answer.risk.column,
                     "risk": None if answer.risk is None else answer.risk.above,
                     "tolerance": answer.tolerance,
+                    "interval": None if answer.risk is None else list(answer.risk.above_interval),
+                    "missing": answer.missing,
                     "sentence": answer.sentence,
                 }
                 for answer in self.answers()
             },
             "left_out": list(self.left_out),
             "notes": list(self.notes),
+            "unread": dict(self.unread),
         }
 
     def _repr_html_(self) -> str:

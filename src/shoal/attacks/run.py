@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,7 @@ class _Target:
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
     persons: Places | None
+    sources: Places | None  # the row of the original that each record was made of, where shoal made it
     ordered: bool  # whether both tables stand in an order of their own; what an engine has grouped does not
 
     @property
@@ -119,7 +121,8 @@ def measured(rows: Rows | Query, engine: Any, policy: Policy) -> Attacks | None:
         return None
     table, persons = released_rows(rows)
     original, ordered = _engine(engine, [*policy.quasi, *policy.sensitive], policy)
-    target = _Target(table, original, policy, policy.quasi, policy.sensitive, persons, ordered)
+    sources = _sources(rows, engine)
+    target = _Target(table, original, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
     found = _Session(target, policy.quasi, Knowledge(), None, None, policy.release.seed).run(None, None, None)
     for limit in policy.limits:
         if not limit.holds(found):
@@ -134,9 +137,10 @@ def measured(rows: Rows | Query, engine: Any, policy: Policy) -> Attacks | None:
 def _opened(
     release: Any, original: Any, policy: Policy | None, quasi: Sequence[str], sensitive: Sequence[str]
 ) -> _Target:
-    persons = None
+    persons = sources = None
     if isinstance(release, Release):
         policy = policy or release.policy
+        sources = _sources(release.rows, release.engine) if original is None else None
         original = release.engine if original is None else original
         table, persons = released_rows(release.rows)
         ordered = isinstance(release.rows, Rows)
@@ -156,7 +160,13 @@ def _opened(
             raise PolicyError(f"the {what} has no column {_listed(absent)}")
     if repeated := set(quasi) & set(sensitive):
         raise PolicyError(f"column {_listed(sorted(repeated))} is both quasi and sensitive")
-    return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, ordered)
+    return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
+
+
+def _sources(rows: Rows | Query, engine: Any) -> Places | None:
+    """Which row of the original each released one was made of: only the referee may know."""
+    own = isinstance(rows, Rows) and isinstance(engine, LocalEngine) and engine.weights is None
+    return rows.sources if own and isinstance(rows, Rows) else None
 
 
 def released_rows(rows: Rows | Query) -> tuple[pa.Table, Places | None]:
@@ -227,8 +237,10 @@ class _Session:
         everybody = target.people
         rows = self._drawn(everybody.num_rows)
         people = everybody if rows is None else everybody.take(pa.array(rows))
-        seen = self._sight(people, owner=self._owners(people, rows))
         gone = max(0, everybody.num_rows - target.release.num_rows)
+        owner = self._owners(people, rows)
+        absent = 0 if owner is not None else math.ceil(gone * people.num_rows / max(1, everybody.num_rows))
+        seen = self._sight(people, owner=owner, says=None if owner is not None else self._says(people), absent=absent)
         notes, left_out = self._notes(seen, gone), []
         masked = self._masked(seen, gone, everybody.num_rows)
         if masked:
@@ -262,7 +274,37 @@ class _Session:
         self._minimality(risks, left_out)
         if outside is None:
             notes.append("no control group was given: the controls are guesses without the release's classes")
-        return Attacks(tuple(risks), tuple(left_out), tuple(notes))
+        return Attacks(
+            tuple(risks),
+            tuple(left_out),
+            tuple(notes),
+            unread=self._unread(seen),
+            owners_known=seen.owner is not None,
+            everybody=people.num_rows == everybody.num_rows,
+        )
+
+    def _unread(self, seen: Sight) -> dict[str, float]:
+        """Per column the share of cells that were not understood, where there are any."""
+        shares = {column.name: float(getattr(column, "unread_share", 0.0)) for column in seen.columns}
+        return {name: share for name, share in shares.items() if share > 0}
+
+    def _says(self, people: pa.Table) -> tuple[Places, Places] | None:
+        """A number for what people and records have in their sensitive columns: equal ones may belong together."""
+        release, mine, theirs = self.target.release, None, None
+        for name in self.target.sensitive:
+            known, released = codec.texts(name, people[name]), codec.texts(name, release[name])
+            place = {text: i for i, text in enumerate(released.texts)}
+            of_known = np.array([*(place.get(text, -1) for text in known.texts), len(place)], np.int64)[known.codes]
+            of_record = np.where(released.codes < 0, len(place), released.codes).astype(np.int64)
+            if mine is None or theirs is None:
+                mine, theirs = of_known, of_record
+                continue
+            mine = np.where((mine < 0) | (of_known < 0), -1, mine * (len(place) + 1) + of_known)
+            both = np.unique(theirs * (len(place) + 1) + of_record)  # numbered anew: products soon grow too large
+            theirs = np.searchsorted(both, theirs * (len(place) + 1) + of_record)
+            found = np.minimum(np.searchsorted(both, mine), len(both) - 1)
+            mine = np.where((mine >= 0) & (both[found] == mine), found, -1)
+        return None if mine is None or theirs is None else (mine, theirs)
 
     def _drawn(self, n: int) -> Places | None:
         if self.sample is None or n <= self.sample:
@@ -311,7 +353,12 @@ class _Session:
         if self.target.original is None:
             return np.arange(people.num_rows) if rows is None else rows
         if self.id is None:
-            return None
+            sources = self.target.sources
+            if sources is None:
+                return None
+            made = np.full(self.target.people.num_rows, -1, np.int64)
+            made[sources] = np.arange(len(sources))
+            return made if rows is None else made[rows]
         for what, table in (("release", self.target.release), ("original", people)):
             if self.id not in table.column_names:
                 raise PolicyError(f"id: the {what} has no column {self.id!r}")
@@ -355,7 +402,9 @@ class _Session:
 
     def _unsorted(self, gone: int, masked: bool) -> Risk:
         people = self.target.people.slice(0, MOST + AHEAD + ASIDE)
-        seen = self._sight(people, owner=self._owners(people, None) if self.id is not None else None)
+        seen = self._sight(
+            people, owner=self._owners(people, np.arange(people.num_rows)) if self.id is not None else None
+        )
         if masked:
             seen = self._nearest(seen, people)
         secrets = [secret(seen, name, self.target.release, people) for name in self.target.sensitive]

@@ -1,12 +1,18 @@
-"""From what an attack scored for each person to a Risk."""
+"""From what an attack scored for each person to a Risk: of several intruders, the one that does best."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from shoal.attacks.risk import Control, Credits, Question, Risk, Tally
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.confidence import LEVEL, effective_attempts
+from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, above
 
 OUTSIDERS = "people who are not in the release"
+NONE_OF_THEIRS = "a record picked at random: people who are not in the release have none, so every claim is wrong"
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,23 +22,76 @@ class Scored:
     credits: Credits
     blind: Credits | None = None
     of_whom: str = ""  # who has nothing but the blind guess, in words
+    claims: Credits | None = None  # whether something was claimed, rightly or not; None: everybody
+    classes: NDArray[np.int64] | None = None  # people who succeed or fail together; None: each alone
+    least: Credits | None = None  # where it is not known whether it worked: at least, and at most
+    most: Credits | None = None
+    absent: int = 0  # people who are not in the release, whoever they are
+
+    @property
+    def n_claims(self) -> float:
+        """Claims made, right and wrong."""
+        return float(len(self.credits) if self.claims is None else self.claims.sum())
+
+    def performance(self) -> Performance:
+        """The figures of one intruder."""
+        successes = float(self.credits.sum())
+        n = len(self.credits)
+        return Performance(successes, self.n_claims, above(successes / n, self.control_share) if n else 0.0)
+
+    @property
+    def control_share(self) -> float:
+        """What the blind guess reaches."""
+        return float(self.blind.mean()) if self.blind is not None and len(self.blind) else 0.0
 
 
 def risk(
     name: str,
     question: Question,
-    scored: Scored,
-    sentence: str,
+    scored: Scored | Mapping[str, Scored],
+    sentence: str | Callable[[Scored], str],
     *,
     column: str | None = None,
-    outside: Scored | None = None,
+    outside: Mapping[str, Scored] | None = None,
     bound: float | None = None,
 ) -> Risk:
-    """The attack as figures. A control group outside the release is better than a blind guess at the same people."""
+    """The attack as figures: those of the best intruder, and beside them what the others reach.
+
+    ``outside``: the same intruders with people who are not in the release. What is learned about them as well is no
+    leak, and replaces the blind guess as the control; but no record is theirs, so a link is a wrong claim, and none of
+    it counts for them.
+    """
+    by_name = {"": scored} if isinstance(scored, Scored) else dict(scored)
+    told = {name: one.performance() for name, one in by_name.items()}
+    chosen = max(by_name, key=lambda name: (told[name].above, told[name].successes))
+    best = by_name[chosen]
+    n = len(best.credits)
     control = None
-    if outside is not None:
-        control = Control(len(outside.credits), float(outside.credits.sum()), OUTSIDERS)
-    elif scored.blind is not None:
-        control = Control(len(scored.blind), float(scored.blind.sum()), scored.of_whom)
-    tally = Tally.of(scored.credits)
-    return Risk(name, question, column, tally.attempts, tally.successes, control, bound, sentence)
+    theirs = None if outside is None else outside.get(chosen, next(iter(outside.values())))
+    if theirs is not None and question == "inference":
+        control = Control(len(theirs.credits), float(theirs.credits.sum()), OUTSIDERS, theirs.n_claims)
+    elif theirs is not None:
+        n_theirs = len(theirs.credits)
+        control = Control(n_theirs, best.control_share * n_theirs, NONE_OF_THEIRS, theirs.n_claims, expected=True)
+    elif best.blind is not None:
+        control = Control(n, float(best.blind.sum()), best.of_whom, best.n_claims, expected=True)
+    # The best of several is chosen on the same people: each interval must hold, so that of the best does.
+    level = 1 - (1 - LEVEL) / len(by_name)
+    classes = np.arange(n) if best.classes is None else best.classes
+    return Risk(
+        name,
+        question,
+        column,
+        n,
+        float(best.credits.sum()),
+        control,
+        bound,
+        sentence if isinstance(sentence, str) else sentence(best),
+        intruder=chosen,
+        intruders=told if chosen else {},
+        claims=best.n_claims,
+        effective=effective_attempts(best.credits, classes, level),
+        level=level,
+        least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),
+        most=None if best.most is None else float(best.most.sum()),
+    )

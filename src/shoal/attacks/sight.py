@@ -1,21 +1,23 @@
 """Sight: the people an intruder knows beside a release, and which of its records could be whose.
 
 A person and a released record fit where every shared column of the record stands for the person's value. People that
-no text tells apart are one *kind*, released records with the same texts one *tuple*: only these are compared, column by
-column, and only under beginnings that fit already, so no pair of people and records is ever listed.
+no text tells apart are one *kind*, released records with the same texts one *tuple*: only these are compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from shoal.attacks.intruders import Choice, choices, extents
+from shoal.attacks.join import fitting
 from shoal.attacks.standing import Column, Rows, column_of
 from shoal.errors import DataError
 from shoal.linkage.distance import distance_linkage
@@ -25,8 +27,7 @@ from shoal.table.frequency import packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
 
-BLOCK = 2**22  # pairs of beginnings extended together
-LARGEST = 2**28  # pairs of kinds and tuples that fit in memory
+BLOCK = 2**24  # records that fit, listed together
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,10 @@ class Sight:
     persons: Rows | None = None  # (records)  whose each record is, where a person may have several
     owner: Rows | None = None  # (people)  the record that is really theirs, -1 for none; None where nobody knows
     present: NDArray[np.bool_] | None = None  # (people)  who can be in the release at all; None for everybody
+    domain: Callable[[], tuple[Column, ...]] | None = None  # the columns read for all values; None: for those known
+    says: tuple[Rows, Rows] | None = None  # (people), (records)  a number for what both tables say besides; -1: neither
+    absent: int = 0  # people who cannot be in the release, whoever they are; 0 where the owners are known
+    changed: bool = False  # whether values were changed, so that the own record need not fit
 
     @property
     def n_people(self) -> int:
@@ -84,9 +89,90 @@ class Sight:
         return np.asarray(np.diff(found.indptr), np.int64)
 
     @cached_property
+    def extents(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Per tuple, how many combinations of values it stands for and which share of people has one; logarithms."""
+        return extents(self.columns if self.domain is None else self.domain(), self.tuples, self.counts)
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """What different intruders make of the records that fit; the first picks any of them."""
+        if (np.diff(self.fits.indptr) <= 1).all():
+            nothing = np.zeros(len(self.tuples))
+            return choices(self.fits, self.counts, nothing, nothing)
+        return choices(self.fits, self.counts, *self.extents)
+
+    def by(self, choice: Choice) -> Sight:
+        """What is left of the records that fit after an intruder's choice."""
+        if choice.picks is self.fits:
+            return self
+        if choice.name not in self._chosen:
+            self._chosen[choice.name] = replace(self, fits=choice.picks)
+        return self._chosen[choice.name]
+
+    @cached_property
+    def _chosen(self) -> dict[str, Sight]:
+        return {}
+
+    @cached_property
+    def class_of(self) -> Rows:
+        """Per person a class: people of one succeed or fail together. It is that of the first record that fits."""
+        first = np.full(self.fits.shape[0], -1, np.int64)
+        there = np.diff(self.fits.indptr) > 0
+        first[there] = self.fits.indices[self.fits.indptr[:-1][there]]
+        out = first[self.kind_of]
+        if self.owner is not None:
+            out = np.where(self.owner >= 0, self.tuple_of[np.maximum(self.owner, 0)], out)
+        return np.where(out >= 0, out, len(self.tuples) + np.arange(self.n_people))
+
+    @cached_property
     def unmatched(self) -> int:
         """People whom no record fits."""
         return int((self.candidates[self.kind_of] == 0).sum())
+
+    def own_among(self, picks: Sight) -> Own:
+        """Whether a person's record is among those picked: as far as is known, and what is possible.
+
+        Where nobody knows whose is whose, the own record is one that fits and says the same besides, with odds as the
+        most likely intruder has them; it may lie anywhere among these, and nowhere if values were changed.
+        """
+        if self.owner is not None:
+            own = picks.fits_own.astype(np.float64)
+            return Own(own, own, own)
+        there = np.ones(self.n_people, np.bool_) if self.present is None else self.present
+        there = there & (picks.candidates[self.kind_of] > 0)
+        least = np.zeros(self.n_people) if self.changed else there.astype(np.float64)
+        if picks is self:
+            return Own(there.astype(np.float64), least, there.astype(np.float64))
+        masses = self.extents[1]
+        weight = np.exp(masses.min(initial=0.0) - masses)
+        total, taken = self._own_weight(self.fits, weight), self._own_weight(picks.fits, weight)
+        if self.says is not None and (total == 0).any():  # what they say was changed: then it tells nothing
+            silent = replace(self, says=None)
+            taken = np.where(total > 0, taken, silent._own_weight(picks.fits, weight))
+            total = np.where(total > 0, total, silent._own_weight(self.fits, weight))
+        share = np.where(total > 0, taken / np.where(total > 0, total, 1.0), 0.0)
+        certain = (total > 0) & (taken >= total * (1 - 1e-9))
+        return Own(share * there, np.where(certain, least, 0.0), np.where(taken > 0, there, 0.0))
+
+    def _own_weight(self, fits: csr_array, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Per person the weight of all records among ``fits`` that say the same as the person does besides."""
+        if self.says is None:
+            return np.asarray(fits @ (self.counts * weight))[self.kind_of]
+        theirs, of_record = self.says
+        shape = (len(self.tuples), int(of_record.max(initial=0)) + 1)
+        saying = csr_array((weight[self.tuple_of], (self.tuple_of, of_record)), shape=shape)
+        saying.sum_duplicates()
+        out = np.zeros(self.n_people)
+        # Kinds in blocks: their records say many different things.
+        expanded = np.asarray(fits @ np.diff(saying.indptr))
+        used = np.unique(self.kind_of)
+        block_of = np.zeros(fits.shape[0], np.int64)
+        block_of[used] = np.cumsum(expanded[used]) // BLOCK
+        order = np.argsort(block_of[self.kind_of], kind="stable")
+        for people in np.split(order, np.flatnonzero(np.diff(block_of[self.kind_of][order])) + 1):
+            kinds, place = np.unique(self.kind_of[people], return_inverse=True)
+            out[people] = entries((fits[kinds] @ saying).tocsr(), place, theirs[people])
+        return out
 
     @cached_property
     def fits_own(self) -> NDArray[np.bool_]:
@@ -130,7 +216,16 @@ class Sight:
         )
         kind_of = self.kind_of.copy()
         kind_of[lost] = n_kinds - 1 + kinds
-        return replace(self, fits=vstack([self.fits[: n_kinds - 1], more]).tocsr(), kind_of=kind_of)
+        fits = vstack([self.fits[: n_kinds - 1], more]).tocsr()
+        return replace(self, fits=fits, kind_of=kind_of, changed=True)
+
+
+class Own(NamedTuple):
+    """Per person, whether the own record is among some: as estimated, at least and at most."""
+
+    estimate: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +259,21 @@ class Secret:
     def diversity(self) -> int:
         """The distinct ℓ of the release over the columns that the intruder knows."""
         return int(np.diff(self.of_tuple.indptr).min())
+
+    def by(self, choice: Choice, *, weighed: bool = False) -> Secret:
+        """The values that an intruder's choice leaves; ``weighed``, all that fit, each as likely as it is held."""
+        if choice.picks is self.sight.fits:
+            return self
+        key = choice.name, weighed and choice.weights is not choice.picks
+        if key not in self._chosen:
+            chosen = choice.weights if weighed else choice.picks
+            shown = (chosen @ self.of_tuple).tocsr()
+            self._chosen[key] = replace(self, sight=self.sight.by(choice), shown=shown)
+        return self._chosen[key]
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[str, bool], Secret]:
+        return {}
 
     def best(self, score: NDArray[np.float64], matrix: csr_array | None = None) -> Rows:
         """Per kind the value whose entry of ``shown`` has the greatest score; -1 for a kind without candidates."""
@@ -204,14 +314,18 @@ def sight(
     persons: Rows | None = None,
     owner: Rows | None = None,
     present: NDArray[np.bool_] | None = None,
+    says: tuple[Rows, Rows] | None = None,
+    absent: int = 0,
 ) -> Sight:
     """Lay people beside records, compared in the columns ``on``; ``ground`` is the original, if there is one."""
     wildcard = policy is not None and policy.release.nulls == "wildcard"
-    columns, kinds, texts = [], [], []
+    columns, kinds, texts, wider = [], [], [], []
     for name in on:
         known, released = codec.texts(name, people[name]), codec.texts(name, release[name])
         original = codec.texts(name, ground[name]) if ground is not None and name in ground.column_names else None
         column = column_of(name, known, released, original, policy, wildcard=wildcard)
+        domain = partial(column_of, name, original or known, released, original, policy, wildcard=wildcard)
+        wider.append(domain if original is not None and people is not ground else None)
         columns.append(column)
         kinds.append(column.kind_of[known.codes])  # a null, -1, takes the last place
         texts.append(np.where(released.codes < 0, column.n_texts - 1, released.codes).astype(np.int64))
@@ -221,10 +335,15 @@ def sight(
     kind_of = np.full(people.num_rows, len(distinct_kinds), np.int64)
     kind_of[possible] = kind_of_possible
     tuple_of, tuples = _distinct_rows(of_record)
-    rows, places = _fitting(distinct_kinds, tuples, columns)
+    rows, places = fitting(distinct_kinds, tuples, columns)
     shape = (len(distinct_kinds) + 1, len(tuples))
     fits = csr_array((np.ones(len(rows), np.int64), (rows, places)), shape=shape)
-    return Sight(tuple(columns), distinct_kinds, kind_of, tuples, tuple_of, fits, persons, owner, present)
+
+    def whole() -> tuple[Column, ...]:
+        return tuple(column if read is None else read() for column, read in zip(columns, wider, strict=True))
+
+    seen = Sight(tuple(columns), distinct_kinds, kind_of, tuples, tuple_of, fits, persons, owner, present)
+    return replace(seen, domain=whole, says=says, absent=absent)
 
 
 def secret(seen: Sight, name: str, release: pa.Table, truth: pa.Table) -> Secret:
@@ -257,112 +376,3 @@ def _distinct_rows(codes: Rows) -> tuple[Rows, Rows]:
 def _unique_pairs(left: Rows, right: Rows) -> tuple[Rows, Rows]:
     found = np.unique(np.column_stack([left, right]), axis=0)
     return found[:, 0], found[:, 1]
-
-
-# ── The join ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, eq=False)
-class _Children:
-    """How beginnings of one length go on: sorted by beginning, then by the next value, one entry for each."""
-
-    starts: Rows  # (beginnings + 1)
-    value: Rows  # (children)
-    child_of: Rows  # (rows)  the child that each row begins with
-    keys: Rows  # (children)  beginning · width + value
-    width: int
-
-    @classmethod
-    def of(cls, beginning_of: Rows, n_beginnings: int, values: Rows, width: int) -> _Children:
-        keys, child_of = np.unique(beginning_of * width + values, return_inverse=True)
-        starts = np.searchsorted(keys // width, np.arange(n_beginnings + 1))
-        return cls(starts, keys % width, child_of, keys, width)
-
-    @property
-    def lengths(self) -> Rows:
-        return np.diff(self.starts)
-
-
-def _fitting(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> tuple[Rows, Rows]:
-    """All pairs of a kind and a tuple that fit in every column."""
-    left, right = np.zeros(len(kinds), np.int64), np.zeros(len(tuples), np.int64)
-    pairs = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    n_left = n_right = 1
-    if not len(kinds):
-        return left, left
-    for j in _most_selective_first(kinds, tuples, columns):
-        mine = _Children.of(left, n_left, kinds[:, j], columns[j].n_kinds)
-        theirs = _Children.of(right, n_right, tuples[:, j], columns[j].n_texts)
-        pairs = _extended(*pairs, mine, theirs, columns[j])
-        left, right, n_left, n_right = mine.child_of, theirs.child_of, len(mine.value), len(theirs.value)
-    # Kinds and tuples are distinct, so the whole of each is a beginning of its own.
-    return np.argsort(left)[pairs[0]], np.argsort(right)[pairs[1]]
-
-
-def _most_selective_first(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> list[int]:
-    fitting = []
-    for j, column in enumerate(columns):
-        mine = np.bincount(kinds[:, j], minlength=column.n_kinds)
-        theirs = np.bincount(tuples[:, j], minlength=column.n_texts)
-        fitting.append(float((mine[column.kinds].astype(np.float64) * theirs[column.texts]).sum()))
-    return sorted(range(len(columns)), key=fitting.__getitem__)
-
-
-def _extended(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
-    """The children of beginnings that fit which fit themselves.
-
-    For each pair either all children of both sides are compared, or the texts that stand for a child are looked up on
-    the other side, whichever is less work.
-    """
-    n_texts = np.bincount(column.kinds, minlength=column.n_kinds)[mine.value]
-    to_look_up = np.concatenate([[0], np.cumsum(n_texts)])
-    few = to_look_up[mine.starts[left + 1]] - to_look_up[mine.starts[left]]
-    all_pairs = mine.lengths[left] * theirs.lengths[right]
-    found = []
-    n_found = 0
-    for chosen, work, children in (
-        (few < all_pairs, few, _looked_up),
-        (few >= all_pairs, all_pairs, _compared),
-    ):
-        for rows in _pieces(np.flatnonzero(chosen), work):
-            found.append(children(left[rows], right[rows], mine, theirs, column))
-            n_found += len(found[-1][0])
-            if n_found > LARGEST:
-                raise DataError(
-                    f"more than {LARGEST} pairs of different people and records fit: too many to attack at once",
-                    "attack with a sample of the people",
-                )
-    nobody = np.zeros(0, np.int64)
-    return np.concatenate([nobody, *(a for a, _ in found)]), np.concatenate([nobody, *(b for _, b in found)])
-
-
-def _pieces(rows: Rows, work: Rows) -> Iterator[Rows]:
-    """The rows in pieces of little work."""
-    piece = np.cumsum(work[rows]) // BLOCK
-    return iter(np.split(rows, np.flatnonzero(np.diff(piece)) + 1)) if len(rows) else iter(())
-
-
-def _compared(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
-    n_theirs = theirs.lengths[right]
-    pair, within = _counted_out(mine.lengths[left] * n_theirs)
-    a = mine.starts[left[pair]] + within // n_theirs[pair]
-    b = theirs.starts[right[pair]] + within % n_theirs[pair]
-    fits = column.stand(mine.value[a], theirs.value[b])
-    return a[fits], b[fits]
-
-
-def _looked_up(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
-    pair, within = _counted_out(mine.lengths[left])
-    child, other = mine.starts[left[pair]] + within, right[pair]
-    starts = np.searchsorted(column.kinds, np.arange(column.n_kinds + 1))
-    row, within = _counted_out(np.diff(starts)[mine.value[child]])
-    asked = other[row] * theirs.width + column.texts[starts[mine.value[child[row]]] + within]
-    place = np.minimum(np.searchsorted(theirs.keys, asked), len(theirs.keys) - 1)
-    fits = theirs.keys[place] == asked
-    return child[row][fits], place[fits]
-
-
-def _counted_out(lengths: Rows) -> tuple[Rows, Rows]:
-    """For runs of the given lengths, the run of each entry and its place in the run."""
-    run = np.repeat(np.arange(len(lengths)), lengths)
-    return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

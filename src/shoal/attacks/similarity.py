@@ -2,6 +2,7 @@
 
 Incomes of 3, 4 and 5 thousand are three values, and one piece of news; so are gastritis and gastric ulcer.
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness", ICDE 2007.
+Control  the same claims, right and wrong, each at the share of its values in the whole release.
 Bound  0 where t is below 1 − the greatest share of a group in the whole: a class inside a group is farther away.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.homogeneity import CLAIMS
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.sight import Secret
@@ -51,47 +53,66 @@ def meaning(found: Secret, hierarchy: Hierarchy | None, *, level: int = 1, withi
 
 def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> Risk:
     """How many people's values are known roughly, and for certain."""
-    scored, most = _scored(found, means)
+    place, width = _places(means)
     near = "under one heading" if means.groups is not None else "close together"
     return risk(
         "similarity",
         "inference",
-        scored,
-        f"For {percent(float(scored.credits.mean()))} of the people every {found.column} among the records that fit "
-        f"lies {near}: it is known roughly, however many different values there are.",
+        _by_all(found, means),
+        lambda scored: (
+            f"For {percent(float(scored.credits.mean()))} of the people every {found.column} among the records that "
+            f"fit lies {near}, theirs too: it is known roughly, however many different values there are."
+        ),
         column=found.column,
-        outside=None if outside is None else _scored(outside, means)[0],
-        bound=0.0 if closeness(found) < 1 - most - 1e-12 else None,
+        outside=None if outside is None else _by_all(outside, means),
+        bound=0.0 if closeness(found) < 1 - _Shares(found, place).greatest(width) - 1e-12 else None,
     )
 
 
-def _scored(found: Secret, means: Meaning) -> tuple[Scored, float]:
-    """The people whose candidates are similar, and the greatest share of similar values in the whole."""
-    shown = found.shown
-    starts = shown.indptr[:-1][np.diff(shown.indptr) > 0]  # of kinds with candidates
-    there = np.diff(shown.indptr) > 0
-    low, high = np.zeros(len(there)), np.full(len(there), -1.0)
+def _places(means: Meaning) -> tuple[NDArray[np.float64], float]:
+    """Values as points, and how far apart similar ones lie."""
     if means.groups is not None:
-        place: NDArray[np.float64] = means.groups.astype(np.float64)
-        width = 0.0
-    else:
-        assert means.numbers is not None
-        place, width = means.numbers, means.width
+        return means.groups.astype(np.float64), 0.0
+    assert means.numbers is not None
+    return means.numbers, means.width * (1 + 1e-12)  # rounding: 5 − 3 is a quarter of 11 − 3, and must count as one
+
+
+class _Shares:
+    """Which share of the release's records lies between two points."""
+
+    def __init__(self, found: Secret, place: NDArray[np.float64]) -> None:
+        order = np.argsort(place, kind="stable")  # a number that is none comes last, and no record has it
+        self.ranked = place[order]
+        self.total = np.concatenate([[0.0], np.cumsum(found.shares[order])])
+
+    def between(self, first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.float64]:
+        ends = np.searchsorted(self.ranked, last, "right"), np.searchsorted(self.ranked, first, "left")
+        return np.asarray(self.total[ends[0]] - self.total[ends[1]])
+
+    def greatest(self, width: float) -> float:
+        """Of similar values."""
+        known = self.ranked[~np.isnan(self.ranked)]
+        return float(self.between(known, known + width).max())
+
+
+def _by_all(found: Secret, means: Meaning) -> dict[str, Scored]:
+    place, width = _places(means)
+    shares = _Shares(found, place)
+    return {choice.name: _scored(found.by(choice), place, width, shares) for choice in found.sight.choices}
+
+
+def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _Shares) -> Scored:
+    """The people whose candidates are similar."""
+    shown = found.shown
+    there = np.diff(shown.indptr) > 0
+    starts = shown.indptr[:-1][there]  # of kinds with candidates
+    low, high = np.zeros(len(there)), np.full(len(there), -1.0)
     if len(starts):
         low[there] = np.minimum.reduceat(place[shown.indices], starts)
         high[there] = np.maximum.reduceat(place[shown.indices], starts)
     kinds = found.sight.kind_of
     own = np.where(found.truth >= 0, place[found.truth], np.nan)
-    # Rounding: 5 − 3 is a quarter of 11 − 3, and must count as one.
-    claimed = there[kinds] & (high[kinds] - low[kinds] <= width * (1 + 1e-12))
+    claimed = there[kinds] & (high[kinds] - low[kinds] <= width)
     credits = claimed & (low[kinds] <= own) & (own <= high[kinds])
-    order = np.argsort(place, kind="stable")  # a number that is none comes last, and no record has it
-    ranked, total = place[order], np.concatenate([[0.0], np.cumsum(found.shares[order])])
-
-    def share(first: NDArray[np.float64], last: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(total[np.searchsorted(ranked, last, "right")] - total[np.searchsorted(ranked, first, "left")])
-
-    blind = np.where(credits, share(low[kinds], high[kinds]), 0.0)
-    known = ranked[~np.isnan(ranked)]
-    most = float(share(known, known + width * (1 + 1e-12)).max())
-    return Scored(credits.astype(np.float64), blind, "the same claims, at the shares of the whole table"), most
+    blind = np.where(claimed, shares.between(low[kinds], high[kinds]), 0.0)
+    return Scored(credits.astype(np.float64), blind, CLAIMS, claimed.astype(np.float64), found.sight.class_of)

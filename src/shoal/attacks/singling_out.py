@@ -1,5 +1,7 @@
-"""Singling out: the columns that an intruder knows leave exactly one record, or records of one person only.
+"""Singling out: what an intruder knows leaves exactly one record, or records of one person only.
 
+Either no other record fits, or one fits better than all others. A claim may be wrong: only those that are right count,
+and the control is what as many claims of records picked at random would have brought.
 Bound  0 where every class has at least two.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.attacks.intruders import UNIFORM, Choice
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.sight import Sight
@@ -14,19 +17,40 @@ from shoal.attacks.sight import Sight
 
 def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:
     """How many people are left alone with one record, which is theirs as far as anybody knows."""
-    scored = _scored(seen)
-    share = float(scored.credits.mean()) if seen.n_people else 0.0
     known = ", ".join(column.name for column in seen.columns)
+    by_name = {choice.name: _scored(seen, choice) for choice in seen.choices}
+
+    def sentence(scored: Scored) -> str:
+        share = float(scored.credits.mean()) if seen.n_people else 0.0
+        fits = (
+            "exactly one record fits"
+            if scored is by_name[UNIFORM]
+            else "one record, their own, fits better than any other"
+        )
+        return f"For {percent(share)} of the people {fits} what others know of them ({known})."
+
     return risk(
         "singling out",
         "singling out",
-        scored,
-        f"For {percent(share)} of the people exactly one record fits what others know of them ({known}).",
-        outside=None if outside is None else _scored(outside),
+        by_name,
+        sentence,
+        outside=None if outside is None else {choice.name: _scored(outside, choice) for choice in outside.choices},
         bound=0.0 if seen.k > 1 else None,
     )
 
 
-def _scored(seen: Sight) -> Scored:
-    alone = (seen.crowd[seen.kind_of] == 1) & seen.fits_own
-    return Scored(alone.astype(np.float64))
+def _scored(seen: Sight, choice: Choice) -> Scored:
+    picked = seen.by(choice)
+    alone = ((picked.crowd == 1) & choice.sure)[picked.kind_of]
+    own = seen.own_among(picked)
+    everybody = seen.n_records if seen.persons is None else len(np.unique(seen.persons))
+    return Scored(
+        own.estimate * alone,
+        alone / everybody,
+        "as many claims of records picked at random",
+        claims=alone.astype(np.float64),
+        classes=picked.class_of,
+        least=own.least * alone,
+        absent=seen.absent,
+        most=own.most * alone,
+    )

@@ -18,27 +18,35 @@ from shoal.attacks.sight import Secret
 
 def skewness(found: Secret, outside: Secret | None = None) -> Risk:
     """How often the value that has gained most is the person's own."""
-    scored = _scored(found)
-    blind = float(scored.blind.mean()) if scored.blind is not None else 0.0
+    scored = _by_all(found)
+    blind = max(one.control_share for one in scored.values())
     return risk(
         "skewness",
         "inference",
         scored,
-        f"Betting on the {found.column} that is most over-represented among the records that fit a person is right in "
-        f"{percent(float(scored.credits.mean()))} of all cases; the whole table alone gives {percent(blind)}.",
+        lambda best: (
+            f"Betting on the {found.column} that is most over-represented among the records that fit a person is right "
+            f"in {percent(float(best.credits.mean()))} of all cases; the whole table alone gives "
+            f"{percent(best.control_share)}."
+        ),
         column=found.column,
-        outside=None if outside is None else _scored(outside),
+        outside=None if outside is None else _by_all(outside),
         bound=min(1.0, blind + closeness(found)),
     )
 
 
+def _by_all(found: Secret) -> dict[str, Scored]:
+    return {choice.name: _scored(found.by(choice, weighed=True)) for choice in found.sight.choices}
+
+
 def _scored(found: Secret) -> Scored:
     gain = _shares(found.shown) - found.shares[found.shown.indices]
-    bet = found.best(gain)[found.sight.kind_of]
+    bet = found.best(gain.round(12))[found.sight.kind_of]
     claimed = bet >= 0
     credits = (claimed & (bet == found.truth)).astype(np.float64)
     blind = np.where(claimed, found.shares[bet], 0.0)
-    return Scored(credits, blind, "the same bets, at the shares of the whole table")
+    of_whom = "the same bets, at the shares of the whole table"
+    return Scored(credits, blind, of_whom, claimed.astype(np.float64), found.sight.class_of)
 
 
 def closeness(found: Secret) -> float:

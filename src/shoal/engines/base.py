@@ -22,6 +22,7 @@ class Rows:
 
     table: pa.Table
     persons: NDArray[np.int32] | None = None
+    sources: NDArray[np.int64] | None = None  # the row of the original that each was made of; never published either
 
     @property
     def columns(self) -> list[str]:

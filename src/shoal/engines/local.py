@@ -144,7 +144,7 @@ class LocalEngine:
             order = hash_order(released, policy.release.seed)
             released, rows = released.take(pa.array(order)), rows[order]
         persons = self.persons(policy)
-        return Rows(released, None if persons is None else persons[rows])
+        return Rows(released, None if persons is None else persons[rows], rows)
 
     def _part_of(self, parts: Parts, row_of: ClassOf, policy: Policy) -> NDArray[np.int64]:
         """The part of each record. Where equals part ways, the order of a keyed hash deals them out."""

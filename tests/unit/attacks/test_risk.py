@@ -2,10 +2,12 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from shoal.attacks.confidence import effective_attempts, interval
 from shoal.attacks.risk import Attacks, Control, Risk, Tally, percent, wilson
 
 
@@ -57,17 +59,74 @@ def test_a_tally_of_nothing():
 
 
 def test_the_worst_attack_answers_and_insight_does_not_count():
-    mild = risk("skewness", successes=3, control=Control(10, 2, "others"))
+    mild = risk("skewness", successes=300, attempts=1000, control=Control(1000, 100, "others"))
     insight = risk("exclusion", successes=10)
-    alone = risk("singling out", "singling out", successes=0)
+    alone = replace(risk("singling out", "singling out", successes=0), bound=0.0)
     found = Attacks((mild, insight, alone))
     single, link, infer = found.answers()
     assert (single.possible, link.possible, infer.possible) == (False, None, True)
     assert infer.risk is mild
     assert "not measured" in link.sentence
     assert "skewness" in infer.sentence
-    assert found.answers({"inference": 0.2})[2].possible is False
+    assert found.answers({"inference": 0.4})[2].possible is False
     assert Attacks((risk("singling out", "singling out", successes=1),)).answers()[0].possible is True
+
+
+def test_the_interval_answers_not_the_estimate():
+    few = Attacks((risk("skewness", successes=3, control=Control(10, 2, "others")),))
+    (_, _, infer) = few.answers()
+    assert infer.risk.above > 0.09
+    assert infer.possible is None
+    assert "cannot be told: too few people to tell" in infer.sentence
+    nobody = Attacks((risk("skewness", successes=0),)).answers()[2]
+    assert nobody.possible is None  # of ten people, none: that shows little
+    assert Attacks((risk("skewness", successes=0, attempts=1000),)).answers()[2].possible is False
+
+
+def test_cells_that_were_not_understood_leave_it_open():
+    many = risk("identity linking", "linkability", successes=3, attempts=1000, column=None)
+    read, unread = Attacks((many,)), Attacks((many,), unread={"zip": 0.4, "age": 0.01})
+    assert read.answers()[1].possible is False
+    answer = unread.answers()[1]
+    assert answer.possible is None
+    assert answer.sentence.startswith("linkability: cannot be told: 40 % of the cells of 'zip' were not understood")
+    assert "'zip'" in unread.untold("linkability", 0.09)
+    assert unread.untold("linkability", 0.5) == ""  # not even all of them would reach that
+    assert Attacks((replace(many, bound=0.05),), unread={"zip": 0.4}).answers()[1].possible is False
+    assert Attacks((risk("homogeneity", successes=900, attempts=1000),), unread={"zip": 0.4}).answers()[2].possible
+
+
+def test_what_depends_on_whose_record_is_whose_is_left_open():
+    between = replace(risk("identity linking", "linkability", successes=50, attempts=1000), least=0.0, most=400.0)
+    between = replace(between, effective=1000.0)
+    low, high = between.interval
+    assert low == 0
+    assert high > 0.4
+    answer = Attacks((between,), owners_known=False).answers()[1]
+    assert answer.possible is None
+    assert "whose record is whose is not known" in answer.sentence
+    assert "whose record" in Attacks((between,), owners_known=False).untold("linkability", 0.09)
+    assert Attacks((between,), owners_known=False).untold("linkability", 0.5) == ""
+
+
+def test_people_of_one_class_count_as_fewer():
+    credits = np.repeat([1.0, 0.0, 0.0, 1.0, 0.0] * 4, 50)
+    together = effective_attempts(credits, np.repeat(np.arange(20), 50))
+    assert 10 < together < 25
+    assert effective_attempts(credits, np.arange(1000)) == 1000
+    assert effective_attempts(np.ones(1000), np.repeat(np.arange(20), 50)) == pytest.approx(20)
+    assert effective_attempts(np.tile([1.0, 0.0], 500), np.repeat(np.arange(20), 50)) == 1000  # no class differs
+    low, high = interval(0.4, together)
+    assert low < wilson(400, 1000)[0]
+    assert high > wilson(400, 1000)[1]
+    assert interval(0.0, 0.0) == (0.0, 1.0)
+    assert interval(0.0, 20)[0] == 0
+    assert interval(1.0, 20)[1] == 1
+
+
+def test_an_exact_interval_as_tables_have_it():
+    assert interval(0.5, 10) == pytest.approx((0.1871, 0.8129), abs=5e-5)
+    assert interval(0.1, 10) == pytest.approx((0.0025, 0.4450), abs=5e-5)
 
 
 def test_a_list_of_attacks():

@@ -1,0 +1,111 @@
+"""Intruders: what somebody does who finds that several records fit a person.
+
+Uniform: takes any of them, and is right once in as many as fit.
+Most specific: takes the record that stands for the fewest values; stars fit everybody, and so tell little.
+Most likely: weighs each record by the inverse of the share of people whom it could stand for, which are the odds that
+it is the person's own if cells were hidden without regard to their values. The shares are estimated from the release
+alone, column by column, by expectation maximization.
+
+Whoever knows why cells were hidden may do better still: where several records fit, the figures are lower bounds.
+None exceeds 1/k: records that look the same cannot be told apart, and are taken with equal chances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from shoal.attacks.standing import Column, Rows
+
+UNIFORM = "uniform"
+SPECIFIC = "most specific"
+LIKELY = "most likely"
+
+ROUNDS = 30  # of expectation maximization: what stars hide is spread like what is shown, and soon settles
+NEAR = 1e-9  # logarithms as near as this are equal
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What an intruder makes of the records that fit."""
+
+    name: str
+    picks: (
+        csr_array  # (kinds, tuples)  of the tuples that fit, those that are taken; with equal chances for each record
+    )
+    weights: csr_array  # (kinds, tuples)  of all that fit, how likely each record is the own one; the likeliest has 1
+    sure: NDArray[np.bool_]  # (kinds)  whether a single record that is picked is claimed to be the own one
+
+
+def choices(fits: csr_array, counts: Rows, sizes: NDArray[np.float64], masses: NDArray[np.float64]) -> list[Choice]:
+    """All intruders who differ: for each kind of person, what they pick among the tuples that fit.
+
+    ``sizes`` and ``masses`` are, per tuple, the logarithms of how many combinations of values it stands for, and of
+    the share of people who have one.
+    """
+    everybody = np.ones(fits.shape[0], np.bool_)
+    weights = csr_array((np.ones(len(fits.data)), fits.indices, fits.indptr), shape=fits.shape)
+    out = [Choice(UNIFORM, fits, weights, everybody)]
+    if (np.diff(fits.indptr) <= 1).all():
+        return out
+    specific, _ = _least(fits, sizes)
+    likely, least = _least(fits, masses)
+    closeness = np.exp(_of_row(fits, least) - masses[fits.indices])
+    believed = csr_array((closeness, fits.indices, fits.indptr), shape=fits.shape)
+    all_of_it = np.asarray(believed @ counts.astype(np.float64))
+    narrowed = [
+        Choice(SPECIFIC, specific, specific, everybody),
+        # More likely than not: who is not sure of a single record does not claim it.
+        Choice(LIKELY, likely, believed, np.asarray((all_of_it > 0) & (all_of_it < 2))),
+    ]
+    return out + [choice for choice in narrowed if choice.picks.nnz < fits.nnz]
+
+
+def _least(fits: csr_array, score: NDArray[np.float64]) -> tuple[csr_array, NDArray[np.float64]]:
+    """Per kind the tuples whose score is least, and that score."""
+    scores = score[fits.indices]
+    there = np.diff(fits.indptr) > 0
+    least = np.zeros(fits.shape[0])
+    if there.any():
+        least[there] = np.minimum.reduceat(scores, fits.indptr[:-1][there])
+    kept = scores <= _of_row(fits, least) + NEAR
+    ends = np.concatenate([[0], np.cumsum(kept)])[fits.indptr]
+    return csr_array((fits.data[kept], fits.indices[kept], ends), shape=fits.shape), least
+
+
+def _of_row(matrix: csr_array, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.repeat(values, np.diff(matrix.indptr))
+
+
+def extents(columns: Sequence[Column], tuples: Rows, counts: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per tuple the logarithm of the number of combinations that it stands for, and of their share of the release."""
+    sizes, masses = np.zeros(len(tuples)), np.zeros(len(tuples))
+    for j, column in enumerate(columns):
+        size, mass = _of_texts(column, np.asarray(np.bincount(tuples[:, j], counts, column.n_texts), np.float64))
+        sizes += np.log(size)[tuples[:, j]]
+        masses += np.log(mass)[tuples[:, j]]
+    return sizes, masses
+
+
+def _of_texts(column: Column, frequency: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per text how many values it stands for, and the share of people who have one of these."""
+    values = column.kind_of if frequency[-1] else column.kind_of[:-1]  # a null is a value where the release has one
+    n_values = np.bincount(values[values >= 0], minlength=column.n_kinds).astype(np.float64)
+    shape = (column.n_texts, column.n_kinds)
+    stands = csr_array((np.ones(len(column.kinds)), (column.texts, column.kinds)), shape=shape)
+    sizes = np.asarray(stands @ n_values)
+    read = (sizes > 0) & (frequency > 0)
+    share = n_values / max(n_values.sum(), 1.0)
+    floor = share / max(frequency.sum(), 1.0)  # a value that is only ever hidden is rare, not impossible
+    back = stands.T.tocsr()
+    for _ in range(ROUNDS):
+        covered = np.asarray(stands @ share)
+        share = share * np.asarray(back @ np.where(read, frequency / np.where(read, covered, 1.0), 0.0)) + floor
+        share /= max(share.sum(), 1e-300)
+    masses = np.asarray(stands @ share)
+    # A text that stands for nobody fits nobody.
+    return np.where(sizes > 0, sizes, 1.0), np.where(sizes > 0, masses, 1.0)

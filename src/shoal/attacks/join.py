@@ -1,0 +1,123 @@
+"""The join of people and records: column by column, and only under beginnings that fit already.
+
+So no pair of people and records is ever listed, only pairs of what people know alike and records show alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.attacks.standing import Column, Rows
+from shoal.errors import DataError
+
+BLOCK = 2**22  # pairs of beginnings extended together
+LARGEST = 2**28  # pairs of kinds and tuples that fit in memory
+
+
+@dataclass(frozen=True, eq=False)
+class _Children:
+    """How beginnings of one length go on: sorted by beginning, then by the next value, one entry for each."""
+
+    starts: Rows  # (beginnings + 1)
+    value: Rows  # (children)
+    child_of: Rows  # (rows)  the child that each row begins with
+    keys: Rows  # (children)  beginning · width + value
+    width: int
+
+    @classmethod
+    def of(cls, beginning_of: Rows, n_beginnings: int, values: Rows, width: int) -> _Children:
+        keys, child_of = np.unique(beginning_of * width + values, return_inverse=True)
+        starts = np.searchsorted(keys // width, np.arange(n_beginnings + 1))
+        return cls(starts, keys % width, child_of, keys, width)
+
+    @property
+    def lengths(self) -> Rows:
+        return np.diff(self.starts)
+
+
+def fitting(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> tuple[Rows, Rows]:
+    """All pairs of a kind and a tuple that fit in every column."""
+    left, right = np.zeros(len(kinds), np.int64), np.zeros(len(tuples), np.int64)
+    pairs = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    n_left = n_right = 1
+    if not len(kinds):
+        return left, left
+    for j in _most_selective_first(kinds, tuples, columns):
+        mine = _Children.of(left, n_left, kinds[:, j], columns[j].n_kinds)
+        theirs = _Children.of(right, n_right, tuples[:, j], columns[j].n_texts)
+        pairs = _extended(*pairs, mine, theirs, columns[j])
+        left, right, n_left, n_right = mine.child_of, theirs.child_of, len(mine.value), len(theirs.value)
+    # Kinds and tuples are distinct, so the whole of each is a beginning of its own.
+    return np.argsort(left)[pairs[0]], np.argsort(right)[pairs[1]]
+
+
+def _most_selective_first(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> list[int]:
+    fitting = []
+    for j, column in enumerate(columns):
+        mine = np.bincount(kinds[:, j], minlength=column.n_kinds)
+        theirs = np.bincount(tuples[:, j], minlength=column.n_texts)
+        fitting.append(float((mine[column.kinds].astype(np.float64) * theirs[column.texts]).sum()))
+    return sorted(range(len(columns)), key=fitting.__getitem__)
+
+
+def _extended(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
+    """The children of beginnings that fit which fit themselves.
+
+    For each pair either all children of both sides are compared, or the texts that stand for a child are looked up on
+    the other side, whichever is less work.
+    """
+    n_texts = np.bincount(column.kinds, minlength=column.n_kinds)[mine.value]
+    to_look_up = np.concatenate([[0], np.cumsum(n_texts)])
+    few = to_look_up[mine.starts[left + 1]] - to_look_up[mine.starts[left]]
+    all_pairs = mine.lengths[left] * theirs.lengths[right]
+    found = []
+    n_found = 0
+    for chosen, work, children in (
+        (few < all_pairs, few, _looked_up),
+        (few >= all_pairs, all_pairs, _compared),
+    ):
+        for rows in _pieces(np.flatnonzero(chosen), work):
+            found.append(children(left[rows], right[rows], mine, theirs, column))
+            n_found += len(found[-1][0])
+            if n_found > LARGEST:
+                raise DataError(
+                    f"more than {LARGEST} pairs of different people and records fit: too many to attack at once",
+                    "attack with a sample of the people",
+                )
+    nobody = np.zeros(0, np.int64)
+    return np.concatenate([nobody, *(a for a, _ in found)]), np.concatenate([nobody, *(b for _, b in found)])
+
+
+def _pieces(rows: Rows, work: Rows) -> Iterator[Rows]:
+    """The rows in pieces of little work."""
+    piece = np.cumsum(work[rows]) // BLOCK
+    return iter(np.split(rows, np.flatnonzero(np.diff(piece)) + 1)) if len(rows) else iter(())
+
+
+def _compared(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
+    n_theirs = theirs.lengths[right]
+    pair, within = _counted_out(mine.lengths[left] * n_theirs)
+    a = mine.starts[left[pair]] + within // n_theirs[pair]
+    b = theirs.starts[right[pair]] + within % n_theirs[pair]
+    fits = column.stand(mine.value[a], theirs.value[b])
+    return a[fits], b[fits]
+
+
+def _looked_up(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
+    pair, within = _counted_out(mine.lengths[left])
+    child, other = mine.starts[left[pair]] + within, right[pair]
+    starts = np.searchsorted(column.kinds, np.arange(column.n_kinds + 1))
+    row, within = _counted_out(np.diff(starts)[mine.value[child]])
+    asked = other[row] * theirs.width + column.texts[starts[mine.value[child[row]]] + within]
+    place = np.minimum(np.searchsorted(theirs.keys, asked), len(theirs.keys) - 1)
+    fits = theirs.keys[place] == asked
+    return child[row][fits], place[fits]
+
+
+def _counted_out(lengths: Rows) -> tuple[Rows, Rows]:
+    """For runs of the given lengths, the run of each entry and its place in the run."""
+    run = np.repeat(np.arange(len(lengths)), lengths)
+    return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
