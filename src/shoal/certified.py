@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.figures import Figures, figures
+from shoal.judge import as_seen, judged
 from shoal.models import PopulationModel, PrivacyModel, SensitiveModel
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
 from shoal.models.diversity import RecursiveDiversity
@@ -29,7 +31,8 @@ from shoal.pipeline import engine_of
 from shoal.policy import Policy
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
-from shoal.verify import Reference, as_seen, judged, recounted, recounted_groups
+from shoal.verdict import Outcome
+from shoal.verify import Reference, recounted, recounted_groups
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -44,6 +47,7 @@ class Line:
     found: Any  # None where it was not counted
     holds: bool | None  # None where the release alone cannot tell
     why: str = ""  # it cannot be told, or what is wrong
+    required: bool = False  # whether it is a requirement of the policy: where that cannot be told, the whole cannot
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,31 @@ class Verification:
         return iter(self.lines)
 
     @property
+    def outcome(self) -> Outcome:
+        """fails where something contradicts the certificate; unknown where a requirement cannot be told; else holds."""
+        if any(line.holds is False for line in self.lines):
+            return "fails"
+        return "unknown" if any(line.required and line.holds is None for line in self.lines) else "holds"
+
+    @property
+    def holds(self) -> bool:
+        """Whether every requirement was judged again and holds, and nothing contradicts the certificate."""
+        return self.outcome == "holds"
+
+    @property
     def hold(self) -> bool:
-        """Whether nothing contradicts the certificate."""
-        return all(line.holds is not False for line in self.lines)
+        """Deprecated name of ``holds``."""
+        return self.holds
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words."""
+        if self.outcome == "fails":
+            return f"The certificate does not hold: {', '.join(line.name for line in self if line.holds is False)}."
+        if self.outcome == "holds":
+            return "Every requirement holds, and nothing contradicts the certificate."
+        missing = dict.fromkeys(line.why for line in self if line.required and line.holds is None)
+        return f"Whether every requirement holds cannot be told ({'; '.join(missing)}); nothing contradicts the rest."
 
     def _repr_html_(self) -> str:
         from shoal.report.notebook import verification_html
@@ -67,7 +93,7 @@ class Verification:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"hold": self.hold, "lines": [asdict(line) for line in self.lines]}
+        return {"outcome": self.outcome, "hold": self.holds, "lines": [asdict(line) for line in self.lines]}
 
 
 def verify_certificate(
@@ -290,23 +316,29 @@ _OF_ORIGINAL = {"t", "beta", "enhanced_beta", "delta"}
 
 
 def _requirements(claimed: list[Any], policy: Policy, table: FrequencyTable, limits: _Limits) -> Iterator[Line]:
-    asked, told = [model.asked for model in policy.models], [claim["asked"] for claim in claimed]
-    if asked != told:
+    told = [claim["asked"] for claim in claimed]
+    asked = [*(model.asked for model in policy.models), *(limit.asked for limit in policy.limits)]
+    n = len(policy.models)
+    if told not in (asked, asked[:n]):  # older certificates tell of limits under attacks alone
         yield Line("requirements", told, asked, False, "the policy asks for others")
         return
-    for model, claim in zip(policy.models, claimed, strict=True):
+    for limit, claim in zip_longest(policy.limits, claimed[n:]):
+        worst = None if claim is None else claim["worst"]
+        yield Line(f"requirement: {limit.asked}", worst, None, None, limit.judge(None).missing, required=True)
+    for model, claim in zip(policy.models, claimed[:n], strict=True):
         name = f"requirement: {model.asked}"
         if why := limits.of_model(model):
-            yield Line(name, claim["worst"], None, None, why)
+            yield Line(name, claim["worst"], None, None, why, required=True)
             continue
-        (verdict,) = judged(table, policy.model_copy(update={"require": (model,), "preset": None})).verdicts
+        alone = policy.model_copy(update={"require": (model,), "preset": None})
+        (verdict,) = judged(table, alone).verdicts
         same = all(
             _same(claim[part], getattr(verdict, part)) for part in ("figure", "holds", "worst", "classes", "records")
         )
         wrong = "" if same else "its figure, verdict or numbers of classes and records at fault are others"
         if not verdict.holds:
             wrong = f"{verdict.classes} classes with {verdict.records} records fail"
-        yield Line(name, claim["worst"], verdict.worst, verdict.holds and same, wrong)
+        yield Line(name, claim["worst"], verdict.worst, verdict.holds and same, wrong, required=True)
 
 
 def _measured(claimed: Mapping[str, Any], policy: Policy, table: FrequencyTable, limits: _Limits) -> Iterator[Line]:

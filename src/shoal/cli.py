@@ -355,8 +355,9 @@ def check(
     original: Annotated[
         str | None,
         typer.Option(
-            help="Compare distributions (t-closeness) with this table, usually the one before anonymization, instead "
-            "of DATA itself: a file, table:name beside DATA, or a URI with #name behind it."
+            help="The table before anonymization: distributions (t-closeness) are compared with it instead of DATA "
+            "itself, and its people are attacked where the policy limits what attacks may find. A file, table:name "
+            "beside DATA, or a URI with #name behind it."
         ),
     ] = None,
     previous: Annotated[
@@ -375,7 +376,7 @@ def check(
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
-    """Tell whether a table keeps a policy: exit 0 if it holds, 1 if not."""
+    """Tell whether a table keeps a policy: exit 0 if it holds, 1 if it fails, 2 if it cannot be told."""
     with loading():
         from shoal.engines.sources import beside
         from shoal.pipeline import check as run
@@ -393,8 +394,7 @@ def check(
         _print_json(verdicts.as_dict())
     elif not quiet:
         show_check(verdicts)
-    if not verdicts.hold:
-        raise typer.Exit(1)
+    raise typer.Exit(_EXIT_CODES[verdicts.outcome])
 
 
 @app.command()
@@ -424,7 +424,7 @@ def attack(
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
-    """Play the intruder: link, infer and intersect; exit 1 if a measured limit of the policy is exceeded."""
+    """Play the intruder: link, infer and intersect; exit 1 if a measured limit is exceeded, 2 if it cannot be told."""
     with loading():
         from shoal.attacks.run import attack as run
         from shoal.engines.local import LocalEngine
@@ -447,13 +447,15 @@ def attack(
             excludes=excludes,
             sample=sample or None,
         )
-    exceeded = [limit for limit in asked.limits if not limit.holds(found)]
+    limits = [limit.judge(found, "" if original else "needs the original") for limit in asked.limits]
+    exceeded = [verdict.asked for verdict in limits if verdict.outcome == "fails"]
     if json:
-        _print_json(found.as_dict() | {"exceeded": [limit.asked for limit in exceeded]})
+        told = [verdict.as_dict() for verdict in limits]
+        _print_json(found.as_dict() | {"exceeded": exceeded, "limits": told})
     elif not quiet:
-        show_attacks(found, asked.limits)
-    if exceeded:
-        raise typer.Exit(1)
+        show_attacks(found, limits)
+    if any(not verdict.holds for verdict in limits):
+        raise typer.Exit(1 if exceeded else 2)
 
 
 @app.command()
@@ -531,7 +533,10 @@ def verify(
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
-    """Count a release again and compare with its certificate: exit 0 if nothing contradicts it, 1 if something does."""
+    """Count a release again and compare with its certificate.
+
+    Exit 0 if every requirement holds and nothing contradicts it, 1 if something does, 2 if one cannot be told.
+    """
     with loading():
         from shoal.certified import require_certificate, verify_certificate
         from shoal.report.terminal import show_verification
@@ -542,8 +547,7 @@ def verify(
         _print_json(found.as_dict())
     elif not quiet:
         show_verification(found)
-    if not found.hold:
-        raise typer.Exit(1)
+    raise typer.Exit(_EXIT_CODES[found.outcome])
 
 
 @app.command()
@@ -595,6 +599,9 @@ def compare(
         show_comparison(found)
     if not any(entry.outcome == "found" for entry in found):
         raise typer.Exit(1)
+
+
+_EXIT_CODES = {"holds": 0, "fails": 1, "unknown": 2}
 
 
 def _opened(

@@ -56,6 +56,10 @@ class OutOfTimeError(ShoalError):
     exit_code = 1
 
 
+class CannotTellError(ShoalError):
+    """Whether a requirement holds cannot be told from what is there; what cannot be told is not released."""
+
+
 class VerificationError(ShoalError):
     """The finished release was counted again and a requirement does not hold; nothing was written."""
 

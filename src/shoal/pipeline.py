@@ -12,6 +12,7 @@ from shoal.engines.base import Query, Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.figures import Figures, figures
+from shoal.judge import Gaps, as_seen, judged, require
 from shoal.label_style import settled, shows_hidden_decimals
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
@@ -24,16 +25,8 @@ from shoal.search.cost import losses
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
 from shoal.together import together
-from shoal.verify import (
-    Reference,
-    Verdicts,
-    as_seen,
-    judged,
-    recount,
-    recounted,
-    recounted_groups,
-    require,
-)
+from shoal.verdict import Verdicts
+from shoal.verify import Reference, recount, recounted, recounted_groups
 from shoal.warning_list import Evidence, warnings_of
 
 if TYPE_CHECKING:
@@ -56,9 +49,9 @@ def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Rele
     progress("counting again", 0)
     reference = Reference(engine.domains(policy), population)
     released = recounted(rows, policy, reference)
-    verdicts = judged(released, policy)
+    attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
+    verdicts = judged(released, policy, attacks=attacks)
     require(verdicts)  # raises before anything is written
-    attacks = measured(rows, engine, policy)  # so does this, where the policy limits what an intruder may find
     return Release(
         rows,
         engine,
@@ -103,8 +96,9 @@ def _searched(
 def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:
     """Whether a table, as it stands, keeps the promises of a policy; identifiers must be gone.
 
-    Distributions are compared with the whole of ``original`` where it is given, else with the table's own. With
-    ``previous`` releases of the same people it must keep them beside these too, which takes the original to tell.
+    Distributions are compared with the whole of ``original`` where it is given, else with the table's own. Limits on
+    what attacks may find need the original: its people are attacked. With ``previous`` releases of the same people the
+    table must keep the policy beside these too, which takes the original to tell.
     """
     require_policy(policy)
     if previous:
@@ -115,23 +109,19 @@ def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence
     engine = engine_of(data)
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
-    if policy.release.entity is not None and policy.release.entity not in names:
-        raise PolicyError(
-            f"column {policy.release.entity!r} tells persons apart and is not in the table: nobody can count them",
-            "the certificate holds what was counted when the release was made",
-        )
-    seen = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # rows, or distinct rows with counts
+    gaps, telling = Gaps.of(policy, names)
+    seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
     whole = seen.domains(policy) if original is None else _original(original, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy))
-    if isinstance(engine, LocalEngine):
-        table = recounted(Rows(engine.table, engine.persons(policy)), policy, reference)
-    else:
-        seen.persons(policy)  # none may be missing
-        table = recounted_groups(engine.last_groups, policy.quasi, reference)
-    verdicts = judged(table, policy, identifiers=[name for name in policy.identifiers if name in names])
+    persons = seen.persons(telling)  # none may be missing
+    rows = Rows(engine.table, persons) if isinstance(engine, LocalEngine) else engine.last_groups
+    table = recounted(rows, policy, reference)
+    attacks = None if original is None else measured(rows, original, policy)
+    left = [name for name in policy.identifiers if name in names]
+    verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
     return replace(verdicts, warnings=warnings_of(Evidence(policy, table, engine, engine.notes)))
 
 

@@ -23,6 +23,7 @@ from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, VerificationError
 from shoal.figures import Figures
+from shoal.judge import judged, require
 from shoal.mapping import mapping_of
 from shoal.plain import finite
 from shoal.policy import Policy
@@ -30,7 +31,8 @@ from shoal.presets import PRESETS
 from shoal.recoding import Recoding
 from shoal.report.formats import counted
 from shoal.table.frequency import FrequencyTable
-from shoal.verify import Reference, Verdicts, judged, recounted_file, recounted_groups, require
+from shoal.verdict import Verdicts
+from shoal.verify import Reference, recounted_file, recounted_groups
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -98,7 +100,7 @@ class Release:
             "policy": self.policy.model_dump(mode="json", exclude_none=True),
             "input": {"sha256": self.engine.fingerprint, "records": self.engine.n_records},
             "output": {"sha256": output, "records": self.rows.n_records, "suppressed": self.suppressed},
-            "requirements": [vars(verdict) for verdict in self.verdicts.verdicts],
+            "requirements": [verdict.as_dict() for verdict in self.verdicts.verdicts],
             "measured": self.measured.as_dict(),
             "loss": dict(self.loss),
             "levels": self.levels,
@@ -201,7 +203,7 @@ class Release:
         return charts_of(self, frontier=frontier, attacks=attacks, columns=columns)
 
     def __repr__(self) -> str:
-        asked = ", ".join(f"{each.asked} {'holds' if each.holds else 'fails'}" for each in self.verdicts.verdicts)
+        asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)
         records, classes = counted(self.verdicts.records, "record"), counted(self.verdicts.classes, "class")
         return f"<Release of {records} in {classes}: {asked}>"
 
@@ -216,7 +218,8 @@ class Release:
     def _verify(self, table: FrequencyTable) -> None:
         """Compare what was counted in the written file with what was promised and measured."""
         left = [name for name in self.rows.columns if name in self.policy.identifiers]
-        verdicts = judged(table, self.policy, identifiers=left)
+        of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats
+        verdicts = judged(table, self.policy, limits=of_attacks, identifiers=left)
         require(verdicts)
         if not verdicts.same(self.verdicts):
             if isinstance(self.rows, Query):

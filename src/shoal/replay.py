@@ -20,11 +20,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.attacks.run import measured
 from shoal.engines import files
 from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
+from shoal.judge import as_seen, judged, require
 from shoal.pipeline import engine_of, population_of, published
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
@@ -36,7 +38,8 @@ from shoal.table.hierarchy import Label
 from shoal.table.intervals import number
 from shoal.table.kernels import group
 from shoal.table.labels import read_range
-from shoal.verify import Reference, Verdicts, as_seen, judged, recounted, recounted_file, recounted_groups, require
+from shoal.verdict import Verdicts
+from shoal.verify import Reference, recounted, recounted_file, recounted_groups
 from shoal.warning_list import Evidence, warnings_of
 
 if TYPE_CHECKING:
@@ -182,7 +185,8 @@ class Replay:
         files.write(table, path, dialect=dialect, force=force, verify=verify)
 
     def _verify(self, table: FrequencyTable) -> None:
-        verdicts = judged(table, self.policy)
+        of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats
+        verdicts = judged(table, self.policy, limits=of_attacks)
         require(verdicts)
         if not verdicts.same(self.verdicts):
             raise VerificationError("what was written does not count as the rows did; nothing was released")
@@ -231,7 +235,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
         )
     released = _released(engine, policy, became, left)
     table = recounted(released, policy, reference)
-    verdicts = judged(table, policy)
+    verdicts = judged(table, policy, attacks=measured(released, engine, policy))
     require(verdicts)
     found = warnings_of(Evidence(policy, table, published(engine, released), engine.notes))
     verdicts = replace(verdicts, warnings=found)

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from shoal.consistency import best_matches, read_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
+from shoal.judge import judged
 from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable, counted, packed
 from shoal.table.kernels import group
-from shoal.verify import Verdicts, judged
+from shoal.verdict import Verdicts
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -43,7 +44,7 @@ def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts
     codes = np.column_stack(seen)[kept].astype(np.int32)
     class_of, firsts = group(packed(codes))
     rest = table.taken(kept)
-    verdicts = judged(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy)
+    verdicts = judged(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
     return replace(
         verdicts,
         verdicts=tuple(replace(one, asked=f"{one.asked}, beside earlier releases") for one in verdicts.verdicts),

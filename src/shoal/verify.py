@@ -1,17 +1,16 @@
-"""Counting a finished release again, by plain SQL, and judging what was counted.
+"""Counting a finished release again, by plain SQL.
 
 The path that made the release is not trusted: DuckDB groups the rows of the written file (or of the released frame),
 whatever codes, hierarchies and node tables the search had. What both share is how values are told apart (``codec``),
-how counts are laid out (``FrequencyTable``), and the models, which judge counts.
+how counts are laid out (``FrequencyTable``), and the judge.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -24,103 +23,11 @@ from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
 from shoal.errors import VerificationError
-from shoal.models import PrivacyModel
 from shoal.policy import Policy
 from shoal.sql import quoted, unused
 from shoal.table import codec
 from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
-from shoal.table.wildcard import neighbourhoods
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One requirement: what was asked, what was found in the worst class, and who is at fault."""
-
-    asked: str
-    holds: bool
-    figure: str
-    worst: float
-    classes: int  # classes that fail
-    records: int  # records in them
-
-
-@dataclass(frozen=True)
-class Verdicts:
-    """The answer to a policy."""
-
-    verdicts: tuple[Verdict, ...]
-    identifiers: tuple[str, ...]  # columns that should be gone and are not
-    records: int
-    classes: int
-    warnings: tuple[str, ...] = field(default=(), compare=False)  # what a user should know although it holds
-
-    @property
-    def hold(self) -> bool:
-        """Whether every requirement holds and no identifier is left."""
-        return not self.identifiers and all(verdict.holds for verdict in self.verdicts)
-
-    def same(self, other: Verdicts) -> bool:
-        """Whether another count says the same; figures are sums of floats, and may differ in their last digits."""
-        worst, theirs = ([verdict.worst for verdict in found.verdicts] for found in (self, other))
-        return self._counts == other._counts and np.allclose(worst, theirs, rtol=1e-9, atol=1e-12, equal_nan=True)
-
-    @property
-    def _counts(self) -> Verdicts:
-        return replace(self, verdicts=tuple(replace(verdict, worst=0.0) for verdict in self.verdicts))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {"hold": self.hold, **asdict(self)}
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import verdicts_html
-
-        return verdicts_html(self)
-
-
-def require(verdicts: Verdicts) -> None:
-    """Raise unless everything holds."""
-    if verdicts.identifiers:
-        raise VerificationError(f"identifier columns are still there: {', '.join(map(repr, verdicts.identifiers))}")
-    for verdict in verdicts.verdicts:
-        if not verdict.holds:
-            raise VerificationError(
-                f"{verdict.asked} does not hold: {verdict.classes} of {verdicts.classes} classes "
-                f"with {verdict.records} records fail; nothing was written"
-            )
-
-
-def judged(table: FrequencyTable, policy: Policy, *, identifiers: Sequence[str] = ()) -> Verdicts:
-    """Every requirement of the policy on the classes of a table of released values."""
-    seen = as_seen(table, policy)
-    verdicts = tuple(_verdict(model, seen, table) for model in policy.models)
-    return Verdicts(
-        verdicts,
-        tuple(identifiers),
-        table.n_records,
-        table.n_classes,
-    )
-
-
-def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
-    """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
-    return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
-
-
-def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable) -> Verdict:
-    passes = model.passes(seen)
-    scores = model.scores(seen)
-    worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
-    failing = ~passes
-    return Verdict(
-        model.asked,
-        bool(passes.all()),
-        model.figure,
-        worst,
-        int(failing.sum()),
-        int(table.counts[failing].sum()),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +38,11 @@ class Reference:
     population: FrequencyTable | None = None  # the people that the records are some of
 
 
-def recounted(rows: Rows | Query, policy: Policy, reference: Reference) -> FrequencyTable:
+def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
     """Released rows in memory, counted by SQL; of those in an engine, what they will count to."""
-    if isinstance(rows, Query):
-        return recounted_groups(rows.groups, policy.quasi, reference)
+    if not isinstance(rows, Rows):
+        groups = rows.groups if isinstance(rows, Query) else rows
+        return recounted_groups(groups, policy.quasi, reference)
     with scratch.connect() as connection:
         connection.register("released", rows.table)
         return _with_persons(connection, "released", rows, policy, reference)

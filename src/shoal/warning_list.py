@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from shoal.engines.dependence import Spread
+from shoal.judge import as_seen
 from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.diversity import distinct, most_frequent
 from shoal.models.measured import InferenceRisk
@@ -21,7 +22,6 @@ from shoal.policy import Policy
 from shoal.report.formats import counted, number, share
 from shoal.table.frequency import FrequencyTable
 from shoal.table.wildcard import neighbourhoods
-from shoal.verify import as_seen
 
 # What is warned about, by the name of its kind; docs/warnings.md explains each.
 KINDS = (

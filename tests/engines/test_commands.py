@@ -110,7 +110,7 @@ def test_a_certificate_of_a_table(database: Bench) -> None:
     name = f"r_{secrets.token_hex(4)}"
     proof = release.save(f"table:{name}")
     found = shoal.verify_certificate(proof, database.con.table(name))
-    assert found.hold
+    assert found.holds
     assert next(iter(found)).holds
     local = shoal.verify_certificate(proof, database.con.table(name).to_pyarrow())
     assert list(found)[1:] == list(local)[1:]

@@ -76,7 +76,7 @@ def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
     release.save(tmp_path / "out", force=True)
     assert sorted((tmp_path / "out").iterdir()) == parts
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
-    assert shoal.check(connect.from_files(tmp_path / "out"), ASKED).hold
+    assert shoal.check(connect.from_files(tmp_path / "out"), ASKED).holds
 
 
 def test_a_table_in_memory_goes_to_a_file() -> None:
@@ -128,7 +128,7 @@ def test_a_table_that_changes_meanwhile_is_not_released(database: Bench) -> None
 
 def test_check_and_measure_count_in_the_engine(database: Bench) -> None:
     table = database.load(PEOPLE)
-    assert not shoal.check(table, ASKED).hold
+    assert not shoal.check(table, ASKED).holds
     local = shoal.measure(PEOPLE, quasi=["q0", "q1"], sensitive=["s"])
     assert dict(shoal.measure(table, quasi=["q0", "q1"], sensitive=["s"])) == dict(local)
     release = shoal.anonymize(table, ASKED)

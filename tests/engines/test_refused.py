@@ -69,7 +69,7 @@ def test_strange_names(database: Bench, name: str) -> None:
     with pytest.raises(OutputError, match="exists and was not overwritten"):
         release.save(f"table:{written}")
     neighbour = connect.neighbour(connect.engine_of_expression(source), f"{schema}.{written}")
-    assert shoal.check(neighbour, ASKED).hold
+    assert shoal.check(neighbour, ASKED).holds
     database.con.con.execute(f"DROP TABLE {written}")
 
 

@@ -152,7 +152,7 @@ def test_releases_are_laid_side_by_side_in_an_engine(database: Bench, tmp_path) 
         shoal.anonymize(OLD, of).save(tmp_path / f"{name}.parquet")
     first, second = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("first", "second"))
     here = shoal.check(first, asked, original=OLD, previous=[second])
-    assert not here.hold
-    assert shoal.check(first, asked, original=OLD).hold
+    assert not here.holds
+    assert shoal.check(first, asked, original=OLD).holds
     there = shoal.check(database.load(first), asked, original=database.load(OLD), previous=[database.load(second)])
     assert there.same(here)

@@ -33,8 +33,8 @@ def test_low_salaries_are_farther_from_the_whole_than_mixed_ones(name, far, dist
 
 
 def test_the_table_is_as_close_as_its_farthest_class_and_a_bound_met_exactly_is_met():
-    assert shoal.check(salaries(), closeness(0.375, "ordered")).hold
-    assert not shoal.check(salaries(), closeness(0.374999, "ordered")).hold
+    assert shoal.check(salaries(), closeness(0.375, "ordered")).holds
+    assert not shoal.check(salaries(), closeness(0.374999, "ordered")).holds
 
 
 def test_by_equal_distance_both_classes_are_as_far():

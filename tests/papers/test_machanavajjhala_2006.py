@@ -51,11 +51,11 @@ def test_the_whole_table_of_bands_is_as_diverse_as_its_worst_class():
 
 def test_a_check_names_how_many_classes_and_records_are_at_fault():
     verdicts = shoal.check(bands(), asked(model="entropy-l-diversity", l=2.5))
-    assert not verdicts.hold
+    assert not verdicts.holds
     # ln 2.5 = 0.916: the second class (130 records) and the fourth (120) are below.
     assert (verdicts.verdicts[0].classes, verdicts.verdicts[0].records) == (2, 250)
-    assert shoal.check(bands(), asked(model="distinct-l-diversity", l=3)).hold
-    assert shoal.check(bands(), asked(model="entropy-l-diversity", l=1.9)).hold
+    assert shoal.check(bands(), asked(model="distinct-l-diversity", l=3)).holds
+    assert shoal.check(bands(), asked(model="entropy-l-diversity", l=1.9)).holds
 
 
 # --- twelve medical records ------------------------------------------------------------------------------------
@@ -109,13 +109,13 @@ def one_class(*counts):
 @pytest.mark.parametrize("l", [1, 2, 3, 5, 6, 7, 10, 11, 13, 50, 97])
 @pytest.mark.parametrize("each", [1, 3, 7])
 def test_exactly_l_values_in_equal_shares_are_entropy_l_diverse(l, each):
-    assert shoal.check(one_class(*[each] * l), asked(model="entropy-l-diversity", l=l)).hold
+    assert shoal.check(one_class(*[each] * l), asked(model="entropy-l-diversity", l=l)).holds
 
 
 @pytest.mark.parametrize("l", [2, 3, 10, 50])
 def test_l_values_in_almost_equal_shares_are_not_entropy_l_diverse(l):
     counts = [1001, *[1000] * (l - 1)]
-    assert not shoal.check(one_class(*counts), asked(model="entropy-l-diversity", l=l)).hold
+    assert not shoal.check(one_class(*counts), asked(model="entropy-l-diversity", l=l)).holds
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ def test_l_values_in_almost_equal_shares_are_not_entropy_l_diverse(l):
     [(1, (3, 3)), (0.1, (3, *[3] * 10)), (0.3, (3, *[2] * 5)), (1.1, (11, 5, 5)), (0.7, (7, 5, 5)), (3, (3, 1))],
 )
 def test_recursive_diversity_is_strict_so_r1_equal_to_c_times_the_tail_fails(c, counts):
-    assert not shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=c, l=2)).hold
+    assert not shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=c, l=2)).holds
     more = (*counts, 1)
-    assert shoal.check(one_class(*more), asked(model="recursive-l-diversity", c=c, l=2)).hold
+    assert shoal.check(one_class(*more), asked(model="recursive-l-diversity", c=c, l=2)).holds
 
 
 def test_the_tail_of_recursive_diversity_is_a_sum_from_the_lth_value_on():
     counts = (6, 4, 3, 2, 1)  # r_1 = 6; the tail from the third value on is 3 + 2 + 1 = 6
-    assert not shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=1, l=3)).hold
-    assert shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=1.01, l=3)).hold
-    assert shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=1, l=2)).hold
+    assert not shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=1, l=3)).holds
+    assert shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=1.01, l=3)).holds
+    assert shoal.check(one_class(*counts), asked(model="recursive-l-diversity", c=1, l=2)).holds
     assert shoal.measure(one_class(*counts), quasi=["class"], sensitive=["income"], l=3)["recursive_c"] == 1
 
 
 def test_fewer_than_l_values_are_recursive_diverse_for_no_c():
-    assert not shoal.check(one_class(5, 5), asked(model="recursive-l-diversity", c=1e9, l=3)).hold
+    assert not shoal.check(one_class(5, 5), asked(model="recursive-l-diversity", c=1e9, l=3)).holds

@@ -27,26 +27,26 @@ def asked(p, k, **column):
 
 def test_a_three_anonymous_table_with_one_illness_in_a_class_is_not_two_sensitive():
     verdicts = shoal.check(patients(), asked(2, 3))
-    assert not verdicts.hold
+    assert not verdicts.holds
     assert (verdicts.verdicts[0].worst, verdicts.verdicts[0].classes, verdicts.verdicts[0].records) == (1, 1, 3)
 
 
 def test_every_sensitive_column_counts_unless_one_is_named():
-    assert shoal.check(patients(), asked(2, 3, column="income")).hold
-    assert not shoal.check(patients(), asked(2, 3, column="illness")).hold
+    assert shoal.check(patients(), asked(2, 3, column="income")).holds
+    assert not shoal.check(patients(), asked(2, 3, column="illness")).holds
 
 
 def test_one_more_illness_makes_the_table_two_sensitive():
     frame = patients()
     frame.loc[0, "illness"] = "flu"
-    assert shoal.check(frame, asked(2, 3)).hold
-    assert not shoal.check(frame, asked(3, 3)).hold
+    assert shoal.check(frame, asked(2, 3)).holds
+    assert not shoal.check(frame, asked(3, 3)).holds
 
 
 def test_enough_values_in_too_small_a_class_do_not_pass():
     frame = patients()
     frame.loc[0, "illness"] = "flu"
-    assert not shoal.check(frame, asked(2, 4)).hold
+    assert not shoal.check(frame, asked(2, 4)).holds
 
 
 def test_more_values_than_records_cannot_be_asked():

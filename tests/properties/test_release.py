@@ -211,7 +211,7 @@ def test_a_release_passes_the_check_of_its_own_policy_and_the_input_is_untouched
     release = released(frame, fields)
     pd.testing.assert_frame_equal(frame, before)
     if release is not None and "entity" not in fields["release"]:
-        assert shoal.check(release.table, shoal.Policy.of(fields), original=frame).hold
+        assert shoal.check(release.table, shoal.Policy.of(fields), original=frame).holds
 
 
 @EXAMPLES
@@ -384,6 +384,6 @@ def test_where_a_null_matches_anything_k_over_some_columns_counts_each_record_on
         return shoal.Policy.of({"columns": columns, "require": require, "release": {"nulls": "wildcard"}})
 
     assert shoal.check(frame, asked_for(2)).verdicts[0].worst == 2
-    assert not shoal.check(frame, asked_for(3)).hold
+    assert not shoal.check(frame, asked_for(3)).holds
     with pytest.raises(InfeasibleError):
         shoal.anonymize(frame, asked_for(3))

@@ -87,7 +87,7 @@ def test_every_line_of_a_release_without_suppression(name: str, tmp_path: Path) 
     certificate, path = saved(tmp_path, policy(*EVERY), name)
     assert certificate["output"]["suppressed"] == 0
     found = verify_certificate(certificate, path)
-    assert found.hold
+    assert found.holds
     told = lines(found)
     for model in policy(*EVERY).models:
         assert told[f"requirement: {model.asked}"].holds is True, model.asked
@@ -104,7 +104,7 @@ def test_dropped_records_leave_untold_what_compares_with_the_original(algorithm:
     asked = policy({"model": "k-anonymity", "k": 3}, max_suppression=0.9, algorithm=algorithm)
     certificate, path = saved(tmp_path, asked)
     found = verify_certificate(certificate, path)
-    assert found.hold
+    assert found.holds
     dropped = certificate["output"]["suppressed"]
     told = lines(found)
     for figure in ("t", "beta", "enhanced_beta", "delta"):
@@ -129,7 +129,7 @@ def test_stars_that_stay(tmp_path: Path) -> None:
     asked = policy(*EVERY, max_suppression=0.5, suppressed="keep")
     certificate, path = saved(tmp_path, asked)
     found = verify_certificate(certificate, path)
-    assert found.hold
+    assert found.holds
     assert lines(found)["measured.t"].holds is True
     assert lines(found)["loss.discernibility"].holds is (None if certificate["output"]["suppressed"] else True)
 
@@ -183,13 +183,13 @@ def test_nulls_that_match_anything(tmp_path: Path) -> None:
     })  # fmt: skip
     certificate = shoal.anonymize(table, asked).save(tmp_path / "r.csv")
     found = verify_certificate(certificate, tmp_path / "r.csv")
-    assert found.hold
+    assert found.holds
     assert lines(found)["measured.k"].found == certificate["measured"]["k"] == 4
 
 
 def test_a_frame_and_its_own_certificate() -> None:
     release = shoal.anonymize(PEOPLE, policy(*EVERY))
-    assert shoal.verify_certificate(release.certificate, release.table).hold
+    assert shoal.verify_certificate(release.certificate, release.table).holds
 
 
 # ── what does not ───────────────────────────────────────────────────────────────────────────────────────────
@@ -220,7 +220,7 @@ def test_a_lie_is_named(name: str, tmp_path: Path) -> None:
     lie = copy.deepcopy(certificate)
     LIES[name](lie)
     found = verify_certificate(lie, path)
-    assert not found.hold
+    assert not found.holds
     assert name in wrong(found)
     if name not in ("output.suppressed", "input.records"):  # which other figures hang on
         assert wrong(found) == [name]
@@ -326,10 +326,10 @@ def test_exit_codes(tmp_path: Path) -> None:
     run = CliRunner().invoke
     done = run(app, ["verify", str(proof), str(path)])
     assert done.exit_code == 0
-    assert "Nothing contradicts the certificate." in done.stdout
+    assert "Every requirement holds, and nothing contradicts the certificate." in done.stdout
     printed = json.loads(run(app, ["verify", str(proof), str(path), "--json"]).stdout)
-    assert printed["hold"] is True
-    assert {"name", "claimed", "found", "holds", "why"} == set(printed["lines"][0])
+    assert (printed["outcome"], printed["hold"]) == ("holds", True)
+    assert {"name", "claimed", "found", "holds", "why", "required"} == set(printed["lines"][0])
     certificate["measured"]["k"] = 99
     proof.write_text(json.dumps(certificate), encoding="utf-8")
     done = run(app, ["verify", str(proof), str(path)])
@@ -385,7 +385,7 @@ def test_attacks_for_the_report_and_the_certificate(tmp_path: Path) -> None:
     assert "linkability:" in done.output
     assert "identity linking" in page.read_text(encoding="utf-8")
     assert json.loads(proof.read_text(encoding="utf-8"))["attacks"]["attacks"]
-    assert verify_certificate(proof, out).hold
+    assert verify_certificate(proof, out).holds
     assert CliRunner().invoke(app, [*base, "--frontier", "k=2"]).exit_code == 2
 
 

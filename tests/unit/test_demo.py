@@ -94,8 +94,8 @@ def test_what_is_left_in_the_folder(shown: tuple[Path, Demo]) -> None:
 def test_what_was_left_is_checked_by_anybody(shown: tuple[Path, Demo]) -> None:
     folder, _ = shown
     policy = Policy.load(folder / "policy.toml")
-    assert shoal.check(folder / "release.csv", policy, original=folder / "hospital.csv").hold
-    assert not shoal.check(folder / "hospital.csv", policy).hold
+    assert shoal.check(folder / "release.csv", policy, original=folder / "hospital.csv").holds
+    assert not shoal.check(folder / "hospital.csv", policy).holds
 
 
 def test_again_into_the_same_folder_with_the_same_bytes(demonstration: Demonstration, shown: tuple[Path, Demo]) -> None:

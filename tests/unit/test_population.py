@@ -100,8 +100,8 @@ def test_a_release_keeps_the_promise_by_the_definition_and_a_check_agrees(place,
             alone = sum(n for labels, n in found.items() if living[labels] <= 1)
             assert alone <= 0.01 * (sum(found.values()) + stars)
     assert made.suppressed == 80 - sum(found.values())
-    assert shoal.check(made.table, asked).hold
-    assert not shoal.check(place.data, _without_names(asked)).hold
+    assert shoal.check(made.table, asked).holds
+    assert not shoal.check(place.data, _without_names(asked)).holds
 
 
 def _without_names(policy: shoal.Policy) -> shoal.Policy:
@@ -130,10 +130,10 @@ def test_people_of_whom_nobody_is_in_the_table_break_a_lower_bound(place):
     place.write("people.csv", "age,zip", [("20", "11")] * 4 + [("30", "11")] * 4)
     half = pa.table({"age": ["20", "20"], "zip": ["11", "11"]})
     bound = 'model = "delta-presence"\nlow = 0.1\nhigh = 0.9\npopulation = "people.csv"'
-    assert not shoal.check(half, place.policy(bound)).hold
-    assert shoal.check(half, place.policy(bound.replace("low = 0.1", "low = 0.0"))).hold
+    assert not shoal.check(half, place.policy(bound)).holds
+    assert shoal.check(half, place.policy(bound.replace("low = 0.1", "low = 0.0"))).holds
     both = pa.table({"age": ["20", "30"], "zip": ["11", "11"]})
-    assert shoal.check(both, place.policy(bound)).hold
+    assert shoal.check(both, place.policy(bound)).holds
     release = shoal.anonymize(half.append_column("name", pa.array(["x", "y"])), place.policy(bound))
     assert release.levels["age"] >= 2  # 20-39 has both
 
@@ -149,7 +149,7 @@ def test_a_release_written_to_a_file_is_counted_again_with_the_population(place)
         written = [(row["age"], row["zip"]) for row in csv.DictReader(file)]
     living = place.living(release.levels)
     assert requirement["worst"] == min(living[row] for row in written) >= 6
-    assert shoal.check(place.folder / "safe.csv", asked).hold
+    assert shoal.check(place.folder / "safe.csv", asked).holds
 
 
 def test_k_map_needs_no_more_generalization_than_k_anonymity_of_the_same_k(place):

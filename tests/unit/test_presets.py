@@ -44,9 +44,14 @@ def test_every_preset_can_be_named_in_a_policy_and_is_tested_here():
 def test_a_class_of_the_least_size_passes_and_one_below_does_not(preset):
     asked, least = RULES[preset]
     assert [model.asked for model in policy(preset).models] == asked
-    assert shoal.check(classes_of(least, least + 5), policy(preset)).hold
+    table = classes_of(least, least + 5)
+    found = shoal.check(table, policy(preset))
+    of_classes, of_attacks = found.verdicts[: len(asked)], found.verdicts[len(asked) :]
+    assert all(verdict.holds for verdict in of_classes)
+    assert [verdict.missing for verdict in of_attacks] == ["needs the original"] * len(policy(preset).limits)
+    assert found.outcome == ("unknown" if of_attacks else "holds")
     if least > 1:
-        assert not shoal.check(classes_of(least - 1, least + 5), policy(preset)).hold
+        assert shoal.check(classes_of(least - 1, least + 5), policy(preset)).outcome == "fails"
 
 
 @pytest.mark.parametrize("preset", RULES)
@@ -58,7 +63,10 @@ def test_a_release_keeps_the_rule_and_its_certificate_says_where_it_is_written(p
     assert found == {"name": preset, "citation": PRESETS[preset].citation, "note": PRESETS[preset].note}
     assert len(found["citation"]) > 20
     assert release.certificate["policy"]["preset"] == preset
-    assert [verdict["asked"] for verdict in release.certificate["requirements"]] == RULES[preset][0]
+    assert [verdict["asked"] for verdict in release.certificate["requirements"]] == [
+        *RULES[preset][0],
+        *(limit.asked for limit in policy(preset).limits),
+    ]
 
 
 def test_a_policy_without_a_preset_has_none_in_its_certificate():
@@ -69,8 +77,8 @@ def test_a_policy_without_a_preset_has_none_in_its_certificate():
 @pytest.mark.parametrize(("preset", "reads"), [("ema-0070", "strict"), ("health-canada", "strict")])
 def test_the_strict_reading_of_nine_hundredths_needs_twelve_and_the_convention_eleven(preset, reads):
     of_eleven = classes_of(11, 11)
-    assert not shoal.check(of_eleven, policy(preset)).hold
-    assert shoal.check(of_eleven, policy(f"{preset}-convention")).hold
+    assert not shoal.check(of_eleven, policy(preset)).holds
+    assert shoal.check(of_eleven, policy(f"{preset}-convention")).holds
     assert reads in PRESETS[preset].note
     assert "12" in PRESETS[preset].note
     assert "convention" in PRESETS[f"{preset}-convention"].note

@@ -25,8 +25,9 @@ from shoal import release as release_module
 from shoal.engines import files
 from shoal.engines.base import Rows
 from shoal.errors import InfeasibleError, OutputError, PolicyError, VerificationError
+from shoal.judge import judged
 from shoal.policy import Policy
-from shoal.verify import judged, recounted
+from shoal.verify import recounted
 
 approx = pytest.approx
 
@@ -87,7 +88,7 @@ def test_a_release_has_what_the_design_promises() -> None:
     assert release.loss["precision"] == approx((4 * 2 + 8 * 1 / 2) / 24)
     assert release.loss["average-class"] == 12 / 3
     assert release.recoding.proved
-    assert release.verdicts.hold
+    assert release.verdicts.holds
     assert [warning.kind for warning in release.warnings] == ["unprotected"]  # of disease nothing is required
 
 
@@ -403,7 +404,7 @@ def test_persons_are_counted_again_beside_the_file(suffix: str, tmp_path: Path) 
     assert release.rows.persons is not None
     one = np.zeros_like(release.rows.persons)
     broken = replace(release, rows=Rows(release.rows.table, one))
-    assert not judged(recounted(broken.rows, PERSONS, release.reference), PERSONS).hold
+    assert not judged(recounted(broken.rows, PERSONS, release.reference), PERSONS).holds
     with pytest.raises(VerificationError, match="3-anonymity does not hold: 1 of 1 classes with 5 records"):
         broken.save(tmp_path / f"release{suffix}")
     assert nothing_but(tmp_path)
@@ -430,7 +431,16 @@ def test_a_certificate_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest
     }
     assert Policy.of(certificate["policy"]) == K4
     assert certificate["requirements"] == [
-        {"asked": "4-anonymity", "holds": True, "figure": "k", "worst": 4.0, "classes": 0, "records": 0}
+        {
+            "asked": "4-anonymity",
+            "holds": True,
+            "outcome": "holds",
+            "figure": "k",
+            "worst": 4.0,
+            "classes": 0,
+            "records": 0,
+            "missing": "",
+        }
     ]
     assert certificate["measured"]["k"] == 4
     assert certificate["measured"]["columns"]["disease"]["l"] == 2
@@ -520,11 +530,11 @@ def test_closeness_that_holds_only_against_the_table_before_suppression() -> Non
     [warning] = release.warnings
     assert warning.startswith("0.25-closeness (equal) holds against the table before suppression")
     assert "t is 0.375" in warning
-    assert not shoal.check(release.table, release.policy).hold  # the release alone, as its readers see it
-    assert shoal.check(release.table, release.policy, original=data).hold
+    assert not shoal.check(release.table, release.policy).holds  # the release alone, as its readers see it
+    assert shoal.check(release.table, release.policy, original=data).holds
     kept = made(Policy.of({**fields, "release": {"max_suppression": 0.2, "suppressed": "keep"}}), data)
     assert kept.warnings == ()
-    assert shoal.check(kept.table, kept.policy).hold
+    assert shoal.check(kept.table, kept.policy).holds
 
 
 # ── names ───────────────────────────────────────────────────────────────────────────────────────────────────

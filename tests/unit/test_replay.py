@@ -52,7 +52,7 @@ def test_the_same_rows_become_the_same(algorithm: str) -> None:
         pd.testing.assert_frame_equal(again.table, release.table)
         assert again.suppressed == release.suppressed
         assert again.failing == again.unknown == 0
-    assert again.verdicts.hold
+    assert again.verdicts.holds
 
 
 def test_new_values_find_their_place_where_levels_tell_it() -> None:
@@ -65,7 +65,7 @@ def test_new_values_find_their_place_where_levels_tell_it() -> None:
     assert new.unknown == 0
     label = dict(described(release)["columns"]["age"]["values"])["34"]
     assert label in set(new.table["age"])
-    assert shoal.check(new.table, policy()).hold
+    assert shoal.check(new.table, policy()).holds
 
 
 def test_rows_that_would_break_the_policy_are_held_back_and_counted() -> None:
@@ -119,7 +119,7 @@ def test_persons_are_counted_not_records() -> None:
     frame = people(300, 1).assign(name=lambda f: [f"p{i // 2}" for i in range(len(f))])
     asked = policy(k=3, entity="name")
     done = replay(described(shoal.anonymize(frame, asked)), frame)
-    assert done.verdicts.hold
+    assert done.verdicts.holds
     one = frame.assign(name="always the same")
     with pytest.raises(InfeasibleError):
         replay(described(shoal.anonymize(frame, asked)), one)
@@ -170,12 +170,12 @@ def test_two_releases_that_are_safe_alone_and_not_together() -> None:
     by_a = pa.table({"a": ["1", "1", "2", "2"], "b": ["*"] * 4})
     by_b = pa.table({"a": ["*"] * 4, "b": ["1", "2", "1", "2"]})
     for release in (by_a, by_b):
-        assert shoal.check(release, asked, original=original).hold
+        assert shoal.check(release, asked, original=original).holds
     found = shoal.check(by_b, asked, original=original, previous=[by_a])
-    assert not found.hold
+    assert not found.holds
     assert [verdict.holds for verdict in found.verdicts] == [True, False]
     assert found.verdicts[1].worst == 1
-    assert shoal.check(by_a, asked, original=original, previous=[by_a]).hold
+    assert shoal.check(by_a, asked, original=original, previous=[by_a]).holds
     with pytest.raises(PolicyError, match="original"):
         shoal.check(by_b, asked, previous=[by_a])
 
@@ -185,7 +185,7 @@ def test_releases_of_one_recoding_stay_safe_together() -> None:
     release = shoal.anonymize(frame, policy())
     halves = [replay(described(release), frame.iloc[i::2]).table for i in range(2)]
     found = shoal.check(halves[0], policy(), original=frame, previous=[halves[1]])
-    assert found.hold
+    assert found.holds
 
 
 def test_the_original_must_be_of_the_same_people() -> None:
@@ -212,7 +212,7 @@ def test_ranges_and_sets_that_are_no_labels_tell_people_apart_too() -> None:
     ranges = by_age(*["20-22"] * 3, *["23-24"] * 2, *["25-26"] * 2, *["27-28"] * 2, *["29-31"] * 3)
     sets = by_age(*["{20, 21, 22, 23, 24, 25, 26, 27, 28}"] * 9, *["{29, 30, 31}"] * 3)
     for release in (ranges, sets):  # 29 is alone: of 25-29 and of 29-31
-        assert shoal.check(release, of_ages(), original=AGES).hold
+        assert shoal.check(release, of_ages(), original=AGES).holds
         found = shoal.check(by_fives, of_ages(), original=AGES, previous=[release])
         assert (found.verdicts[1].worst, found.verdicts[1].records) == (1, 1)
 

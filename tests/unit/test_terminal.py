@@ -13,7 +13,7 @@ from shoal.inspect import inspect
 from shoal.policy import Policy
 from shoal.report import terminal
 from shoal.report.terminal import number, share
-from shoal.verify import Verdict, Verdicts
+from shoal.verdict import Verdict, Verdicts
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +59,8 @@ def test_shares_never_say_none_for_some_nor_all_for_less(part: float, whole: flo
 def test_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
     verdicts = Verdicts(
         (
-            Verdict("5-anonymity", False, "k", 1.0, 12, 1234),
-            Verdict("recursive (3, 2)-diversity", True, "recursive_c", float("inf"), 0, 0),
+            Verdict("5-anonymity", "fails", "k", 1.0, 12, 1234),
+            Verdict("recursive (3, 2)-diversity", "holds", "recursive_c", float("inf"), 0, 0),
         ),
         ("na[m]e",),
         10_000,
@@ -75,7 +75,7 @@ def test_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_policy_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", True, "k", 1.0, 0, 0),), (), 2, 2))
+    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", "holds", "k", 1.0, 0, 0),), (), 2, 2))
     assert capsys.readouterr().out.splitlines()[-1] == "The policy holds: 2 records in 2 classes."
 
 
@@ -148,5 +148,5 @@ def test_an_inspection_shows_no_value(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_no_colour_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", True, "k", 1.0, 0, 0),), (), 2, 2))
+    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", "holds", "k", 1.0, 0, 0),), (), 2, 2))
     assert "\x1b" not in capsys.readouterr().out

@@ -17,10 +17,12 @@ import shoal
 from shoal.engines import files
 from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
-from shoal.errors import DataError, MissingValueError, PolicyError, VerificationError
+from shoal.errors import CannotTellError, DataError, MissingValueError, PolicyError, VerificationError
+from shoal.judge import judged, require
 from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable
-from shoal.verify import Reference, Verdict, Verdicts, judged, recount, recounted, recounted_file, require
+from shoal.verdict import Verdict, Verdicts
+from shoal.verify import Reference, recount, recounted, recounted_file
 
 approx = pytest.approx
 
@@ -76,12 +78,12 @@ def test_classes_and_records_at_fault() -> None:
         ("0.5-closeness (equal)", False, "t", 1, 1),  # hiv 1/3 in the whole, 1 in the class of one
     ]
     assert [v.worst for v in verdicts.verdicts] == approx([1, 1, 1, 1, 1, 2 / 3])
-    assert not verdicts.hold
+    assert not verdicts.holds
 
 
 def test_a_table_that_holds() -> None:
     verdicts = shoal.check(RELEASE.slice(0, 3), policy(k(3), values(2, column="disease"), t(0)))
-    assert verdicts.hold
+    assert verdicts.holds
     assert verdicts.identifiers == ()
     assert all(v.holds and v.classes == v.records == 0 for v in verdicts.verdicts)
     require(verdicts)
@@ -91,7 +93,7 @@ def test_an_identifier_that_is_still_there() -> None:
     verdicts = shoal.check(RAW, policy(k(1)))
     assert verdicts.identifiers == ("name",)
     assert verdicts.verdicts[0].holds
-    assert not verdicts.hold
+    assert not verdicts.holds
     with pytest.raises(VerificationError, match=r"identifier columns are still there: 'name'"):
         require(verdicts)
 
@@ -110,16 +112,16 @@ def test_columns_that_are_judged_must_be_there() -> None:
     for gone in ("age", "disease"):
         with pytest.raises(PolicyError, match=f"column '{gone}' of the policy is not in the table"):
             shoal.check(RELEASE.drop_columns([gone]), policy(k(1)))
-    assert shoal.check(RELEASE.drop_columns(["ward"]), policy(k(1))).hold  # plain: may stay, may go
+    assert shoal.check(RELEASE.drop_columns(["ward"]), policy(k(1))).holds  # plain: may stay, may go
 
 
 def test_distributions_are_compared_with_the_original() -> None:
     part = RELEASE.slice(0, 3)  # flu 2/3 as in the whole of RAW
-    assert shoal.check(part, policy(t(0)), original=RAW).hold
+    assert shoal.check(part, policy(t(0)), original=RAW).holds
     other = RAW.set_column(2, "disease", pa.array(["flu", "hiv", "hiv", "hiv", "hiv", "hiv"]))
     against = shoal.check(part, policy(t(0.4)), original=other).verdicts[0]
     assert (against.holds, against.worst) == (False, approx(1 / 2))  # flu 2/3 against 1/6
-    assert shoal.check(part, policy(t(0.4))).hold  # against itself
+    assert shoal.check(part, policy(t(0.4))).holds  # against itself
 
 
 def test_an_original_that_does_not_fit() -> None:
@@ -137,12 +139,12 @@ def test_an_original_that_does_not_fit() -> None:
 def test_a_null_is_a_class_of_its_own_or_matches_anything() -> None:
     table = RELEASE.set_column(0, "age", pa.array(["20", "20", None, "30", None, None]))
     as_category = shoal.check(table, policy(k(2)))
-    assert as_category.verdicts[0] == Verdict("2-anonymity", False, "k", 1.0, 1, 1)  # the one of 30
+    assert as_category.verdicts[0] == Verdict("2-anonymity", "fails", "k", 1.0, 1, 1)  # the one of 30
     as_wildcard = shoal.check(table, policy(k(4), k(5), nulls="wildcard"))
     # 20 matches 2 + 3 nulls, 30 matches 1 + 3, a null all six; classes and records stay what they are.
     assert as_wildcard.verdicts == (
-        Verdict("4-anonymity", True, "k", 4.0, 0, 0),
-        Verdict("5-anonymity", False, "k", 4.0, 1, 1),
+        Verdict("4-anonymity", "holds", "k", 4.0, 0, 0),
+        Verdict("5-anonymity", "fails", "k", 4.0, 1, 1),
     )
     assert (as_wildcard.records, as_wildcard.classes) == (6, 3)
 
@@ -156,9 +158,48 @@ def test_nulls_that_are_forbidden() -> None:
 def test_persons_are_counted_where_they_can_be() -> None:
     twice = RAW.set_column(0, "name", pa.array(["Ada", "Ada", "Ada", "Di", "Ed", "Flo"]))
     verdicts = shoal.check(twice, policy(k(2), entity="name"))
-    assert verdicts.verdicts == (Verdict("2-anonymity", False, "k", 1.0, 2, 4),)
-    with pytest.raises(PolicyError, match="column 'name' tells persons apart and is not in the table"):
-        shoal.check(RELEASE, policy(k(2), entity="name"))
+    assert verdicts.verdicts == (Verdict("2-anonymity", "fails", "k", 1.0, 2, 4),)
+
+
+def test_without_the_column_of_persons_records_tell_what_they_can() -> None:
+    needed = "needs the column 'name', which tells persons apart"
+    verdicts = shoal.check(RELEASE.slice(0, 5), policy(k(1), k(2), k(3), values(1), values(2), entity="name"))
+    assert [(v.outcome, v.worst, v.classes, v.missing) for v in verdicts.verdicts] == [
+        ("holds", 2, 0, ""),  # every class has somebody
+        ("unknown", 2, 0, needed),
+        ("fails", 2, 1, ""),  # two records are two persons at the most
+        ("holds", 1, 0, ""),  # values are counted in records
+        ("fails", 1, 1, ""),
+    ]
+    assert verdicts.outcome == "fails"
+    untold = shoal.check(RELEASE.slice(0, 5), policy(k(2), entity="name"))
+    assert (untold.outcome, untold.holds) == ("unknown", False)
+    with pytest.raises(CannotTellError, match="2-anonymity: cannot be told \\(needs the column 'name'"):
+        require(untold)
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome"),
+    [
+        ({"model": "maximum-risk", "max": 0.5}, "unknown"),
+        ({"model": "maximum-risk", "max": 0.4}, "fails"),
+        ({"model": "maximum-risk", "max": 1}, "holds"),
+        ({"model": "p-sensitive", "p": 1, "k": 2}, "unknown"),
+        ({"model": "p-sensitive", "p": 2, "k": 2}, "fails"),
+        ({"model": "alpha-k-anonymity", "alpha": 1, "k": 2}, "unknown"),
+        ({"model": "alpha-k-anonymity", "alpha": 0.5, "k": 2}, "fails"),
+        ({"model": "average-risk", "max": 0.4}, "unknown"),
+        ({"model": "average-risk", "max": 0.39}, "fails"),
+        ({"model": "sample-uniqueness", "max": 0}, "unknown"),
+        ({"model": "k-anonymity", "k": 2, "columns": ["age"]}, "unknown"),
+        ({"model": "k-anonymity", "k": 3, "columns": ["age"]}, "fails"),
+        ({"model": "t-closeness", "t": 0}, "fails"),
+        ({"model": "t-closeness", "t": 1}, "holds"),
+    ],
+)
+def test_what_can_be_told_of_a_model_without_persons(model: dict[str, Any], outcome: str) -> None:
+    (verdict,) = shoal.check(RELEASE.slice(0, 5), policy(model, entity="name")).verdicts
+    assert verdict.outcome == outcome
 
 
 def test_a_release_is_checked_as_it_was_made(tmp_path: Path) -> None:
@@ -167,16 +208,26 @@ def test_a_release_is_checked_as_it_was_made(tmp_path: Path) -> None:
     for name in ("release.csv", "release.parquet"):
         release.save(tmp_path / name)
         verdicts = shoal.check(tmp_path / name, asked, original=RAW)
-        assert verdicts.hold
+        assert verdicts.holds
         assert verdicts == release.verdicts
 
 
 def test_verdicts_are_plain_values() -> None:
     plain = shoal.check(RAW, policy(k(2))).as_dict()
     assert json.loads(json.dumps(plain)) == {
+        "outcome": "fails",
         "hold": False,
         "verdicts": [
-            {"asked": "2-anonymity", "holds": False, "figure": "k", "worst": 1.0, "classes": 1, "records": 1},
+            {
+                "asked": "2-anonymity",
+                "holds": False,
+                "outcome": "fails",
+                "figure": "k",
+                "worst": 1.0,
+                "classes": 1,
+                "records": 1,
+                "missing": "",
+            },
         ],
         "identifiers": ["name"],
         "records": 6,
@@ -190,7 +241,7 @@ def test_verdicts_are_plain_values() -> None:
 
 def test_figures_may_differ_in_their_last_digits_and_counts_may_not() -> None:
     def verdicts(worst: float = 0.1, classes: int = 0, records: int = 6) -> Verdicts:
-        return Verdicts((Verdict("0.2-closeness", True, "t", worst, classes, 0),), (), records, 3)
+        return Verdicts((Verdict("0.2-closeness", "holds", "t", worst, classes, 0),), (), records, 3)
 
     assert verdicts().same(verdicts())
     assert verdicts().same(verdicts(0.1 + 1e-16))
@@ -296,7 +347,7 @@ def test_persons_lie_beside_their_rows(tmp_path: Path) -> None:
         rows = Rows(table, np.array(persons, np.int32))
         in_memory = recounted(rows, asked, whole)
         assert in_memory.persons.tolist() == counts
-        assert judged(in_memory, asked).hold is holds
+        assert judged(in_memory, asked).holds is holds
         for suffix in (".csv", ".parquet"):
 
             def count(hidden: Path, rows: Rows = rows, expected: FrequencyTable = in_memory) -> None:
@@ -392,7 +443,7 @@ def of_two(least: int, nulls: str) -> Policy:
 def test_records_that_are_null_everywhere_hide_nobody_who_knows_it() -> None:
     table = blank(age=["20", "30", "40", "40", None], zip=["1", "2", "3", None, None])
     found = shoal.check(table, of_two(2, "wildcard"))
-    assert found.hold
+    assert found.holds
     # Without the last one 20 and 30 are alone; the two of 40 match each other.
     assert found.warnings == (
         "2-anonymity holds for 2 of 5 records only because anybody matches 1 record, null in every quasi column. "

@@ -26,7 +26,7 @@ from shoal.attacks.skewness import skewness
 from shoal.attacks.unsorted import AHEAD, ASIDE, MOST, unsorted_matching
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.local import LocalEngine
-from shoal.errors import DataError, PolicyError, VerificationError
+from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
 from shoal.release import Release
 from shoal.table import builders, codec
@@ -115,23 +115,19 @@ class _Target:
         return self.release if self.original is None else self.original.table
 
 
-def measured(rows: Rows | Query, engine: Any, policy: Policy) -> Attacks | None:
-    """What attacks on finished rows find, where the policy limits it; raises if that is too much. Attacks everybody."""
+def measured(rows: Rows | Query | Groups, original: Any, policy: Policy) -> Attacks | None:
+    """What attacks on finished rows find, where the policy limits it. Attacks everybody of the original."""
     if not policy.limits:
         return None
     table, persons = released_rows(rows)
-    original, ordered = _engine(engine, [*policy.quasi, *policy.sensitive], policy)
-    sources = _sources(rows, engine)
-    target = _Target(table, original, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
-    found = _Session(target, policy.quasi, Knowledge(), None, None, policy.release.seed).run(None, None, None)
-    for limit in policy.limits:
-        if not limit.holds(found):
-            raise VerificationError(
-                f"{limit.asked}: the attack on the finished release reached {limit.value(found):.4g}; "
-                "nothing was written",
-                "ask for more, such as a larger k, an ℓ-diversity or t-closeness, and try again",
-            )
-    return found
+    names = [*policy.quasi, *policy.sensitive]
+    truth, ordered = _engine(original, names, policy)
+    if absent := [name for name in names if name not in truth.columns]:
+        raise PolicyError(f"the original has no column {_listed(absent)}")
+    ordered = ordered and isinstance(rows, Rows)
+    sources = _sources(rows, original)
+    target = _Target(table, truth, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
+    return _Session(target, policy.quasi, Knowledge(), None, None, policy.release.seed).run(None, None, None)
 
 
 def _opened(
@@ -163,17 +159,18 @@ def _opened(
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
 
 
-def _sources(rows: Rows | Query, engine: Any) -> Places | None:
+def _sources(rows: Rows | Query | Groups, engine: Any) -> Places | None:
     """Which row of the original each released one was made of: only the referee may know."""
     own = isinstance(rows, Rows) and isinstance(engine, LocalEngine) and engine.weights is None
     return rows.sources if own and isinstance(rows, Rows) else None
 
 
-def released_rows(rows: Rows | Query) -> tuple[pa.Table, Places | None]:
+def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, Places | None]:
     """The released rows, and whose each is; of those in an engine, as many of each kind as it has counted."""
-    if isinstance(rows, Query):
-        table = _expanded(rows.groups)
-        person = rows.groups.person
+    if not isinstance(rows, Rows):
+        groups = rows.groups if isinstance(rows, Query) else rows
+        table = _expanded(groups)
+        person = groups.person
         if person is None:
             return table, None
         return table.drop_columns([person]), codec.texts(person, table[person]).codes.astype(np.int64)

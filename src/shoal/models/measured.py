@@ -7,9 +7,12 @@ models for more, and try again.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from shoal.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
@@ -27,12 +30,30 @@ class MeasuredLimit(BaseModel):
     needs_sensitive: ClassVar[bool] = False
 
     def value(self, attacks: Attacks) -> float:
-        """What the attacks measured."""
+        """What the attacks measured; NaN where none that could tell was run."""
         raise NotImplementedError
 
-    def holds(self, attacks: Attacks) -> bool:
-        """Whether that stays within the limit."""
-        return self.value(attacks) <= self.max + TOLERANCE
+    def untold(self, attacks: Attacks) -> str:
+        """What the attacks lacked, so that a figure within the limit proves nothing; empty where they lacked nothing.
+
+        What an attack reached it has reached all the same: a figure above the limit fails, whatever was missing.
+        """
+        return "" if not math.isnan(self.value(attacks)) else "no attack was run that could tell"
+
+    def judge(self, attacks: Attacks | None, missing: str = "") -> Verdict:
+        """Whether what the attacks on a release found stays within the limit; unknown without attacks.
+
+        ``missing`` is what the attacks on this table could not know, such as whose the records are.
+        """
+        value = math.nan if attacks is None else self.value(attacks)
+        missing = "needs the original" if attacks is None else self.untold(attacks) or missing
+        outcome: Outcome = "fails" if value > self.max + TOLERANCE else "unknown" if missing else "holds"
+        return Verdict(self.asked, outcome, self.figure, value, 0, 0, missing if outcome == "unknown" else "")
+
+    @property
+    def figure(self) -> str:
+        """The name of what is limited."""
+        return self.model.replace("-", "_")
 
     @property
     def asked(self) -> str:
@@ -47,7 +68,7 @@ class SinglingOutRisk(MeasuredLimit):
 
     def value(self, attacks: Attacks) -> float:
         """The share."""
-        return attacks.named("singling out").share
+        return _share(attacks, "singling out")
 
 
 class LinkageRisk(MeasuredLimit):
@@ -58,7 +79,7 @@ class LinkageRisk(MeasuredLimit):
     def value(self, attacks: Attacks) -> float:
         """The share of right links; of other attacks, what they find beyond chance."""
         others = [risk.above for risk in attacks if risk.question == "linkability" and risk.name != "identity linking"]
-        return max([attacks.named("identity linking").share, *others])
+        return max([_share(attacks, "identity linking"), *others])  # NaN first: it stays, as nothing exceeds it
 
 
 class InferenceRisk(MeasuredLimit):
@@ -70,7 +91,11 @@ class InferenceRisk(MeasuredLimit):
     def value(self, attacks: Attacks) -> float:
         """The most that an attack leaves above its control."""
         worst = attacks.worst("inference")
-        return 0.0 if worst is None else worst.above
+        return math.nan if worst is None else worst.above
+
+
+def _share(attacks: Attacks, name: str) -> float:
+    return attacks.named(name).share if any(risk.name == name for risk in attacks) else math.nan
 
 
 Limit = Annotated[SinglingOutRisk | LinkageRisk | InferenceRisk, Field(discriminator="model")]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,6 @@ from shoal import __version__
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
-from shoal.models.measured import MeasuredLimit
 from shoal.plain import finite
 from shoal.report import charts
 from shoal.report.formats import counted, interval, number, share, visible
@@ -30,6 +27,7 @@ from shoal.report.summary import Summary, shared, summary
 if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.sweep import Frontier
+    from shoal.verdict import Verdict
 
 _SHARES = ("loss", "arx-loss")  # objectives from 0 to 1
 
@@ -78,7 +76,7 @@ def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mappin
     own = {
         "policy": release.policy.model_dump(mode="json", exclude_none=True),
         "input": {"sha256": release.engine.fingerprint, "records": release.engine.n_records},
-        "requirements": finite([vars(verdict) for verdict in release.verdicts.verdicts]),
+        "requirements": finite([verdict.as_dict() for verdict in release.verdicts.verdicts]),
         "measured": finite(release.measured.as_dict()),
     }
     if any(certificate.get(name) != value for name, value in own.items()):
@@ -108,17 +106,17 @@ def _environment() -> jinja2.Environment:
 
 
 def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
-    limits = [_limit(limit, attacks) for limit in release.policy.limits]
+    limits = [limit.judge(attacks) for limit in release.policy.limits]
     return {
         "sections": SECTIONS,
         "title": "Release report",
         "version": __version__,
         "created": certificate["created"],
         "verdict": sentence(release, attacks),
-        "holds": release.verdicts.hold and all(limit.holds for limit in limits),
+        "holds": release.verdicts.holds and all(limit.holds for limit in limits),
         "release": release,
         "told": told,
-        "requirements": list(zip(release.verdicts.verdicts, told.worst, strict=True)),
+        "requirements": list(zip(_of_classes(release), told.worst, strict=True)),
         "limits": limits,
         "shared": shared(release.policy),
         "proof": _proof(release),
@@ -131,32 +129,24 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
     }
 
 
-@dataclass(frozen=True)
-class _Limit:
-    """What attacks may find at most, and what they found."""
-
-    asked: str
-    found: float | None  # None where the attacks shown did not measure it
-    holds: bool
-
-
-def _limit(limit: MeasuredLimit, attacks: Attacks | None) -> _Limit:
-    with suppress(KeyError):
-        if attacks is not None:
-            return _Limit(limit.asked, limit.value(attacks), limit.holds(attacks))
-    return _Limit(limit.asked, None, holds=False)
+def _of_classes(release: Release) -> tuple[Verdict, ...]:
+    """The verdicts on classes; those on attacks are of the attacks that are shown."""
+    return release.verdicts.verdicts[: len(release.policy.models)]
 
 
 def sentence(release: Release, attacks: Attacks | None = None) -> str:
     """The verdict; of limits on attacks it speaks of those given, or the release's own."""
     found, attacks = release.verdicts, release.attacks if attacks is None else attacks
     size = f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}"
-    limits = [_limit(limit, attacks) for limit in release.policy.limits]
-    failed = sum(not verdict.holds for verdict in found.verdicts) + sum(not limit.holds for limit in limits)
-    n = len(found.verdicts) + len(limits)
-    if failed or not found.hold:
+    verdicts = [*_of_classes(release), *(limit.judge(attacks) for limit in release.policy.limits)]
+    failed = sum(verdict.outcome == "fails" for verdict in verdicts)
+    n = len(verdicts)
+    if failed or found.identifiers:
         left = f"; {counted(len(found.identifiers), 'identifier')} left in it" if found.identifiers else ""
         return f"This release does not keep its policy: {failed} of {counted(n, 'requirement')} failed, {size}{left}."
+    if unknown := sum(verdict.outcome == "unknown" for verdict in verdicts):
+        untold = f"{unknown} of {counted(n, 'requirement')} cannot be told"
+        return f"Whether this release keeps its policy cannot be told: {untold}, {size}."
     if not found.records:
         return "This release keeps its policy, as it holds nobody: no record is left in it."
     asked = "the requirement holds" if n == 1 else f"all {n} requirements hold"

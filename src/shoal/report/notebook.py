@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.report.pictures import Picture
     from shoal.sweep import Frontier
-    from shoal.verify import Verdicts
+    from shoal.verdict import Verdict, Verdicts
 
 
 def figures_html(figures: Figures) -> str:
@@ -36,13 +36,16 @@ def figures_html(figures: Figures) -> str:
 def verdicts_html(verdicts: Verdicts) -> str:
     """A row per requirement, and the verdict in a sentence."""
     rows = [
-        [v.asked, f"{v.figure} = {number(v.worst)}", number(v.classes), number(v.records), _mark(v.holds)]
+        [v.asked, f"{v.figure} = {number(v.worst)}", number(v.classes), number(v.records), _outcome(v)]
         for v in verdicts.verdicts
     ]
     rows += [[f"identifier {name}", "still there", "", "", _mark(False)] for name in verdicts.identifiers]
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
-    verdict = "The policy holds" if verdicts.hold else "The policy does not hold"
-    return _table(["requirement", "found", "classes at fault", "records", ""], rows, f"{verdict}: {size}.")
+    return _table(["requirement", "found", "classes at fault", "records", ""], rows, f"{verdicts.sentence}: {size}.")
+
+
+def _outcome(verdict: Verdict) -> str:
+    return f"cannot be told: {verdict.missing}" if verdict.outcome == "unknown" else verdict.outcome
 
 
 def release_html(release: Release) -> str:
@@ -156,8 +159,7 @@ def verification_html(found: Verification) -> str:
     told = [line for line in found if line.holds is not None]
     rows = [[line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in told]
     untold = len(tuple(found)) - len(told)
-    verdict = "Nothing contradicts the certificate" if found.hold else "The certificate does not hold"
-    caption = f"{verdict}; {untold} claims cannot be told from the release alone."
+    caption = f"{found.sentence} {counted(untold, 'claim')} cannot be told from the release alone."
     return _table(["claim", "certificate", "found", "", ""], rows, caption)
 
 

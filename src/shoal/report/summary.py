@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.base import Query
 from shoal.errors import PolicyError
+from shoal.judge import as_seen
 from shoal.models.closeness import TCloseness, distance
 from shoal.pipeline import population_of
 from shoal.policy import Policy
@@ -31,7 +32,7 @@ from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 from shoal.table.wildcard import neighbourhoods
-from shoal.verify import as_seen, recounted
+from shoal.verify import recounted
 
 if TYPE_CHECKING:
     from shoal.release import Release

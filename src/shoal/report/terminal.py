@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,14 +16,13 @@ from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
 from shoal.exploration import Exploration, beaten
 from shoal.inspect import Inspection
-from shoal.models.measured import MeasuredLimit
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
 from shoal.report.formats import counted, interval, number, share
 from shoal.separation import Separation
 from shoal.sweep import Frontier
-from shoal.verify import Verdicts
+from shoal.verdict import Outcome, Verdict, Verdicts
 
 console = Console(highlight=False)
 
@@ -32,14 +32,25 @@ def show_verdicts(verdicts: Verdicts) -> None:
     table = Columns("requirement", "found", "classes at fault", "records", "")
     for verdict in verdicts.verdicts:
         found = f"{verdict.figure} = {number(verdict.worst)}"
-        mark = "holds" if verdict.holds else "FAILS"
-        table.add(verdict.asked, found, number(verdict.classes), number(verdict.records), mark)
+        if verdict.outcome == "unknown":
+            found = "" if math.isnan(verdict.worst) else found
+            table.add(verdict.asked, found, "", "", _MARKS["unknown"])
+        elif verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is at fault
+            table.add(verdict.asked, found, "", "", _MARKS["fails"])
+        else:
+            table.add(verdict.asked, found, number(verdict.classes), number(verdict.records), _MARKS[verdict.outcome])
     table.show(console)
+    for verdict in verdicts.verdicts:
+        if verdict.missing:
+            console.print(text(f"{verdict.asked} cannot be told: {verdict.missing}."))
     for name in verdicts.identifiers:
         console.print(text(f"column {name!r} is an identifier and is still there"))
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
-    style = "bold green" if verdicts.hold else "bold red"
-    console.print(text(f"{'The policy holds' if verdicts.hold else 'The policy does not hold'}: {size}.", style=style))
+    console.print(text(f"{verdicts.sentence}: {size}.", style=_STYLES[verdicts.outcome]))
+
+
+_MARKS: dict[Outcome, str] = {"holds": "holds", "fails": "FAILS", "unknown": "CANNOT BE TOLD"}
+_STYLES: dict[Outcome, str] = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}
 
 
 def show_check(verdicts: Verdicts) -> None:
@@ -49,7 +60,7 @@ def show_check(verdicts: Verdicts) -> None:
         console.print(text(f"Note: {warning}", style="yellow"))
 
 
-def show_attacks(found: Attacks, limits: Sequence[MeasuredLimit] = ()) -> None:
+def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
     """What every attack reached, what it would have without the release, then the three questions."""
     table = Columns("attack", "people", "worked", "95 %", "control", "beyond", "bound")
     for risk in found:
@@ -68,7 +79,7 @@ def show_attacks(found: Attacks, limits: Sequence[MeasuredLimit] = ()) -> None:
         console.print(text(f"{risk.name}: {risk.sentence}"))
     console.print()
     _show_answers(found)
-    _show_limits(found, limits)
+    _show_limits(limits)
     for note in (*found.notes, *(f"left out: {reason}" for reason in found.left_out)):
         console.print(text(f"Note: {note}", style="yellow"))
 
@@ -79,11 +90,10 @@ def _show_answers(found: Attacks) -> None:
         console.print(text(answer.sentence, style=style))
 
 
-def _show_limits(found: Attacks, limits: Sequence[MeasuredLimit]) -> None:
-    for limit in limits:
-        holds = limit.holds(found)
-        told = f"{limit.asked}: found {number(limit.value(found))}, {'holds' if holds else 'FAILS'}."
-        console.print(text(told, style="bold green" if holds else "bold red"))
+def _show_limits(limits: Sequence[Verdict]) -> None:
+    for verdict in limits:
+        told = f"{verdict.asked}: found {number(verdict.worst)}, {_MARKS[verdict.outcome]}."
+        console.print(text(told, style=_STYLES[verdict.outcome]))
 
 
 def show_verification(found: Verification) -> None:
@@ -96,11 +106,7 @@ def show_verification(found: Verification) -> None:
     table.show(console)
     for why, names in _untold(found).items():
         console.print(text(f"Not to be told from the release alone ({why}): {', '.join(names)}.", style="dim"))
-    wrong = [line.name for line in found if line.holds is False]
-    if wrong:
-        console.print(text(f"The certificate does not hold: {', '.join(wrong)}.", style="bold red"))
-    else:
-        console.print(text("Nothing contradicts the certificate.", style="bold green"))
+    console.print(text(found.sentence, style=_STYLES[found.outcome]))
 
 
 def _claim(value: object) -> str:
@@ -130,7 +136,7 @@ def show_release(
     """
     show_verdicts(release.verdicts)
     if release.attacks is not None:
-        _show_limits(release.attacks, release.policy.limits)
+        _show_limits(release.verdicts.verdicts[len(release.policy.models) :])
         _show_answers(release.attacks)
     console.print()
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))

@@ -77,8 +77,8 @@ def test_a_release_is_inert_and_read_back_as_it_was(tmp_path: Path) -> None:
     assert again.table["text"].to_pylist() == release.table["text"].to_pylist()
     assert again.columns == release.table.column_names
     assert f"column 'text': {n} cells have an apostrophe before a formula, and were read without it" in again.notes
-    assert verify_certificate(certificate, path).hold
-    assert shoal.check(path, policy(), original=people()).hold
+    assert verify_certificate(certificate, path).holds
+    assert shoal.check(path, policy(), original=people()).holds
 
 
 def test_formulas_may_stay_and_parquet_has_none(tmp_path: Path) -> None:

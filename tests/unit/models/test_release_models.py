@@ -181,7 +181,7 @@ def test_a_release_with_stars_is_judged_as_a_whole_and_not_by_its_stars():
     assert release.suppressed == 2
     # The class of stars has a risk of ½ of its own; the release has 2 classes in 22 records.
     assert release.measured["risk_mean"] == pytest.approx(2 / 22)
-    assert shoal.check(release.table, release.policy).hold
+    assert shoal.check(release.table, release.policy).holds
 
 
 def test_a_star_that_is_alone_is_unique_in_the_release():
@@ -208,7 +208,7 @@ def test_what_is_released_is_within_the_limit_and_a_check_says_the_same(asked, f
         assert found.figure == figure
         assert found.worst <= asked["max"]
         assert shoal.check(release.table, release.policy).verdicts == release.verdicts.verdicts
-    assert not shoal.check(rows, policy(asked)).hold
+    assert not shoal.check(rows, policy(asked)).holds
 
 
 # --- people, risks and sets of columns -----------------------------------------------------------------------------

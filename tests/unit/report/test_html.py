@@ -376,7 +376,7 @@ def test_colours_of_charts_are_exchanged_by_the_page() -> None:
 
 
 def test_a_release_that_would_not_hold_says_so(made: shoal.Release) -> None:
-    failed = replace(made.verdicts.verdicts[0], holds=False, classes=2, records=3)
+    failed = replace(made.verdicts.verdicts[0], outcome="fails", classes=2, records=3)
     broken = replace(made, verdicts=replace(made.verdicts, verdicts=(failed,)))
     assert sentence(broken).startswith("This release does not keep its policy: 1 of 1 requirement failed")
     text = "".join(Texts(rendered(broken)).words)

@@ -81,7 +81,7 @@ def test_an_exploration_and_a_verification(tmp_path: Path) -> None:
     told = verify_certificate(certificate, tmp_path / "release.csv")
     rows = {row[0]: row[1:] for row in shown(told).rows}
     assert rows["measured.k"] == ["2", "2", "holds", ""]
-    assert "Nothing contradicts the certificate" in told._repr_html_()
+    assert "nothing contradicts the certificate" in told._repr_html_()
     certificate["measured"]["k"] = 3
     told = verify_certificate(certificate, tmp_path / "release.csv")
     assert {row[0]: row[1:] for row in shown(told).rows}["measured.k"] == ["3", "2", "fails", ""]

@@ -54,7 +54,7 @@ def test_the_same_classes_as_other_cells(cells, expected):
 def test_the_file_that_is_written_is_counted_again(tmp_path):
     release = shoal.anonymize(pa.table({"age": AGES}), policy({"age": age()}))
     release.save(tmp_path / "safe.csv")
-    assert shoal.check(tmp_path / "safe.csv", policy({"age": age()})).hold
+    assert shoal.check(tmp_path / "safe.csv", policy({"age": age()})).holds
 
 
 def test_classes_that_fail_another_requirement_join_the_nearest():
@@ -81,7 +81,7 @@ def test_classes_that_look_alike_are_judged_as_one(seed):
         ({"model": "k-anonymity", "k": 2}, {"model": "delta-disclosure", "delta": delta, "absent": "ignore"}),
     )
     release = shoal.anonymize(frame, asked)
-    assert release.verdicts.hold
+    assert release.verdicts.holds
     assert len(release.table) == n
 
 

@@ -51,6 +51,6 @@ def test_classes_that_differ_in_the_last_digit_of_long_numbers_are_far_apart():
         }
     )
     verdicts = shoal.check(frame, policy)
-    assert not verdicts.hold
+    assert not verdicts.holds
     assert verdicts.verdicts[0].worst == pytest.approx(0.5)
     assert shoal.anonymize(frame, policy).levels == {"zip": 1}

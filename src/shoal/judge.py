@@ -1,0 +1,131 @@
+"""The one judge: every requirement of a policy, from every entry point, through ``judged``.
+
+A requirement holds, fails, or cannot be told from what is there. What can be told without the missing part is told:
+persons are never more than records, so a class with too few records has too few persons, whoever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import CannotTellError, VerificationError
+from shoal.models import PopulationModel, PrivacyModel, SensitiveModel
+from shoal.models.size import AlphaK, PSensitive
+from shoal.policy import Policy
+from shoal.table.frequency import FrequencyTable, Histogram
+from shoal.table.wildcard import neighbourhoods
+from shoal.verdict import Outcome, Verdict, Verdicts
+
+if TYPE_CHECKING:
+    from shoal.attacks.risk import Attacks
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What a table cannot tell by itself, and what would; each is empty where nothing is missing."""
+
+    persons: str = ""  # whose the records are
+
+    @classmethod
+    def of(cls, policy: Policy, columns: Sequence[str]) -> tuple[Gaps, Policy]:
+        """What a table with these columns cannot tell, and the policy by which what it can tell is counted."""
+        entity = policy.release.entity
+        if entity is None or entity in columns:
+            return NONE, policy
+        options = policy.release.model_copy(update={"entity": None})
+        return cls(f"needs the column {entity!r}, which tells persons apart"), policy.model_copy(
+            update={"release": options}
+        )
+
+    def of_model(self, model: PrivacyModel) -> str:
+        """What is missing to judge a requirement."""
+        return self.persons if counts_persons(model) else ""
+
+
+NONE = Gaps()
+
+
+def counts_persons(model: PrivacyModel) -> bool:
+    """Whether a requirement looks at how many persons a class has."""
+    if isinstance(model, PopulationModel):
+        return False
+    return not isinstance(model, SensitiveModel) or isinstance(model, PSensitive | AlphaK)
+
+
+def judged(
+    table: FrequencyTable,
+    policy: Policy,
+    *,
+    attacks: Attacks | None = None,
+    limits: Sequence[Verdict] | None = None,
+    identifiers: Sequence[str] = (),
+    gaps: Gaps = NONE,
+) -> Verdicts:
+    """Every requirement of the policy on a release: on its classes, and on what attacks on it found.
+
+    ``attacks`` are those on these rows, with the original as the truth; or, where these rows were judged before,
+    ``limits`` are the verdicts on them. Without either, limits on attacks cannot be told.
+    """
+    seen = as_seen(table, policy)
+    of_classes = tuple(_verdict(model, seen, table, gaps.of_model(model)) for model in policy.models)
+    of_attacks = [limit.judge(attacks, gaps.persons) for limit in policy.limits] if limits is None else limits
+    return Verdicts(
+        (*of_classes, *of_attacks),
+        tuple(identifiers),
+        table.n_records,
+        table.n_classes,
+    )
+
+
+def require(verdicts: Verdicts) -> None:
+    """Raise unless everything holds."""
+    if verdicts.identifiers:
+        raise VerificationError(f"identifier columns are still there: {', '.join(map(repr, verdicts.identifiers))}")
+    for verdict in verdicts.verdicts:
+        if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is at fault
+            raise VerificationError(
+                f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}; nothing was written",
+                "ask for more, such as a larger k, an ℓ-diversity or t-closeness, and try again",
+            )
+        if verdict.outcome == "fails":
+            raise VerificationError(
+                f"{verdict.asked} does not hold: {verdict.classes} of {verdicts.classes} classes "
+                f"with {verdict.records} records fail; nothing was written"
+            )
+    for verdict in verdicts.verdicts:
+        if verdict.outcome == "unknown":
+            raise CannotTellError(f"{verdict.asked}: cannot be told ({verdict.missing}); nothing was written")
+
+
+def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
+    """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
+    return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
+
+
+def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, missing: str) -> Verdict:
+    passes = model.passes(seen)
+    scores = model.scores(seen)
+    worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
+    failing = ~passes
+    outcome: Outcome = "holds" if passes.all() else "fails"
+    if missing and outcome == "holds" and not model.passes(_one_person_each(seen)).all():
+        outcome = "unknown"  # records are as many as persons at the most, and one person at the least
+    return Verdict(
+        model.asked,
+        outcome,
+        model.figure,
+        worst,
+        int(failing.sum()),
+        int(table.counts[failing].sum()),
+        missing if outcome == "unknown" else "",
+    )
+
+
+def _one_person_each(table: FrequencyTable) -> FrequencyTable:
+    """The same classes, all with records of one and the same person."""
+    n = table.n_classes
+    return replace(table, entities=Histogram(np.arange(n + 1), np.zeros(n, np.int32), table.counts, 1))
