@@ -29,7 +29,7 @@ from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group, sum_by_class
-from shoal.table.reading import is_range_or_set, leaves_behind
+from shoal.table.reading import Leaves
 
 BLOCK = 2**24  # pairs prepared together: a byte each and per column
 CHUNK = 2**18  # pairs scored together: they stay in the processor's cache
@@ -192,9 +192,10 @@ class _Column:
         for level, of_level in enumerate(hierarchy.labels):
             numbers = np.array([number.get(label, n_texts) for label in of_level], np.int64)
             labels[:, level] = numbers[hierarchy.table[level]]
-        labels = np.column_stack([labels, _others(hierarchy, coded.texts, labels, n_texts)])
+        others, silent = _others(hierarchy, coded.texts, labels, n_texts)
+        labels = np.column_stack([labels, others])
         kinds, kind_of = np.unique(labels, axis=0, return_inverse=True)
-        everything = [number[text] for text in (TOP,) if text in number] + [null] * wildcard
+        everything = [number[text] for text in (TOP,) if text in number] + silent + [null] * wildcard
         known = np.zeros(n_texts + 1, np.bool_)
         known[kinds] = True
         known[everything] = True
@@ -217,20 +218,24 @@ class _Column:
         return out
 
 
-def _others(hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int) -> NDArray[np.int64]:
-    """(leaves, most)  The texts that are no label of any level and yet stand for a leaf: ranges and sets."""
+def _others(
+    hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int
+) -> tuple[NDArray[np.int64], list[int]]:
+    """(leaves, most)  The texts that are no label of any level and yet stand for a leaf, and those that say nothing."""
     known = np.zeros(n_texts + 1, np.bool_)
     known[labels] = True
-    strange = [i for i, text in enumerate(texts) if not known[i] and is_range_or_set(text)]
-    leaves = leaves_behind(hierarchy, [texts[i] for i in strange]) if strange else []
-    text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in leaves])
-    leaf_of = np.fromiter((leaf for of in leaves for leaf in of), np.int64, len(text_of))
+    strange = [i for i, text in enumerate(texts) if not known[i] and text != TOP]
+    if not strange:
+        return np.empty((len(labels), 0), np.int64), []
+    read = Leaves.of(hierarchy, [texts[i] for i in strange], freely=False)
+    text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in read.behind])
+    leaf_of = np.fromiter((leaf for of in read.behind for leaf in of), np.int64, len(text_of))
     order = np.lexsort((text_of, leaf_of))
     counts = np.bincount(leaf_of, minlength=len(labels))
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     out = np.full((len(labels), int(counts.max(initial=0))), n_texts, np.int64)
     out[leaf_of[order], place] = text_of[order]
-    return out
+    return out, [strange[i] for i in read.everything]
 
 
 def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Codes, Counts]:

@@ -112,8 +112,10 @@ class Definition:
         self.wildcard = wildcard
 
     def cell(self, j: int, original: Cell, released: Cell) -> bool:
-        if released == "*" or (released is None and self.wildcard):
+        if (released is None and self.wildcard) or (released and not released.strip("*")):
             return True
+        if NAMES[j] == "zip" and released and original and released.endswith("*"):
+            return len(released) >= len(original) and original.startswith(released.rstrip("*"))
         return released in self.paths[j][original]
 
     def unknown(self) -> dict[str, int]:
@@ -122,8 +124,7 @@ class Definition:
             values = {row[j] for row in self.rows}
             if NAMES[j] == "job":  # its tree has all values; the others have only those that occur
                 values |= set(PATHS["job"])
-            labels = {"*", *(label for value in values for label in self.paths[j][value])}
-            found[NAMES[j]] = sum(cell not in labels and not (cell is None and self.wildcard) for cell in cells)
+            found[NAMES[j]] = sum(not any(self.cell(j, value, cell) for value in values) for cell in cells)
         return {name: n for name, n in found.items() if n}
 
     def scores(self) -> list[list[int]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.micro import microaggregate
 from shoal.table.intervals import number
-from shoal.table.labels import read_range
+from shoal.table.notation import read_range
 
 columns = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9), st.sampled_from("abc")), min_size=4, max_size=40)
 

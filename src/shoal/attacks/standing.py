@@ -1,17 +1,12 @@
 """What an intruder takes each released text to stand for, whoever wrote the release.
 
-Equal texts, labels of a hierarchy, sets, masks and dates are read as for record linkage; ranges of numbers in the
-notations of several tools besides: ``20-29``, ``20 - 29``, ``[20, 30)``, ``[20, 30[``, ``(20, 30]``, ``< 30``,
-``≥ 40``, ``90+``. A text of stars stands for everything.
+The texts are read as everywhere (``table.reading``). Known values for which the same texts stand are one kind.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,43 +15,9 @@ from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
-from shoal.table.reading import Standing, is_star
+from shoal.table.reading import Reader, unread_cells
 
 Rows = NDArray[np.int64]
-
-_X = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-_U = r"((?:[0-9]+\.?[0-9]*|\.[0-9]+))"
-_BETWEEN = re.compile(rf"{_U}\s*[-–—]\s*{_U}")
-_BRACKETS = re.compile(rf"([\[\](])\s*{_X}\s*[,;]\s*{_X}\s*([\[\])])")
-_ONE_SIDED = re.compile(rf"(<=|>=|<|>|≤|≥)\s*{_X}")
-_PLUS = re.compile(rf"{_U}\s*\+")
-
-
-class Range(NamedTuple):
-    """From ``first`` to ``last``, each within or not."""
-
-    first: float
-    last: float
-    first_within: bool
-    last_within: bool
-
-
-def read_range(text: str) -> Range | None:
-    """A range of numbers; None for other texts, and where the ends are in the wrong order."""
-    text = text.strip()
-    found = None
-    if match := _BETWEEN.fullmatch(text):
-        found = Range(float(match[1]), float(match[2]), True, True)
-    elif match := _BRACKETS.fullmatch(text):
-        found = Range(float(match[2]), float(match[3]), match[1] == "[", match[4] == "]")
-    elif match := _ONE_SIDED.fullmatch(text):
-        bound, within = float(match[2]), match[1] in ("<=", ">=", "≤", "≥")
-        below = match[1] in ("<", "<=", "≤")
-        found = Range(-math.inf, bound, True, within) if below else Range(bound, math.inf, within, True)
-    elif match := _PLUS.fullmatch(text):
-        found = Range(float(match[1]), math.inf, True, True)
-    return found if found is not None and found.first <= found.last else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +33,14 @@ class Column:
     kinds: Rows  # (pairs)  a kind …
     texts: Rows  # (pairs)  … and a text that stands for it; sorted by kind, then text
     n_texts: int
-    unread: int  # released texts that stand for no value of the original, though they are there
+    unread: int  # released texts that were not understood
+    unread_cells: int  # cells with such a text
+    n_cells: int  # all released cells
+
+    @property
+    def unread_share(self) -> float:
+        """The share of released cells that were not understood."""
+        return self.unread_cells / self.n_cells if self.n_cells else 0.0
 
     def stand(self, kinds: Rows, texts: Rows) -> NDArray[np.bool_]:
         """Whether each text stands for the kind beside it."""
@@ -87,23 +55,20 @@ def column_of(
 ) -> Column:
     """Read a released column for the values known; ``ground`` has the original's, which the hierarchy is built on.
 
-    A word that can be read as nothing stands for all values of the original that no other text stands for: that is
+    A word that cannot be read stands for all values of the original that no other text stands for: that is
     what a patient intruder concludes.
     """
-    base = known.texts if ground is None else ground.texts
-    hierarchies = _hierarchies(name, base, known.texts, policy)
-    lookup = _Lookup(released.texts, hierarchies)
-    tops = {hierarchy.top for hierarchy in hierarchies}  # values that it does not know are sent there too
-    of_known = lookup.of(known.texts)
-    read = set().union(*(of_known if ground is None else lookup.of(base)))
-    everything = [i for i, text in enumerate(released.texts) if is_star(text) or text in tops]
-    strange = [i for i, text in enumerate(released.texts) if not (i in read or i in everything or _plain(text))]
-    unread = [] if ground is None else strange  # without the original it may just be somebody else's value
+    base = known if ground is None else ground
+    reader = Reader(released.texts, base.texts, _hierarchies(name, base.texts, known.texts, policy))
+    of_known = reader.of(known.texts)
+    # Without the original, a text that nobody's value explains may just be somebody else's value.
+    strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
     null = len(released.texts)
-    if wildcard:
-        everything = [*everything, null]
-    stand = [sorted({*(found or unread), *everything}) for found in of_known]
     of_null = [null] if (released.codes < 0).any() else []
+    # A null where the original has none can only have been suppressed, as some tools write it.
+    suppressed = of_null if ground is not None and not (ground.codes < 0).any() else []
+    everything = [*reader.everything, *([null] if wildcard else suppressed)]
+    stand = [sorted({*(found or strange), *everything}) for found in of_known]
     stand.append(list(range(null + 1)) if wildcard else sorted({*of_null, *everything}))
     number_of: dict[tuple[int, ...], int] = {}
     kind_of = [number_of.setdefault(tuple(texts), len(number_of)) if texts else -1 for texts in stand]
@@ -115,13 +80,10 @@ def column_of(
         np.repeat(np.arange(len(lengths)), lengths),
         np.fromiter((text for texts in number_of for text in texts), np.int64, sum(lengths)),
         null + 1,
-        len(unread),
+        len(strange),
+        unread_cells(reader.understood, released) if ground is not None else 0,
+        len(released.codes),
     )
-
-
-def _plain(text: str) -> bool:
-    """A number or a range is no label: where it stands for nobody, values were changed."""
-    return number(text) is not None or read_range(text) is not None
 
 
 def _hierarchies(name: str, base: Sequence[str], known: Sequence[str], policy: Policy | None) -> list[Hierarchy]:
@@ -137,48 +99,3 @@ def _hierarchies(name: str, base: Sequence[str], known: Sequence[str], policy: P
     own = build(base)
     strangers = set(known).difference(base)
     return [own, build(sorted({*base, *strangers}))] if strangers else [own]
-
-
-class _Lookup:
-    """The released texts, found for values that they may stand for."""
-
-    def __init__(self, released: Sequence[str], hierarchies: Sequence[Hierarchy]) -> None:
-        self.hierarchy = hierarchies[0] if hierarchies else None
-        self.own = Standing(released, self.hierarchy)
-        self.wider = Standing(released, hierarchies[1]) if len(hierarchies) > 1 else self.own
-        self.ranges = [(i, found) for i, text in enumerate(released) if (found := read_range(text)) is not None]
-        self.masks: dict[int, set[frozenset[int]]] = {}
-        for text in released:
-            if "*" in text.strip("*"):
-                stars = frozenset(i for i, letter in enumerate(text) if letter == "*")
-                self.masks.setdefault(len(text), set()).add(stars)
-        self.numbers: dict[float, list[int]] = {}
-        for i, text in enumerate(released):
-            if (x := number(text)) is not None:
-                self.numbers.setdefault(float(x), []).append(i)
-
-    def of(self, texts: Sequence[str]) -> list[set[int]]:
-        """For each value the numbers of the released texts that stand for it, those of stars left out."""
-        found = [set(self._reading(text).of(text)) for text in texts]
-        known = sorted((float(x), i) for i, text in enumerate(texts) if (x := number(text)) is not None)
-        values = np.array([x for x, _ in known])
-        for place, (first, last, first_within, last_within) in self.ranges:
-            start = np.searchsorted(values, first, "left" if first_within else "right")
-            end = np.searchsorted(values, last, "right" if last_within else "left")
-            for _, i in known[start:end]:
-                found[i].add(place)
-        for value, i in known:  # 23 may have become 23.0 on the way
-            found[i].update(() if found[i] else self.numbers.get(value, ()))
-        for i, text in enumerate(texts):
-            found[i].update(self._masks(text))
-        return found
-
-    def _masks(self, text: str) -> Iterator[int]:
-        """Released texts with stars inside, such as 64/**/** for a date."""
-        for stars in self.masks.get(len(text), ()):
-            masked = "".join("*" if i in stars else letter for i, letter in enumerate(text))
-            if masked in self.own.number:
-                yield self.own.number[masked]
-
-    def _reading(self, text: str) -> Standing:
-        return self.wider if self.hierarchy is not None and self.hierarchy.missing([text]) else self.own

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.linkage.columns import Codes, Column
-from shoal.table.reading import EVERYTHING, Standing, closed, is_star
+from shoal.table.notation import is_star
+from shoal.table.spans import EVERYTHING, closed
 
 Ends = tuple[tuple[float, float], ...]
 
@@ -64,9 +65,12 @@ def agreement(column: Column) -> Agreement:
         )
         return _of_numbers(known, released)
     texts = column.released.texts
-    standing = Standing(texts, column.hierarchy)
-    known_classes = [() if is_star(text) else tuple(standing.of(text)) for text in column.known.texts]
-    classes = np.array([*(-1 if is_star(text) else i for i, text in enumerate(texts)), -1], np.int32)
+    found = column.reader.of(column.known.texts)
+    known_classes = [
+        () if is_star(text) else tuple(sorted(of)) for text, of in zip(column.known.texts, found, strict=True)
+    ]
+    silent = set(column.reader.everything)
+    classes = np.array([*(-1 if i in silent else i for i in range(len(texts))), -1], np.int32)
     return Agreement((*known_classes, ()), classes, len(texts))
 
 

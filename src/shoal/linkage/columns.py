@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,7 +24,8 @@ from shoal.table.builders import SafeHarbor
 from shoal.table.codec import Coded
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import Intervals
-from shoal.table.reading import Span, spans
+from shoal.table.reading import Reader
+from shoal.table.spans import Span, spans
 
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -47,6 +49,14 @@ class Column:
     def numeric(self) -> bool:
         """Whether its values are compared as numbers."""
         return self.known_spans is not None
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What the released texts stand for; those that are no value of another file are no leaves of their own."""
+        base = {*self.known.texts, *(() if self.original is None else self.original.texts)}
+        hierarchies = [] if self.hierarchy is None else [self.hierarchy]
+        ignored = set(self.released.texts) - base
+        return Reader(self.released.texts, base, hierarchies, ignored=ignored, freely=False)
 
     @property
     def codes(self) -> tuple[Codes, Codes]:

@@ -7,6 +7,7 @@ squared, since Euclid's is wanted of the whole. Each part answers for texts by n
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +17,10 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.linkage.columns import Codes, Column
-from shoal.table.reading import EVERYTHING, Span, Standing, ancestry, closed, is_star
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.labels import read_set
+from shoal.table.notation import is_star
+from shoal.table.spans import EVERYTHING, Span, closed
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
@@ -207,9 +211,9 @@ def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tu
 
 def _category(j: int, column: Column, nulls: Nulls, categories: Categories, weight: float) -> Part:
     known, released = column.known.texts, column.released.texts
-    standing = Standing(released, column.hierarchy)
-    found = [standing.of(text) for text in known]
-    stars = [is_star(text) for text in released]
+    found = [sorted(of) for of in column.reader.of(known)]
+    silent = set(column.reader.everything)
+    stars = [r in silent for r in range(len(released))]
     if all(len(of) <= 1 for of in found) and not (categories == "hierarchy" and column.hierarchy is not None):
         nobody, null = len(released), len(released) + 1  # codes that no released text has
         wild = -1 if nulls == "wildcard" else null
@@ -228,6 +232,36 @@ def _category(j: int, column: Column, nulls: Nulls, categories: Categories, weig
         table[-1, :] = table[:, -1] = 0.0
     table[-1, -1] = 0.0
     return Table(j, table**2 * weight)
+
+
+def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy) -> NDArray[np.float64]:
+    """Level of the nearest common ancestor by the height of the hierarchy, 0 where a released label stands for a value.
+
+    A set is as near as its nearest member. What the hierarchy does not know is farthest, at 1.
+    """
+    height = max(1, hierarchy.height)
+    out = np.ones((len(known), len(released)))
+    inside = [i for i, text in enumerate(known) if not hierarchy.missing([text])]
+    paths = hierarchy.table[:, hierarchy.encode([known[i] for i in inside])]
+    place: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for level, labels in enumerate(hierarchy.labels):
+        for code, label in enumerate(labels):
+            if label is not None:
+                place[label].append((level, code))
+    steps = {
+        (low, high): hierarchy.step(low, high)
+        for low in range(hierarchy.n_levels)
+        for high in range(low, hierarchy.n_levels)
+    }
+    for r, text in enumerate(released):
+        nearest = np.full(len(inside), height, np.float64)
+        for name in (text, *(read_set(text) or ())):
+            for level, code in place.get(name, ()):
+                for above in range(hierarchy.height, level - 1, -1):
+                    shared = paths[above] == steps[level, above][code]
+                    nearest[shared] = np.minimum(nearest[shared], 0 if above == level else above)
+        out[inside, r] = nearest / height
+    return out
 
 
 def _require_room(name: str, n_known: int, n_released: int) -> None:

@@ -8,7 +8,6 @@ quote or an outer space, or is empty, stands in JSON quotes, so that every set r
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 
@@ -68,9 +67,8 @@ def days_of(text: str) -> tuple[str, str]:
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"
 _CLOSED = (re.compile(rf"({_UNSIGNED})-({_UNSIGNED})"), re.compile(rf"\[({_NUMBER}), ({_NUMBER})\]"))
-_HALF_OPEN = re.compile(rf"\[({_NUMBER}), ({_NUMBER})\)")
 _AT_LEAST = re.compile(rf">=({_NUMBER})")
-_AT_MOST = re.compile(rf"<(=?)({_NUMBER})")
+_AT_MOST = re.compile(rf"<=({_NUMBER})")
 _ONE = re.compile(_NUMBER)
 
 
@@ -83,19 +81,6 @@ def ends_of(text: str) -> tuple[str | None, str | None] | None:
             return found[1], found[2]
     if found := _AT_LEAST.fullmatch(text):
         return found[1], None
-    if (found := _AT_MOST.fullmatch(text)) and found[1]:
-        return None, found[2]
-    return None
-
-
-def read_range(text: str) -> tuple[float, float, bool] | None:
-    """The ends of a range of numbers and whether the upper one is within; None where the text is no such range."""
-    if found := _HALF_OPEN.fullmatch(text):
-        return float(found[1]), float(found[2]), False
     if found := _AT_MOST.fullmatch(text):
-        return -math.inf, float(found[2]), bool(found[1])
-    ends = None if _ONE.fullmatch(text) else ends_of(text)
-    if ends is None:
-        return None
-    first, last = ends
-    return -math.inf if first is None else float(first), math.inf if last is None else float(last), True
+        return None, found[1]
+    return None

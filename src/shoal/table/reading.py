@@ -1,203 +1,349 @@
-"""What a released text stands for: a number, a range, a set, a mask, a label of a hierarchy, or everything.
+"""What a released text stands for: the one reader of releases, whoever wrote them.
 
-A category is read on every level of its hierarchy, as when a release is laid beside its original. Ranges, sets and
-masks need no hierarchy: the way they are written tells. A text of stars only stands for everything; so a value that
-really has stars at one end, such as ``A*``, is taken for a mask.
+A text is read as a label on any level of its column's hierarchy; as a range, a set, a mask or a date, as the way it is
+written tells (``notation``); as a value of the original that was written otherwise on the way, such as 23.0 for 23 or
+a timestamp for a day; or as saying nothing. Where the hierarchy knows both a label and a value, it alone decides. A
+text that is a value of the original stands for no other value just because that one is equal as a number or a date.
+What cannot be read is told by text, and counted in cells by whoever has these: it must never pass for safety.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from decimal import Decimal
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
-from shoal.table.labels import days_of, read_range, read_set
+from shoal.table.codec import Coded
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.labels import days_of, read_set
+from shoal.table.notation import (
+    DecimalMark,
+    Moments,
+    Range,
+    day_order,
+    decimal_mark,
+    is_star,
+    lists,
+    read_date,
+    read_mask,
+    read_number,
+    read_period,
+    read_range,
+)
 
-Span = tuple[float, float, bool]  # first, last, and whether the last is within
+# Words for a cell that was suppressed, where the original has no such value.
+NOTHING = frozenset({
+    "", "?", "-", "--", ".", "..", "any", "all", "na", "n/a", "n.a.", "nan", "nat", "null", "none", "missing",
+    "unknown", "suppressed", "[suppressed]", "(suppressed)", "redacted", "[redacted]", "(redacted)", "hidden", "masked",
+})  # fmt: skip
 
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-EVERYTHING: Span = (-math.inf, math.inf, True)
-
-
-def is_star(text: str) -> bool:
-    """Whether the text says nothing."""
-    return bool(text) and not text.strip("*")
-
-
-def is_range_or_set(text: str) -> bool:
-    """Whether a text is written as a set of values, or as a range of numbers or dates."""
-    return read_set(text) is not None or read_range(text) is not None or "/" in text
-
-
-def spans(texts: Sequence[str], hierarchy: Hierarchy | None) -> list[tuple[Span, ...] | None]:
-    """The numbers that each text stands for; None where it is no number, range, or set or label of numbers."""
-    under = _leaves_under(hierarchy, texts) if hierarchy is not None else {}
-    return [_spans(text, under.get(text, ())) for text in texts]
-
-
-def _spans(text: str, leaves: Iterable[str]) -> tuple[Span, ...] | None:
-    if is_star(text):
-        return (EVERYTHING,)
-    if number(text) is not None:
-        return ((float(text), float(text), True),)
-    if (span := read_range(text)) is not None:
-        return (span,) if span[0] <= span[1] else None
-    members = read_set(text)
-    points = [number(member) for member in (leaves if members is None else members)]
-    known = sorted({float(point) for point in points if point is not None})
-    return tuple((x, x, True) for x in known) if known and None not in points else None
+Found = list[set[int]]
+Key = TypeVar("Key")
 
 
-def _leaves_under(hierarchy: Hierarchy, texts: Sequence[str]) -> dict[str, list[str]]:
-    """The leaves under those texts that are labels above the ground."""
-    wanted, under = set(texts), defaultdict(list)
-    for level in range(1, hierarchy.n_levels):
-        for leaf, code in zip(hierarchy.leaves, hierarchy.table[level], strict=True):
-            label = hierarchy.labels[level][code]
-            # A released text may be a leaf too, since the hierarchy is built on all files: that is not under itself.
-            if label in wanted and leaf is not None and label is not None and leaf not in (label, hierarchy.top):
-                under[label].append(leaf)
-    return under
+def plain(text: str) -> str:
+    """The text without what is lost on the way: outer and doubled spaces, and upper case."""
+    return " ".join(text.split()).casefold()
 
 
-def closed(span: Span, points: NDArray[np.float64]) -> tuple[float, float]:
-    """Both ends within: an open one gives way to the last of ``points`` (ascending) that lies in the range.
+def unread_cells(understood: NDArray[np.bool_], released: Coded) -> int:
+    """How many cells of a column have a text that was not understood; a null is no text."""
+    counts = np.bincount(released.codes[released.codes >= 0], minlength=len(understood))
+    return int(counts[~understood].sum())
 
-    So 1 is not in [0.5, 1) and nothing that is known and in it falls out of it.
+
+class Reader:
+    """The released texts of a column, by number, found for the values that they may stand for.
+
+    ``base`` has the distinct values of the original: they tell whether the column is one of numbers or dates, and which
+    texts are values themselves. ``hierarchies``: the first that knows a value tells its labels. ``ignored``: leaves
+    that are no values of the original. ``freely``: whether what fits no value of the original may
+    still be read: NA, any and the like as saying nothing, and 351* as 35138. That asks for all values of the original,
+    and is not for who decides whether a release is safe. ``mark``: the decimal mark, where numbers do not show it.
     """
-    first, last, within = span
-    if within:
-        return first, last
-    place = bisect_left(points, last) - 1
-    if place >= 0 and points[place] >= first:
-        return first, float(points[place])
-    return first, (first + last) / 2 if math.isfinite(first) else last - max(1.0, abs(last)) / 1000
 
-
-# ── Categories ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Standing:
-    """The released texts of a category, by number, looked up for a value that they may stand for."""
-
-    def __init__(self, released: Sequence[str], hierarchy: Hierarchy | None) -> None:
-        self.number = {text: i for i, text in enumerate(released)}
-        self.hierarchy = hierarchy
-        self.sets: dict[str, list[int]] = defaultdict(list)
-        self.shapes: set[tuple[str, int, int]] = set()  # the masked side, characters kept, and of the whole
-        self.days: list[tuple[str, str, int]] = []
+    def __init__(
+        self,
+        released: Sequence[str],
+        base: Collection[str],
+        hierarchies: Sequence[Hierarchy] = (),
+        *,
+        ignored: Collection[str] = (),
+        freely: bool = True,
+        mark: DecimalMark | None = None,
+    ) -> None:
+        self.released = released
+        self.hierarchies = hierarchies
+        self._base = frozenset(base)
+        self._labels = [_labels(hierarchy, ignored) for hierarchy in hierarchies]
+        self._own = self._base.union(*self._labels)
+        values = list(self._base)
+        self._marks = mark or decimal_mark(values), mark or decimal_mark(released)
+        self._order = day_order(values)
+        self._dates: dict[str, Moments | None] = {}
+        self.numeric = _most(read_number(text, self._marks[0]) is not None for text in values)
+        self.dated = not self.numeric and _most(self._date(text) is not None for text in values)
+        # Members of a set may be labels or ranges themselves: they are read as texts of their own.
+        self._texts: list[str] = list(released)
+        self._owners: list[list[int]] = [[i] for i in range(len(released))]
+        self._number = {text: i for i, text in enumerate(released)}
+        tops = {hierarchy.top for hierarchy in hierarchies}
+        loose = {plain(text) for text in self._own} if any(text not in self._own for text in released) else set()
+        self.everything = [
+            i
+            for i, text in enumerate(released)
+            if text in tops or is_star(text) or (freely and self._says_nothing(text, loose))
+        ]
+        silent = set(self.everything)
         for i, text in enumerate(released):
-            for member in read_set(text) or ():
-                self.sets[member].append(i)
-            first, last = days_of(text)
-            if first != text:
-                self.days.append((first, last, i))
-            for side, kept in (("right", text.rstrip("*")), ("left", text.lstrip("*"))):
-                if kept and kept != text:
-                    self.shapes.add((side, len(kept), len(text)))
+            for member in () if i in silent else self._members(text, loose):
+                self._add_member(member, i)
+        self._strange = [
+            i for i, text in enumerate(self._texts) if text not in self._own and (i >= len(released) or i not in silent)
+        ]
+        self._label_texts = [{i for i, text in enumerate(self._texts) if text in own} for own in self._labels]
+        self._loose = _by_key((plain(self._texts[i]), i) for i in self._strange)
+        self._read_numbers()
+        self._read_masks(freely)
+        # What stands for a value of the original is understood; so is a number or a date that nobody has.
+        self._read = set(silent)
+        for found in self.of(values):
+            self._read |= found
+        for i, text in enumerate(released):
+            if (self.numeric and (i in self._is_number or i in self._is_range)) or (
+                self.dated and read_period(text, self._order) is not None
+            ):
+                self._read.add(i)
 
-    def of(self, text: str) -> list[int]:
-        """The numbers of the released texts that stand for a value, those of stars left out."""
-        names = {text}
-        if self.hierarchy is not None:
-            leaf = self.hierarchy.encode([text])[0] if not self.hierarchy.missing([text]) else None
-            if leaf is not None:
-                path = (self.hierarchy.labels[level][code] for level, code in enumerate(self.hierarchy.table[:, leaf]))
-                names.update(label for label in path if label is not None)
-        for side, kept, whole in self.shapes:
+    @property
+    def understood(self) -> NDArray[np.bool_]:
+        """Per released text, whether it could be read."""
+        out = np.zeros(len(self.released), np.bool_)
+        out[list(self._read)] = True
+        return out
+
+    def of(self, values: Sequence[str]) -> Found:
+        """For each value the numbers of the released texts that stand for it, those that say nothing left out."""
+        found: Found = [set() for _ in values]
+        keepers = self._by_hierarchy(values, found)
+        for n, value in enumerate(values):
+            hits = {i for i in (self._number.get(value),) if i is not None}
+            hits.update(self._loose.get(plain(value), ()) if self._loose else ())
+            hits.update(self._masks(value))
+            if (keeper := keepers[n]) is not None:  # which has put its labels where they belong
+                hits -= {i for i in hits & self._label_texts[keeper] if self._texts[i] != value}
+            found[n] |= hits
+        for n, i in self._in_ranges(values, None in keepers):
+            if (keeper := keepers[n]) is None or i not in self._label_texts[keeper]:
+                found[n].add(i)
+        silent = set(self.everything)
+        return [{owner for i in hits for owner in self._owners[i]} - silent for hits in found]
+
+    def _by_hierarchy(self, values: Sequence[str], found: Found) -> list[int | None]:
+        """Add the labels over each value, and tell which hierarchy knows it."""
+        keepers: list[int | None] = [None] * len(values)
+        for h, hierarchy in enumerate(self.hierarchies):
+            mine = [n for n, value in enumerate(values) if keepers[n] is None and not hierarchy.missing([value])]
+            leaves = hierarchy.encode([values[n] for n in mine])
+            for level in range(hierarchy.n_levels):
+                texts_of = [self._named(label) for label in hierarchy.labels[level]]
+                if any(texts_of):
+                    for n, code in zip(mine, hierarchy.table[level][leaves].tolist(), strict=True):
+                        found[n].update(texts_of[code])
+            for n in mine:
+                keepers[n] = h
+        return keepers
+
+    def _named(self, label: Label) -> list[int]:
+        if label is None:
+            return []
+        exact = self._number.get(label)
+        return [*([] if exact is None else [exact]), *(self._loose.get(plain(label), ()) if self._loose else ())]
+
+    # ── How each text is read ───────────────────────────────────────────────────────────────────────────────
+
+    def _says_nothing(self, text: str, loose: set[str]) -> bool:
+        word = plain(text)
+        if text in self._own or word in loose:
+            return False
+        return word in NOTHING or (len(word) > 1 and is_star(read_mask(text) or ""))
+
+    def _members(self, text: str, loose: set[str]) -> tuple[str, ...]:
+        if (members := read_set(text.strip())) is not None:
+            return members
+        if text not in self._own and not (self.dated and "/" in text):  # a range of dates, not a list of two
+            for members in lists(text):
+                if all(member in self._own or plain(member) in loose for member in members):
+                    return members
+        return ()
+
+    def _add_member(self, member: str, owner: int) -> None:
+        place = self._number.setdefault(member, len(self._texts))
+        if place == len(self._texts):
+            self._texts.append(member)
+            self._owners.append([])
+        self._owners[place].append(owner)
+
+    def _read_numbers(self) -> None:
+        strange, mark = set(self._strange), self._marks[1]
+        self._ranges: list[tuple[int, Range]] = []
+        self._periods: list[tuple[int, Moments]] = []
+        self._is_number: dict[int, Decimal] = {}
+        for i, text in enumerate(self._texts):
+            if i in strange and (x := read_number(text, mark)) is not None:
+                self._is_number[i] = x
+            elif (found := read_range(text, mark)) is not None:
+                self._ranges.append((i, found))
+            if self.dated and i in strange and (period := read_period(text, self._order)) is not None:
+                self._periods.append((i, period))
+        self._is_range = {i for i, _ in self._ranges}
+        self._numbers = _by_key((x, i) for i, x in self._is_number.items())
+
+    def _in_ranges(self, values: Sequence[str], strangers: bool) -> Iterator[tuple[int, int]]:
+        """Pairs of a value and a number, range or period that holds it, by number.
+
+        Where the hierarchies know all values, ``strangers`` is False and their labels need no second reading.
+        """
+        settled = set() if strangers or not self._label_texts else set.intersection(*self._label_texts)
+        if self._ranges or self._numbers:
+            read = [(x, n) for n, text in enumerate(values) if (x := read_number(text, self._marks[0])) is not None]
+            points = sorted(read)
+            xs = [x for x, _ in points]
+            for i, (first, last, first_within, last_within) in self._ranges:
+                if i in settled:
+                    continue
+                start = bisect_left(xs, first) if first_within else bisect_right(xs, first)
+                end = bisect_right(xs, last) if last_within else bisect_left(xs, last)
+                yield from ((n, i) for _, n in points[start:end])
+            if self._numbers:
+                # 39.0 is 39 and not 039, which is a code; it is 039 only where there is no 39.
+                shortest = {x for x, n in points if not values[n].strip().startswith("0") or x < 1}
+                for x, n in points:
+                    if x not in shortest or not values[n].strip().startswith("0") or x < 1:
+                        yield from ((n, i) for i in self._numbers.get(x, ()))
+        if self._periods:
+            moments = sorted((m, n) for n, text in enumerate(values) if (m := self._date(text)) is not None)
+            for i, (begin, end_) in self._periods:
+                at = bisect_left(moments, ((begin, begin), -1))
+                while at < len(moments) and moments[at][0][0] < end_:
+                    if moments[at][0][1] <= end_:
+                        yield moments[at][1], i
+                    at += 1
+        yield from self._between_labels(values)
+
+    def _date(self, text: str) -> Moments | None:
+        if text not in self._dates:
+            self._dates[text] = self._dated(text)
+        return self._dates[text]
+
+    def _dated(self, text: str) -> Moments | None:
+        """A day; or, where the text is written in a format of its own, what the hierarchy calls it first."""
+        if (found := read_date(text, self._order)) is not None:
+            return found
+        for hierarchy in self.hierarchies:
+            if hierarchy.leaf_order == "time" and not hierarchy.missing([text]):
+                for level, code in enumerate(hierarchy.table[:, hierarchy.encode([text])[0]]):
+                    label = hierarchy.labels[level][code]
+                    if label is not None and (found := read_period(label)) is not None:
+                        return found
+        return None
+
+    def _between_labels(self, values: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Ranges of dates that end with labels of one level, whatever these look like."""
+        hierarchies = [h for h in self.hierarchies if h.leaf_order == "time"]
+        asked = [i for i in self._strange if "/" in self._texts[i]] if hierarchies else []
+        if not asked:
+            return
+        places = defaultdict(list)
+        for n, value in enumerate(values):
+            places[value].append(n)
+        for hierarchy in hierarchies:
+            ends = _ends(hierarchy)
+            for i in asked:
+                text = self._texts[i]
+                for at in (place for place, letter in enumerate(text) if letter == "/"):
+                    for of_level in ends:
+                        first, last = of_level.get(text[:at]), of_level.get(text[at + 1 :])
+                        if first and last:
+                            for leaf in range(first[0], last[-1] + 1):
+                                yield from ((n, i) for n in places.get(hierarchy.leaves[leaf] or "", ()))
+
+    def _read_masks(self, freely: bool) -> None:
+        """Group masks by what is hidden: a mask that ends or begins with stars also stands for shorter values."""
+        self._masked: dict[str, list[int]] = defaultdict(list)
+        self._lengths: set[tuple[str, int]] = set()
+        strange = set(self._strange)
+        for i, text in enumerate(self._texts):
+            masked = read_mask(text) if i in strange else text if "*" in text else None
+            if masked is not None and not is_star(masked):
+                self._masked[masked].append(i)
+        self._ends: set[tuple[str, int, int]] = set()  # the masked side, characters kept, and of the whole
+        self._inner: dict[int, set[frozenset[int]]] = defaultdict(set)  # by length, what is hidden
+        self._openings: dict[tuple[str, str], list[int]] = {}
+        for masked in self._masked:
+            for side, kept in (("right", masked.rstrip("*")), ("left", masked.lstrip("*"))):
+                if kept != masked and "*" not in kept:
+                    self._ends.add((side, len(kept), len(masked)))
+            if "*" in masked.strip("*"):
+                self._inner[len(masked)].add(frozenset(i for i, letter in enumerate(masked) if letter == "*"))
+        if not freely:
+            return
+        # 351* for 35138: stars that fit nobody by their number stand for any number of letters.
+        fitting = {i for value in self._base for i in self._masks(value)} if self._masked else set()
+        for masked, texts in self._masked.items():
+            if not fitting.intersection(texts) and "*" not in (kept := masked.strip("*")) and kept:
+                side = "left" if masked.startswith("*") else "right"
+                if masked.startswith("*") != masked.endswith("*"):
+                    self._openings.setdefault((side, kept), []).extend(texts)
+        self._lengths = {(side, len(kept)) for side, kept in self._openings}
+
+    def _masks(self, value: str) -> Iterator[int]:
+        if not self._masked:
+            return
+        text = value.strip()
+        for side, kept, whole in self._ends:
             if kept <= len(text) <= whole:
                 stars = "*" * (whole - kept)
-                names.add(text[:kept] + stars if side == "right" else stars + text[len(text) - kept :])
-        found = {self.number[name] for name in names if name in self.number and not is_star(name)}
-        found.update(self.sets.get(text, ()))
-        if self.days and _DAY.fullmatch(text[:10]):
-            found.update(i for first, last, i in self.days if first <= text[:10] <= last)
-        return sorted(found)
+                yield from self._masked.get(
+                    text[:kept] + stars if side == "right" else stars + text[len(text) - kept :], ()
+                )
+        for hidden in self._inner.get(len(text), ()):
+            masked = "".join("*" if i in hidden else letter for i, letter in enumerate(text))
+            yield from self._masked.get(masked, ())
+        for side, n in self._lengths:
+            kept_text = text[:n] if side == "right" else text[len(text) - n :]
+            yield from self._openings.get((side, kept_text), ())
 
 
-def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """Level of the nearest common ancestor by the height of the hierarchy, 0 where a released label stands for a value.
-
-    A set is as near as its nearest member. What the hierarchy does not know is farthest, at 1.
-    """
-    height = max(1, hierarchy.height)
-    out = np.ones((len(known), len(released)))
-    inside = [i for i, text in enumerate(known) if not hierarchy.missing([text])]
-    paths = hierarchy.table[:, hierarchy.encode([known[i] for i in inside])]
-    place: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for level, labels in enumerate(hierarchy.labels):
-        for code, label in enumerate(labels):
-            if label is not None:
-                place[label].append((level, code))
-    steps = {
-        (low, high): hierarchy.step(low, high)
-        for low in range(hierarchy.n_levels)
-        for high in range(low, hierarchy.n_levels)
-    }
-    for r, text in enumerate(released):
-        nearest = np.full(len(inside), height, np.float64)
-        for name in (text, *(read_set(text) or ())):
-            for level, code in place.get(name, ()):
-                for above in range(hierarchy.height, level - 1, -1):
-                    shared = paths[above] == steps[level, above][code]
-                    nearest[shared] = np.minimum(nearest[shared], 0 if above == level else above)
-        out[inside, r] = nearest / height
+def _labels(hierarchy: Hierarchy, ignored: Collection[str]) -> set[str]:
+    """All that the hierarchy calls its leaves, except those that are ignored."""
+    own = [leaf for leaf, text in enumerate(hierarchy.leaves) if text is None or text not in ignored]
+    out = {text for text in (hierarchy.leaves[leaf] for leaf in own) if text is not None}
+    for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
+        out.update(label for code in np.unique(codes[own]).tolist() if (label := labels[code]) is not None)
     return out
 
 
-# ── All of a hierarchy ──────────────────────────────────────────────────────────────────────────────────────
+def _by_key(pairs: Iterator[tuple[Key, int]]) -> dict[Key, list[int]]:
+    out: dict[Key, list[int]] = defaultdict(list)
+    for key, i in pairs:
+        out[key].append(i)
+    return dict(out)
 
 
-def leaves_behind(hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool = False) -> list[set[int]]:
-    """Of each text the leaves that it may stand for; none for stars, and none where it cannot be read.
-
-    ``nearest``: a number that is no leaf, such as a mean, stands for the leaf next to it.
-    """
-    # Members of a set may be labels or ranges themselves: they are read as texts of their own first.
-    members = {text: found for text in texts if (found := read_set(text)) is not None}
-    read = list(dict.fromkeys([*texts, *(member for found in members.values() for member in found)]))
-    standing = Standing(read, hierarchy)
-    behind: dict[str, set[int]] = {text: set() for text in read}
-    for leaf, text in enumerate(hierarchy.leaves):
-        if text is not None and leaf != hierarchy.uncovered:
-            for i in standing.of(text):
-                behind[read[i]].add(leaf)
-    if hierarchy.leaf_order == "numeric":
-        _add_numbers(hierarchy, behind, nearest=nearest)
-    elif hierarchy.leaf_order == "time":
-        _add_times(hierarchy, behind)
-    for text, found in members.items():
-        behind[text].update(*(behind[member] for member in found))
-    return [behind[text] for text in texts]
+def _most(found: Iterator[bool]) -> bool:
+    answers = list(found)
+    return 2 * sum(answers) > len(answers)
 
 
-def _add_numbers(hierarchy: Hierarchy, behind: Mapping[str, set[int]], *, nearest: bool) -> None:
-    """Add the leaves that lie in the ranges that texts write, or are the nearest to a number."""
-    read = [None if text is None else number(text) for text in hierarchy.leaves]
-    places = [leaf for leaf, value in enumerate(read) if value is not None]
-    values = np.array([float(value) for value in read if value is not None])
-    for (text, leaves), found in zip(behind.items(), spans(list(behind), None), strict=True):
-        if found is None or is_star(text) or leaves or not places:
-            continue
-        for first, last, within in found:
-            begin = int(np.searchsorted(values, first, side="left"))
-            end = int(np.searchsorted(values, last, side="right" if within else "left"))
-            if begin < end:
-                leaves.update(places[begin:end])
-            elif first == last and nearest:
-                leaves.add(places[int(np.abs(values - first).argmin())])
-
-
-def _add_times(hierarchy: Hierarchy, behind: Mapping[str, set[int]]) -> None:
-    """Add the leaves from the first to the last of a range, whatever its ends look like: both are of one level."""
-    ends: list[dict[str, list[int]]] = []  # by level, the leaves of a label, also by its first and its last day
+def _ends(hierarchy: Hierarchy) -> list[dict[str, list[int]]]:
+    """By level the leaves of a label, also under its first and its last day."""
+    out = []
     for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
         of_level: dict[str, list[int]] = defaultdict(list)
         for leaf, code in enumerate(codes.tolist()):
@@ -205,12 +351,40 @@ def _add_times(hierarchy: Hierarchy, behind: Mapping[str, set[int]]) -> None:
             if label is not None and leaf != hierarchy.uncovered:
                 for end in {label, *days_of(label)}:
                     of_level[end].append(leaf)
-        ends.append(of_level)
-    for text, leaves in behind.items():
-        if leaves or is_star(text):
-            continue
-        for at in (i for i, letter in enumerate(text) if letter == "/"):
-            first, last = text[:at], text[at + 1 :]
-            for of_level in ends:
-                if first in of_level and last in of_level:
-                    leaves.update(range(of_level[first][0], of_level[last][-1] + 1))
+        out.append(of_level)
+    return out
+
+
+def leaves_behind(hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool = False) -> list[set[int]]:
+    """Of each text the leaves that it may stand for; none where it says nothing, and none where it cannot be read.
+
+    ``nearest``: a number that is no leaf, such as a mean, stands for the leaf next to it.
+    """
+    return Leaves.of(hierarchy, texts, nearest=nearest).behind
+
+
+class Leaves:
+    """The leaves of a hierarchy behind each of some texts."""
+
+    def __init__(self, reader: Reader, behind: list[set[int]]) -> None:
+        self.behind = behind
+        self.everything = set(reader.everything)
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool = False, freely: bool = True) -> Leaves:
+        """Read the texts by the hierarchy that was built on the original."""
+        own = [(leaf, text) for leaf, text in enumerate(hierarchy.leaves) if text is not None]
+        own = [(leaf, text) for leaf, text in own if leaf != hierarchy.uncovered]
+        reader = Reader(texts, {text for _, text in own}, [hierarchy], freely=freely)
+        behind: list[set[int]] = [set() for _ in texts]
+        for (leaf, _), found in zip(own, reader.of([text for _, text in own]), strict=True):
+            for i in found:
+                behind[i].add(leaf)
+        if nearest and hierarchy.leaf_order == "numeric":
+            read = sorted((x, leaf) for leaf, text in own if (x := read_number(text)) is not None)
+            for i, text in enumerate(texts):
+                if not behind[i] and read and (mean := read_number(text)) is not None:
+                    at = bisect_left(read, (mean, 0))
+                    near = read[max(at - 1, 0) : at + 1] or read[-1:]
+                    behind[i].add(min((abs(x - mean), leaf) for x, leaf in near)[1])
+        return cls(reader, behind)

