@@ -37,7 +37,7 @@ from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Label
 from shoal.table.intervals import number
 from shoal.table.kernels import group
-from shoal.table.labels import read_range
+from shoal.table.notation import read_range
 from shoal.verdict import Verdicts
 from shoal.verify import Reference, recounted, recounted_file, recounted_groups
 from shoal.warning_list import Evidence, warnings_of
@@ -82,10 +82,7 @@ def _lies_in(leaf: Label, label: Label) -> bool:
     """Whether a number is in the range that it would become: 39.5 is in no 30-39, which stands for those who stayed."""
     span = None if leaf is None or label is None else read_range(label)
     value = None if leaf is None or span is None else number(leaf)
-    if span is None or value is None:
-        return True
-    first, last, within = span
-    return first <= value and (value <= last if within else value < last)
+    return span is None or value is None or span.holds(value)
 
 
 def _every_leaf(table: FrequencyTable) -> FrequencyTable:

@@ -30,6 +30,11 @@ class Range(NamedTuple):
     first_within: bool
     last_within: bool
 
+    def holds(self, x: Decimal) -> bool:
+        """Whether the number lies in the range."""
+        above = self.first <= x if self.first_within else self.first < x
+        return above and (x <= self.last if self.last_within else x < self.last)
+
 
 # ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
