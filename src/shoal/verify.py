@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from shoal.consistency import people_like
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows
-from shoal.engines.files import PARQUET, Dialect, separator_of, sql_source, typed
+from shoal.engines.files import PARQUET, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
+from shoal.engines.layout import Dialect
 from shoal.errors import VerificationError
 from shoal.policy import Policy
 from shoal.sql import quoted, unused

@@ -270,10 +270,10 @@ def test_a_csv_file_is_read_as_in_memory(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"q0,q1\n1,2\n1,2,secret\n", "could not"),
+        (b"q0,q1\n1,2\n1,2,secret\n", "first in line 3: 3 found, 2 expected"),
         (b"q0,q0\n1,2\n", "more than once"),
-        ("q0,q1\n1,2\n".encode("utf-16"), "not UTF-8"),
-        (b"", "no columns"),
+        ("q0,q1\n1,secret\n".encode("utf-16-le"), "NUL byte"),
+        (b"", "is empty"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, content: bytes, words: str) -> None:

@@ -5,23 +5,29 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
+import os
+import secrets
 import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import ibis
+import pyarrow.parquet as pq
 
 from shoal.engines import files
 from shoal.engines.formulas import unescaped_source
 from shoal.engines.ibis import IbisEngine
+from shoal.engines.layout import Layout, Raw, layout_of, pieces, rewritten
+from shoal.engines.local import require_names_apart
 from shoal.engines.memory import size
 from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, named, safe_uri
 from shoal.errors import DataError, ShoalError
+from shoal.sql import quoted
 
 MASTER_SECONDS = 20  # to answer a call
 
@@ -149,25 +155,73 @@ def from_files(
     """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB in pieces; ``memory`` is such as 4GB."""
     budget = _bytes(memory)
     backend = ibis.duckdb.connect(**_limits())
-    dialect: files.Dialect | None = None
-    names: list[str] = []
+    found: Layout | None = None
     notes: tuple[str, ...] = ()
-    if path.is_dir():
-        if not list(path.rglob("*.parquet")):
-            raise DataError(f"{path} is a directory without .parquet files")
-        source = files.parquet_folder(path)
-    elif path.suffix.lower() in files.PARQUET:
-        source = files.sql_source(path, None, [])
+    if path.is_dir() or path.suffix.lower() in files.PARQUET:
+        source, notes = _parquet_source(path)
     else:
-        dialect, names, notes = files.sniffed(path, separator=separator, encoding=encoding)
-        source = files.sql_source(path, dialect, names, strange=True)
-    place = DuckDB(backend, dialect, budget)
+        found = layout_of(partial(pieces, path), path.name, separator=separator, encoding=encoding)
+        require_names_apart(list(found.names))
+    place = DuckDB(backend, None if found is None else found.dialect, budget)
     with place.failing(f"read {path.name}"):
-        if dialect is not None:
-            source, more = unescaped_source(lambda query: backend.con.execute(query).fetchall()[0], source, names)
-            notes += more
+        if found is not None:
+            source, notes = text_source(backend.con, path, found)
         table = place.view(source)
-    return IbisEngine(table, place, notes=notes, source=path, fingerprint=_hashed(path))
+    return IbisEngine(
+        table,
+        place,
+        notes=notes,
+        source=path,
+        fingerprint=_hashed(path),
+        records=None if found is None else found.records,
+    )
+
+
+def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[str, ...]]:
+    """A DuckDB table expression over a scanned CSV file, and what to tell; it must give every record of the scan."""
+    raw = partial(pieces, path)
+    plain = found.plain and path.suffix.lower() != ".gz"
+    source = files.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
+    source, more, n = unescaped_source(lambda query: connection.execute(query).fetchall()[0], source, found.names)
+    files.require_records(path.name, n, found.records)
+    return source, found.notes + more
+
+
+def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
+    """A DuckDB table expression over Parquet files, and what to tell; raises where memory would refuse a column."""
+    paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    if not paths:
+        raise DataError(f"{path} is a directory without .parquet files")
+    notes: dict[str, None] = {}
+    finer: dict[str, None] = {}
+    for part in paths:
+        try:
+            schema = pq.read_schema(part)
+        except Exception:
+            message = f"{part.name} is not a complete Parquet file"
+            raise DataError(message, "write it again, or rename it if it is CSV") from None
+        notes |= dict.fromkeys(files.parquet_notes(schema))
+        finer |= dict.fromkeys(files.nanoseconds(schema))
+    source = files.parquet_folder(path) if path.is_dir() else files.sql_source(path, None, [])
+    if finer:
+        coarse = ", ".join(f"CAST({quoted(name)} AS TIMESTAMPTZ) AS {quoted(name)}" for name in finer)
+        source = f"(SELECT * REPLACE ({coarse}) FROM {source})"
+    return source, tuple(notes)
+
+
+def _copied(raw: Raw, name: str, found: Layout) -> Path:
+    """The file as DuckDB can read it, beside what it spills: readable by its owner only, gone with the process."""
+    path = Path(_limits()["temp_directory"]) / f"{secrets.token_hex(8)}.csv"
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            rewritten(raw, name, found, file.write)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise DataError(
+            f"{name} must be copied to be read, and cannot be: {error.strerror}",
+            "make room in the folder for temporary files, or convert it to UTF-8 with one kind of line end",
+        ) from None
+    return path
 
 
 def _hashed(path: Path) -> str | None:

@@ -8,19 +8,17 @@ and are not passed on.
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import csv
 import gzip
 import hashlib
-import io
 import os
 import re
 import secrets
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,35 +27,18 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from shoal.engines import foreign
+from shoal.engines import foreign, layout
 from shoal.engines.frames import pieces, plain, require_names, string_bytes
-from shoal.errors import DataError, OutputError
+from shoal.engines.layout import Dialect, Layout
+from shoal.errors import DataError, OutputError, VerificationError
 
-SEPARATORS = (",", ";", "\t", "|")
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
-# A last record that we add ourselves: a parser that does not meet it as a record is inside an open quote.
-END = "end of table"
-
-BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
-)  # fmt: skip
-
-CHUNK = 2**20  # bytes decoded at a time
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow wants every record within two blocks; larger ones only where needed
-SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # what the separator is guessed from
-LONGEST_FIELD = 2**31 - 1
 ROW_GROUP = 2**18  # rows; the writer holds some three times as much
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a CSV file is spelled."""
-
-    separator: str
-    encoding: str
+BUFFER = 2**25  # bytes of a CSV file that DuckDB looks at together; no less than a record
+DIGITS = 38  # of a decimal, in SQL
+PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
 
 
 @dataclass(frozen=True)
@@ -85,16 +66,12 @@ def read(path: Path, *, separator: str | None = None, encoding: str | None = Non
         return Source(table, None, digest, notes)
     if path.suffix.lower() == ".gz":
         raw = _gunzip(raw, path.name)
-    text, encoding, notes = _utf8(raw, path.name, encoding)
-    del raw  # a transcoded file is in memory once, not twice, while it is parsed
-    if not re.search(rb"\S", text):
-        raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
-    if separator is None:
-        separator, more = _guess_separator(text, tabbed=".tsv" in path.name.lower())
-        notes += more
-    elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0':
-        raise DataError("the separator must be one ASCII character, neither a quote nor a line break")
-    return Source(_read_csv(text, path.name, separator), Dialect(separator, encoding), digest, notes)
+    found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
+    if not found.plain:
+        spelled = bytearray()
+        layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
+        raw = spelled
+    return Source(_parsed(raw, path.name, found), found.dialect, digest, found.notes)
 
 
 def _file_bytes(path: Path) -> bytearray:
@@ -112,6 +89,11 @@ def _file_bytes(path: Path) -> bytearray:
     return raw
 
 
+def _pieces(raw: bytearray) -> Generator[bytes, None, None]:
+    for start in range(0, len(raw), layout.CHUNK):
+        yield bytes(raw[start : start + layout.CHUNK])
+
+
 def _gunzip(raw: bytearray, name: str) -> bytearray:
     try:
         return bytearray(gzip.decompress(raw))
@@ -119,162 +101,15 @@ def _gunzip(raw: bytearray, name: str) -> bytearray:
         raise DataError(f"{name} is not a complete gzip file") from None
 
 
-def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]:
-    try:
-        table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw))).read()
-    except Exception:
-        raise DataError(f"{name} is not a complete Parquet file", "write it again, or rename it if it is CSV") from None
-    indexes = [column for column in table.column_names if re.fullmatch(r"__index_level_\d+__", column)]
-    notes = tuple(f"column {column!r} looks like a saved row index of pandas" for column in indexes)
-    return plain(table), notes
-
-
-def _utf8(raw: bytearray, name: str, encoding: str | None) -> tuple[bytearray, str, tuple[str, ...]]:
-    """The text of a file as UTF-8 without byte order mark, the encoding it had, and what was assumed."""
-    notes: tuple[str, ...] = ()
-    if encoding is None:
-        encoding = next((found for mark, found in BOMS if raw.startswith(mark)), None)
-    else:
-        encoding = _known_encoding(encoding)
-    if encoding is None:
-        _require_no_nul(raw, name)  # before guessing: binary files and unmarked UTF-16 are full of them
-        failure = _decode(raw, "utf-8", None)
-        if failure is None:
-            return raw, "utf-8", notes
-        encoding = "cp1252"
-        notes = (f"{name} is not UTF-8 (line {failure}); it was read as Windows-1252",)
-    if encoding == "utf-8":
-        text, failure = raw, _decode(raw, encoding, None)
-    else:
-        text = bytearray()
-        failure = _decode(raw, encoding, text)
-    if failure is not None:
-        tried = "neither UTF-8 nor Windows-1252" if notes else f"not {encoding}"
-        raise DataError(
-            f"{name} is {tried}: undecodable bytes in line {failure}",
-            "name the encoding the file was written in",
-        )
-    while text.startswith(codecs.BOM_UTF8):
-        del text[: len(codecs.BOM_UTF8)]
-    _require_no_nul(text, name)
-    return text, encoding, notes
-
-
-def _known_encoding(encoding: str) -> str:
-    try:
-        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that are not for text, too
-        return codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        raise DataError(f"unknown encoding {encoding!r}", "for example utf-8, utf-16, cp1252 or latin-1") from None
-
-
-def _decode(raw: bytearray, encoding: str, into: bytearray | None) -> int | None:
-    """The line of the first undecodable byte, or None; the text is kept ``into`` as UTF-8 where given."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    lines = 1
-    for start in range(0, len(raw), CHUNK):
-        try:
-            text = decoder.decode(bytes(raw[start : start + CHUNK]), final=start + CHUNK >= len(raw))
-            if into is not None:
-                into += text.encode()
-        except UnicodeDecodeError as error:
-            return lines + error.object[: error.start].decode(error.encoding, "replace").count("\n")
-        except UnicodeError:  # UTF-16 without its mark, lone surrogates of UTF-7
-            return lines
-        lines += text.count("\n")
-    return None
-
-
-def _require_no_nul(text: bytearray, name: str) -> None:
-    position = text.find(0)
-    if position >= 0:
-        raise DataError(
-            f"{name} contains a NUL byte (first in line {text.count(10, 0, position) + 1})",
-            "is it a text file? UTF-16 without a byte order mark needs its encoding named",
-        )
-
-
-def _guess_separator(text: bytearray, tabbed: bool) -> tuple[str, tuple[str, ...]]:
-    """What cuts most of the first records into as many fields as the header; the most fields among equals.
-
-    A file that is named as tab-separated is, if tabs cut it well.
-    """
-    fits = {candidate: _fit(text, candidate) for candidate in SEPARATORS}
-    best = max(SEPARATORS, key=lambda mark: (fits[mark][0], tabbed and mark == "\t", fits[mark][1]))
-    if not any(n_fields for _, n_fields in fits.values()):
-        return "\t" if tabbed else ",", ()
-    rivals = [mark for mark in SEPARATORS if mark != best and fits[mark][0] == 1.0]
-    note = f"the separator could also be {' or '.join(map(repr, rivals))}; {best!r} was assumed"
-    return best, (note,) if rivals else ()
-
-
-def _fit(text: bytearray, separator: str) -> tuple[float, int]:
-    """The share of the first records with as many fields as the header, and that number; 0 if it is 1."""
-    cut = len(text) > SAMPLE_BYTES
-    counts = [len(record) for _, record in islice(_records(text[:SAMPLE_BYTES], separator), SAMPLE_RECORDS)]
-    if cut and 1 < len(counts) < SAMPLE_RECORDS:
-        counts.pop()  # the sample ends within it
-    if not counts or counts[0] < 2:
-        return 0.0, 0
-    return counts.count(counts[0]) / len(counts), counts[0]
-
-
-def _records(text: bytearray, separator: str) -> Generator[tuple[int, list[str]], None, None]:
-    """The records that are not blank, each with the number of its first line, by Python's own parser."""
-    file = pa.BufferReader(pa.py_buffer(text))  # no copy
-    lines = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
-    limit = csv.field_size_limit(LONGEST_FIELD)
-    try:
-        reader = csv.reader(lines, delimiter=separator)
-        first = 1
-        for record in reader:
-            if record:
-                yield first, record
-            first = reader.line_num + 1
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _read_csv(text: bytearray, name: str, separator: str) -> pa.Table:
-    if not text.endswith((b"\n", b"\r")):
-        text += b"\n"
-    text += END.encode()
-    with contextlib.closing(_records(text, separator)) as records:
-        first_line, names = next(records)
-    if names[-1].endswith(("\n" + END, "\r" + END)):
-        raise _unterminated(name, first_line)
-    require_names(names)
-    text += (separator * (len(names) - 1) + "\n").encode()
-
-    table = _parse(text, names, separator)
-    end = [END] + [None] * (len(names) - 1)
-    if table is None or _row(table, 0) != names or _row(table, -1) != end:
-        raise _diagnosis(text, name, names, separator)
-    if table.num_rows == 2:
-        raise DataError(f"{name} has a header and no rows", "nobody is in it: nothing to protect or release")
-    return table.slice(1, table.num_rows - 2)
-
-
-def _row(table: pa.Table, i: int) -> list[str | None]:
-    return [column[i].as_py() for column in table.columns] if table.num_rows else []
-
-
-def _parse(text: bytearray, names: list[str], separator: str) -> pa.Table | None:
-    """Header, rows and end as one table of text; None where some record does not fit."""
-    ragged = False
-
-    def refuse(_: object) -> str:
-        nonlocal ragged
-        ragged = True
-        return "error"
-
-    blank = re.match(rb"[\r\n]*", text)
-    buffer = pa.py_buffer(text).slice(blank.end() if blank else 0)
+def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
+    """The records of a text in UTF-8 that the scan has accepted, as many as it counted."""
+    names = list(found.names)
+    if not plain.endswith((b"\n", b"\r")):  # Arrow would take an empty field at the very end for a quoted one
+        plain += b"\n"
     parse = arrow_csv.ParseOptions(
-        delimiter=separator,
-        newlines_in_values=b'"' in text,
+        delimiter=found.dialect.separator,
+        newlines_in_values=b'"' in plain,
         ignore_empty_lines=len(names) > 1,  # in a table of one column a blank line is a null
-        invalid_row_handler=refuse,
     )
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
@@ -282,39 +117,64 @@ def _parse(text: bytearray, names: list[str], separator: str) -> pa.Table | None
         null_values=[""],
         quoted_strings_can_be_null=False,
     )
-    for block in BLOCKS:
-        options = arrow_csv.ReadOptions(column_names=names, block_size=block)
-        try:
-            return arrow_csv.read_csv(pa.BufferReader(buffer), options, parse, convert)
-        except pa.ArrowInvalid:
-            if ragged or block >= len(text):
-                break
-    return None
+    block = next(block for block in BLOCKS if block > 2 * found.longest + 64)
+    options = arrow_csv.ReadOptions(column_names=names, block_size=block)
+    try:
+        table = arrow_csv.read_csv(pa.BufferReader(pa.py_buffer(plain)), options, parse, convert)
+    except pa.ArrowInvalid:
+        raise DataError(f"{name} cannot be parsed as CSV", "check its quotes") from None
+    require_records(name, len(table) - 1, found.records)
+    return table.slice(1)  # without the header
 
 
-def _diagnosis(text: bytearray, name: str, names: list[str], separator: str) -> DataError:
-    """What is wrong with a file that did not parse: slower, and with line numbers."""
-    ragged: list[tuple[int, int]] = []
-    n_ragged, line, record = 0, 1, names
-    for line, record in _records(text, separator):
-        if len(record) != len(names):
-            n_ragged += 1
-            ragged = ragged or [(line, len(record))]
-    if record != [END] + [""] * (len(names) - 1):
-        return _unterminated(name, line)
-    if not ragged:
-        return DataError(f"{name} cannot be parsed as CSV", "check its quotes; a record may span 1 GiB at most")
-    first, found = ragged[0]
-    return DataError(
-        f"{name}: {n_ragged} record(s) with another number of fields than the header "
-        f"(first in line {first}: {found} found, {len(names)} expected)",
-        f"quote fields that contain the separator {separator!r}, or name another separator",
+def require_records(name: str, read: int, counted: int) -> None:
+    """A reader must give all records that the scan has counted: one that does not has lost or made some."""
+    if read != counted:
+        raise DataError(
+            f"{name}: {counted} records were counted and {read} were read; nothing is done with them",
+            "this is a fault of the reader: please report it, and try the other one (--engine local or duckdb)",
+        )
+
+
+def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw)))
+        notes = parquet_notes(file.schema_arrow)
+        table = file.read()
+    except DataError:
+        raise
+    except Exception:
+        raise DataError(f"{name} is not a complete Parquet file", "write it again, or rename it if it is CSV") from None
+    for j, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz:  # as SQL has instants: in UTC, without nanoseconds
+            unit = "us" if field.type.unit == "ns" else field.type.unit
+            table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
+    return plain(table), notes
+
+
+def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
+    """Refuse columns that the readers of Parquet take differently; what to tell of the others."""
+    require_names(schema.names)
+    for field in schema:
+        if pa.types.is_decimal(field.type) and field.type.precision > DIGITS:
+            raise DataError(
+                f"column {field.name!r} of type {field.type} may have more than the {DIGITS} digits that SQL knows",
+                f"cast it to decimal128({DIGITS}, …), or to text",
+            )
+        if getattr(field.type, "extension_name", "") == "arrow.json":
+            raise DataError(f"column {field.name!r} holds JSON, not one plain value per cell", "split it into columns")
+    plain(pa.Table.from_pylist([{}], schema=schema))  # raises where a type has no plain form
+    indexes = [name for name in schema.names if re.fullmatch(r"__index_level_\d+__", name)]
+    return (
+        *(f"column {name!r} looks like a saved row index of pandas" for name in indexes),
+        *(f"column {name!r}: instants are read to the microsecond" for name in nanoseconds(schema)),
     )
 
 
-def _unterminated(name: str, line: int) -> DataError:
-    message = f"{name}: a quote is never closed in the record that starts in line {line}"
-    return DataError(message, "close it, or double it if it is part of a value")
+def nanoseconds(schema: pa.Schema) -> list[str]:
+    """The instants that have more digits than SQL keeps."""
+    kinds = {field.name: field.type for field in schema if pa.types.is_timestamp(field.type)}
+    return [name for name, kind in kinds.items() if kind.tz and kind.unit == "ns"]
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -377,22 +237,42 @@ def write(
     if first is None:
         raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
+    n_rows = 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal n_rows
+        for table in chain([first], tables):
+            n_rows += len(table)
+            yield table
+
     try:
         with output_errors(path), _private(hidden) as file:
             if path.suffix.lower() in PARQUET:
-                _write_parquet(chain([first], tables), file)
+                _write_parquet(counted(), file)
             else:
-                _write_csv(chain([first], tables), file, separator_of(path, dialect))
+                _write_csv(counted(), file, separator_of(path, dialect))
             file.flush()
             os.fsync(file.fileno())
+        if path.suffix.lower() not in PARQUET:
+            _require_readable(hidden, separator_of(path, dialect), first.column_names, n_rows)
         verify(hidden)
         with output_errors(path):
-            with hidden.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            with hidden.open("rb") as written:
+                digest = hashlib.file_digest(written, "sha256").hexdigest()
             _publish(hidden, path, force)
     finally:
         hidden.unlink(missing_ok=True)
     return digest
+
+
+def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
+    """A file that our own readers would refuse, or read as other rows, is not published."""
+    try:
+        found = layout.layout_of(partial(layout.pieces, written), "what was written", separator=separator)
+    except DataError as error:
+        raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
+    if found.names != tuple(names) or found.records != n_rows:
+        raise VerificationError("the written file has other columns or rows than the release; nothing was released")
 
 
 @contextlib.contextmanager
@@ -555,33 +435,10 @@ def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 # ── the second path ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def sniffed(
-    path: Path, *, separator: str | None = None, encoding: str | None = None
-) -> tuple[Dialect, list[str], tuple[str, ...]]:
-    """How a CSV file is spelled and what its columns are called, from its beginning alone."""
-    if path.suffix.lower() == ".gz":
-        raise DataError(f"{path.name} is compressed, and too large to read at once", "unpack it first")
-    if encoding is not None and _known_encoding(encoding) != "utf-8":
-        raise DataError("DuckDB reads CSV as UTF-8 only", "convert the file first, as with iconv")
-    with path.open("rb") as file:
-        text = bytearray(file.read(SAMPLE_BYTES))
-    if any(text.startswith(mark) for mark, found in BOMS if found != "utf-8"):
-        raise DataError(f"{path.name} is not UTF-8", "convert the file first, as with iconv")
-    while text.startswith(codecs.BOM_UTF8):
-        del text[: len(codecs.BOM_UTF8)]
-    notes: tuple[str, ...] = ()
-    if separator is None:
-        separator, notes = _guess_separator(text, tabbed=".tsv" in path.name.lower())
-    with contextlib.closing(_records(text, separator)) as records:
-        _, names = next(records, (1, []))
-    require_names(names)
-    return Dialect(separator, "utf-8"), names, notes
-
-
-def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, strange: bool = False) -> str:
+def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, found: Layout | None = None) -> str:
     """A DuckDB table expression over a file that ``write`` made: CSV as VARCHAR only, nothing guessed.
 
-    ``strange``: a file that somebody else made, with line ends of its own and the separator of the dialect.
+    ``found``: a file that somebody else made, as it was scanned; its lines may end in LF or all in CRLF.
     DuckDB's messages quote the line they stumble over: whoever runs the query must not pass them on.
     """
     lowered = [name.encode().lower() for name in columns]  # bytes: DuckDB folds ASCII letters only
@@ -592,14 +449,19 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, s
     # Absolute, so that no `~` is expanded; each character that DuckDB would glob stands in brackets.
     location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
     if path.suffix.lower() in PARQUET:
-        return f"read_parquet({location}, hive_partitioning = false, union_by_name = false, filename = false)"
-    longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
+        return f"read_parquet({location}, {PARQUET_OPTIONS})"
+    if found is None:
+        longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
+        separator = separator_of(path, dialect)
+    else:
+        # Twice: a copy in its plain spelling has more quotes than the file.
+        longest, separator = max(2 * found.longest + 64, BUFFER), found.dialect.separator
     options: dict[str, str] = {
         "auto_detect": "false",
         "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
         "header": "true",
         "skip": "0",
-        "delim": _literal(dialect.separator if strange and dialect else separator_of(path, dialect)),
+        "delim": _literal(separator),
         "quote": _literal('"'),
         "escape": _literal('"'),
         "comment": "''",
@@ -618,15 +480,15 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, s
         "max_line_size": str(longest),
         "buffer_size": str(longest),
     }
-    if strange:
-        del options["new_line"]
+    if found is not None and found.plain and found.ends == ("CRLF",):
+        del options["new_line"]  # told so, DuckDB would find no lines
     return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
 
 
 def parquet_folder(path: Path) -> str:
     """A DuckDB table expression over the Parquet files of a folder."""
     location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())) + "/**/*.parquet")
-    return f"read_parquet({location}, hive_partitioning = false, union_by_name = false, filename = false)"
+    return f"read_parquet({location}, {PARQUET_OPTIONS})"
 
 
 def _literal(text: str) -> str:

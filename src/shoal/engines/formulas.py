@@ -86,13 +86,14 @@ def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
     return pa.Table.from_arrays(columns, names), tuple(notes)
 
 
-def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The same of a DuckDB table expression over a CSV file; ``ask`` answers a query with its only row."""
+def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...], int]:
+    """The same of a DuckDB table expression over a CSV file, and how many rows; ``ask`` gives a query's only row."""
     bare, marked = _found(names)
     plain = list(names)
     if not any(bare):
         plain = [name[1:] if found else name for name, found in zip(names, marked, strict=True)]
-    starts = ask(f"SELECT {', '.join(f'bool_or({_starts(quoted(name))})' for name in names)} FROM {source}")
+    asked = ["count(*)", *(f"bool_or({_starts(quoted(name))})" for name in names)]
+    n_rows, *starts = ask(f"SELECT {', '.join(asked)} FROM {source}")
     found: dict[str, int] = {}
     if some := [name for name, has in zip(names, starts, strict=True) if has]:
         counts = [
@@ -107,7 +108,7 @@ def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, 
             if n and not others
         }
     notes = tuple(_read(name, found[there]) for there, name in zip(names, plain, strict=True) if there in found)
-    return _undone(source, names, plain, list(found)), notes
+    return _undone(source, names, plain, list(found)), notes, int(n_rows)
 
 
 def _read(name: str, n: int) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.budget import Coarse, Domains, next_up
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_queries, spread_queries
+from shoal.engines.files import require_records
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
@@ -56,6 +58,7 @@ class IbisEngine:
         notes: tuple[str, ...] = (),
         source: Any = None,
         fingerprint: str | None = None,
+        records: int | None = None,
     ) -> None:
         require_names_apart(list(table.columns))
         self.expression = table
@@ -63,6 +66,7 @@ class IbisEngine:
         self.notes = notes
         self.source = source  # a file that no release may overwrite
         self._fingerprint = fingerprint
+        self._records = records  # of a CSV file, as they were counted by the scan that accepted it
         self._stand_ins: dict[str, ir.Table] = {}  # where a budget raises columns, one value for all with a label
         self._counted: tuple[Groups, LocalEngine, bool] | None = None  # the last count, and whether it was apart
 
@@ -167,11 +171,10 @@ class IbisEngine:
     def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
         """The distinct tuples of some columns, as rows that each stand for many."""
         groups = self.groups([*names, *([] if person is None else [person])])
-        local = LocalEngine(
-            groups.table.drop_columns([groups.weight]),
-            fingerprint="",
-            weights=np.asarray(groups.table[groups.weight]).astype(np.int64),
-        )
+        weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
+        if self._records is not None:
+            require_records(Path(self.source).name, int(weights.sum()), self._records)
+        local = LocalEngine(groups.table.drop_columns([groups.weight]), fingerprint="", weights=weights)
         self._counted = Groups(groups.table, groups.weight, person), local, False
         return local
 

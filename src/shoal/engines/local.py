@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of
+from shoal.engines.layout import Dialect
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
@@ -48,7 +49,7 @@ class LocalEngine:
         *,
         fingerprint: str,
         back: Callable[[pa.Table], Any] = lambda table: table,
-        dialect: files.Dialect | None = None,
+        dialect: Dialect | None = None,
         notes: tuple[str, ...] = (),
         source: Path | None = None,
         weights: Counts | None = None,

@@ -23,6 +23,7 @@ from ibis.expr import types as ir
 from shoal.engines import files, memory
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
+from shoal.engines.layout import Dialect
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
 Judge = Callable[..., None]  # (table as it was written, how to give text its types back)
@@ -220,7 +221,7 @@ class DuckDB(IbisPlace):
 
     name = "DuckDB"
 
-    def __init__(self, backend: Any, dialect: files.Dialect | None = None, memory: int | None = None) -> None:
+    def __init__(self, backend: Any, dialect: Dialect | None = None, memory: int | None = None) -> None:
         super().__init__(backend)
         self.dialect = dialect
         self.memory = memory  # bytes, for DuckDB and what is held here, such as the tuples that were counted

@@ -19,9 +19,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shoal.engines import files
-from shoal.engines.files import Dialect, check_target, read, sql_source, write
-from shoal.errors import DataError, OutputError
+from shoal.engines import files, layout
+from shoal.engines.files import check_target, read, sql_source, write
+from shoal.engines.layout import Dialect
+from shoal.errors import DataError, OutputError, VerificationError
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
 
@@ -99,9 +100,9 @@ def test_blank_lines_are_nulls_in_one_column_and_nothing_in_several(tmp_path: Pa
     ]
 
 
-def test_a_value_may_be_what_marks_the_end_of_the_text(tmp_path: Path) -> None:
-    assert rows(tmp_path, f"{files.END}\n{files.END}\n") == [{files.END: files.END}]
-    assert rows(tmp_path, f"a,{files.END}\n{files.END},\n") == [{"a": files.END, files.END: None}]
+def test_an_empty_field_at_the_very_end_is_null(tmp_path: Path) -> None:
+    assert rows(tmp_path, 'a,b\n"x",') == [{"a": "x", "b": None}]
+    assert rows(tmp_path, 'a,b\n,""') == [{"a": None, "b": ""}]
 
 
 def test_a_byte_order_mark_in_the_first_cell_is_kept(tmp_path: Path) -> None:
@@ -140,25 +141,29 @@ def test_reads_what_pythons_csv_module_wrote(records: list[tuple[str, str]], new
 
 @settings(deadline=None, max_examples=300)
 @given(st.text(st.sampled_from(list('ab,"\n\r')), max_size=30))
-def test_agrees_with_pythons_csv_module_on_any_text_or_refuses(body: str) -> None:
-    expected = [record for record in csv.reader(io.StringIO("h,k\n" + body, newline="")) if record][1:]
+def test_reads_any_text_as_pythons_strict_csv_module_or_refuses_it_too(body: str) -> None:
+    try:
+        strict = csv.reader(io.StringIO("h,k\n" + body, newline=""), strict=True)
+        expected = [record for record in strict if record][1:]
+    except csv.Error:
+        expected = []
+    fits = bool(expected) and all(len(record) == 2 for record in expected)
     with tempfile.TemporaryDirectory() as folder:
         try:
             table = read(saved(Path(folder), "h,k\n" + body), separator=",").table
         except DataError:
-            unterminated = csv.reader(io.StringIO("h,k\n" + body + "\nend,", newline=""))
-            fits = expected and all(len(record) == 2 for record in expected)
-            assert not fits or list(unterminated)[-1] != ["end", ""]
+            assert not fits
         else:
+            assert fits
             assert [[cell or "" for cell in row.values()] for row in table.to_pylist()] == expected
 
 
 # ── reading: separators and encodings ───────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("separator", files.SEPARATORS)
+@pytest.mark.parametrize("separator", layout.SEPARATORS)
 def test_the_separator_is_found(tmp_path: Path, separator: str) -> None:
-    other = next(mark for mark in files.SEPARATORS if mark != separator)
+    other = next(mark for mark in layout.SEPARATORS if mark != separator)
     lines = [("name", "city", "pay"), ("Ann", f'"a{separator}b"', f"1{other}5"), ("Bob", "", "2")]
     source = read(saved(tmp_path, "\n".join(separator.join(line) for line in lines)))
     assert source.dialect == Dialect(separator, "utf-8")
@@ -215,7 +220,8 @@ def test_unicode_is_found(tmp_path: Path, content: bytes, encoding: str) -> None
     source = read(saved(tmp_path, content))
     assert source.table.to_pylist() == [{"n": "1", "é": "ü€"}]
     assert source.dialect == Dialect(",", encoding)
-    assert source.notes == ()
+    assert bool(source.notes) == (encoding != "utf-8")
+    assert all(f"was read as {encoding.upper()}" in note for note in source.notes)
 
 
 def test_other_bytes_are_windows_1252_and_noted(tmp_path: Path) -> None:
@@ -235,7 +241,7 @@ def test_a_given_encoding_is_used(tmp_path: Path) -> None:
 
 
 def test_characters_across_the_pieces_that_are_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CHUNK", 3)
+    monkeypatch.setattr(layout, "CHUNK", 3)
     for encoding in ("utf-8", "utf-16", "utf-8-sig"):
         assert rows(tmp_path, "ä,€\n𝄞,ß\n".encode(encoding)) == [{"ä": "𝄞", "€": "ß"}]
     assert "line 3" in failure(tmp_path, b"a,b\n1,2\n3,\xff\n", encoding="utf-8")
@@ -276,8 +282,16 @@ def test_names(tmp_path: Path) -> None:
     message = failure(tmp_path, f"b,a,b,a,c\n{SECRET},2,3,4,5\n")
     assert "'a', 'b'" in message
     assert "'c'" not in message
-    assert "column 1 of 3 has no name" in failure(tmp_path, f",a,b\n0,{SECRET},1\n")
+    assert "column 2 of 3 has no name" in failure(tmp_path, f"a,,b\n0,{SECRET},1\n")
+    assert "column 1 of 1 has no name" in failure(tmp_path, f'""\n{SECRET}\n')
     assert "column 3 of 3 has no name" in failure(tmp_path, f'a,b," "\n0,{SECRET},1\n')
+
+
+def test_a_first_column_without_a_name_is_the_index_of_pandas(tmp_path: Path) -> None:
+    source = read(saved(tmp_path, ",a\n0,x\n1,y\n"))
+    assert source.table.to_pydict() == {"Unnamed: 0": ["0", "1"], "a": ["x", "y"]}
+    assert "the first column has no name" in source.notes[0]
+    assert "more than once" in failure(tmp_path, ",Unnamed: 0\n0,x\n")
 
 
 def test_ragged_records(tmp_path: Path) -> None:
@@ -310,6 +324,65 @@ def test_an_open_quote(tmp_path: Path, content: str, line: int) -> None:
     message = failure(tmp_path, content)
     assert "never closed" in message
     assert f"line {line}" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (f'a,b\n1,"x"y\n2,{SECRET}\n3,"z"\n', 2),
+        (f'a,b\n1,"x" \n2,{SECRET}\n', 2),
+        (f'a,b\n1,2\n3,"x\n4,{SECRET}\n5,"y,6\n', 5),
+        (f'"a" ,b\n1,{SECRET}\n', 1),
+        (f'a,"b\n1,"{SECRET}"\n', 2),
+    ],
+)
+def test_text_behind_a_closing_quote(tmp_path: Path, content: str, line: int) -> None:
+    message = failure(tmp_path, content)
+    assert f"text follows a closing quote in line {line}" in message
+
+
+def test_a_quote_within_an_unquoted_field_is_a_letter(tmp_path: Path) -> None:
+    assert rows(tmp_path, 'a,b\n5\'11",x"y"z\n "p, q"\n') == [
+        {"a": "5'11\"", "b": 'x"y"z'},
+        {"a": ' "p', "b": ' q"'},
+    ]
+
+
+def test_lines_that_a_quoted_value_swallows_are_noted(tmp_path: Path) -> None:
+    source = read(saved(tmp_path, f'a,b\n1,"x\n2,{SECRET}\n3,{SECRET}\n4,y"\n5,z\n'))
+    assert source.table.num_rows == 2
+    assert "2 lines within quoted values look like records of their own (first in line 3)" in source.notes[0]
+    assert SECRET not in source.notes[0]
+    assert read(saved(tmp_path, 'a,b\n1,"dear sir,\nthank you\nbye"\n')).notes == ()
+
+
+def test_the_first_fault_is_told(tmp_path: Path) -> None:
+    assert "1 record(s)" in failure(tmp_path, f'a,b\n1\n2,"{SECRET}\n')
+    assert "first in line 2: 1 found" in failure(tmp_path, f'a,b\n1\n2,"x"{SECRET}\n')
+    assert "NUL byte (first in line 2)" in failure(tmp_path, f'a,b\n\0,1\n2\n"{SECRET}')
+
+
+def test_a_record_longer_than_any_reader_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = "a,b\n1,2\n" + '3,"' + SECRET + "x" * 2**28 + '"\n4,5\n'
+    message = failure(tmp_path, content)
+    assert "the record that starts in line 3 is longer than 256 MiB" in message
+
+
+def test_a_reader_that_loses_records_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = files.arrow_csv.read_csv
+    monkeypatch.setattr(files.arrow_csv, "read_csv", lambda *given: whole(*given).slice(0, 2))
+    assert "3 records were counted and 1 were read" in failure(tmp_path, "a,b\n1,2\n3,4\n5,6\n")
+
+
+def test_what_our_own_readers_would_refuse_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter([b"a,b\n", b'1,"2\n'])
+    monkeypatch.setattr(files, "csv_lines", lambda batch, separator: next(lines))
+    with pytest.raises(VerificationError, match="never closed"):
+        write(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
+    monkeypatch.setattr(files, "csv_lines", lambda batch, separator: b"a,b\n" * 2)
+    with pytest.raises(VerificationError, match="other columns or rows"):
+        write(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_open_quote_in_a_large_file(tmp_path: Path) -> None:
@@ -444,7 +517,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 
 
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
-@given(tables(), st.sampled_from(files.SEPARATORS))
+@given(tables(), st.sampled_from(layout.SEPARATORS))
 def test_nasty_text_comes_back_by_both_paths(table: pa.Table, separator: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, dialect = Path(folder) / "safe.csv", Dialect(separator, "utf-8")

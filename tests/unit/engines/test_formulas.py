@@ -142,10 +142,13 @@ def test_duckdb_reads_as_memory_does(values: list[str | None], first: str, secon
     expected, notes = unescaped(table)
     with duckdb.connect() as connection:
         connection.register("there", table)
-        source, said = unescaped_source(lambda query: connection.execute(query).fetchall()[0], "there", [first, second])
+        source, said, n = unescaped_source(
+            lambda query: connection.execute(query).fetchall()[0], "there", [first, second]
+        )
         found = connection.sql(f"FROM {source}").to_arrow_table()
     assert found.to_pydict() == expected.to_pydict()
     assert said == notes
+    assert n == len(values)
 
 
 def test_a_file_read_in_pieces_gives_the_same_release(tmp_path: Path) -> None:
