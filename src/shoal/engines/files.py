@@ -253,9 +253,9 @@ def write(
                 _write_csv(counted(), file, separator_of(path, dialect))
             file.flush()
             os.fsync(file.fileno())
+        verify(hidden)
         if path.suffix.lower() not in PARQUET:
             _require_readable(hidden, separator_of(path, dialect), first.column_names, n_rows)
-        verify(hidden)
         with output_errors(path):
             with hidden.open("rb") as written:
                 digest = hashlib.file_digest(written, "sha256").hexdigest()
