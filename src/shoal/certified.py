@@ -28,6 +28,7 @@ from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLiken
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.size import AlphaK, PSensitive
 from shoal.pipeline import engine_of
+from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
@@ -135,15 +136,19 @@ def _schema() -> dict[str, Any]:
 
 def _read(path: str | Path) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return read_json(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise DataError(f"certificate {path}: cannot be read ({error.strerror})") from None
     except ValueError:
-        raise DataError(f"certificate {path}: is not JSON", "the certificate comes first, the release second") from None
+        raise DataError(
+            f"certificate {str(path)!r}: is not JSON", "the certificate comes first, the release second"
+        ) from None
 
 
 def _require_schema(claims: Any) -> None:
     """Messages of a validator quote what they refuse; only the place is told."""
+    if nested_deeper(claims, DEEPEST):
+        raise DataError(f"certificate: nested more than {DEEPEST} deep", "was it changed?")
     wrong = next(jsonschema.Draft202012Validator(_schema()).iter_errors(claims), None)
     if wrong is not None:
         place = ".".join(map(str, wrong.absolute_path)) or "the whole"
@@ -252,10 +257,12 @@ def _line(name: str, claimed: Any, found: Any, wrong: str = "") -> Line:
 
 def _same(claimed: Any, found: Any) -> bool:
     """Figures are sums of floats, and may differ in their last digits; JSON has texts for those without a bound."""
-    if isinstance(claimed, bool | str) and claimed not in ("inf", "-inf"):
-        return bool(claimed == found)
+    if isinstance(found, bool | str) or (isinstance(claimed, bool | str) and claimed not in ("inf", "-inf")):
+        return type(claimed) is type(found) and bool(claimed == found)
     if claimed is None:
         return found is None or math.isnan(found)
+    if isinstance(claimed, int) and isinstance(found, int):
+        return claimed == found  # counts are exact, and a seed may have hundreds of digits
     claimed = float(claimed)
     return claimed == found or math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-12)
 

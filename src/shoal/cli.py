@@ -638,25 +638,28 @@ def _check_different(targets: Mapping[str, str | Path | None]) -> None:
 
     used: dict[Path, str] = {}
     for what, path in targets.items():
-        if path is not None and (before := used.setdefault(Path(path).resolve(), what)) != what:
+        if path is not None and (before := used.setdefault(_resolved(path), what)) != what:
             raise OutputError(f"{path}: is both {before} and {what}", "name two files")
+
+
+def _resolved(path: str | Path) -> Path:
+    """The path without links, as far as they can be followed: not in a circle, nor from a folder that was deleted."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError):
+        return Path(path)
 
 
 def _check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
     """Raise what ``write_text`` would, before the long work."""
-    from shoal.errors import OutputError
+    from shoal.engines.files import check_place
     from shoal.release import refuse_to_overwrite
 
     if path is None:
         return
     for source in sources:
         refuse_to_overwrite(source, path)
-    if path.is_dir():
-        raise OutputError(f"{path}: is a directory", "name a file")
-    if path.exists() and not force:
-        raise OutputError(f"{path}: exists already", "choose another name, or overwrite it with --force")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path}: the folder does not exist", "create it first")
+    check_place(path, force)
 
 
 def _check_plot_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:

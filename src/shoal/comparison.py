@@ -13,7 +13,7 @@ from typing import Any, Literal
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, HierarchyError, InfeasibleError, OutOfTimeError, PolicyError
 from shoal.pipeline import engine_of, population_of
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
@@ -70,7 +70,7 @@ class Comparison:
 
 def compare(
     data: Any,
-    policy: Policy,
+    policy: PolicySource,
     *,
     algorithms: Sequence[str] = (),
     utility: bool = False,
@@ -80,6 +80,7 @@ def compare(
 
     With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
     """
+    policy = policy_of(policy)
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")

@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from shoal.concealment import concealing
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
-from shoal.policy import Policy
+from shoal.policy import PolicySource, policy_of
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
 from shoal.table.hierarchy import TOP, Hierarchy
@@ -101,13 +101,14 @@ class Consistency:
         }
 
 
-def beside(original: Any, release: Any, policy: Policy) -> Consistency:
+def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
     """Compare a release with its original, record by record.
 
     Both are paths or frames; the rows may stand in any order. A ``*`` stands for everything. So does a released null
     with ``nulls = "wildcard"``; otherwise it stands for a null. Where the release has fewer records, the dropped ones
     are records of stars for k-concealment, and are not there for the other figures.
     """
+    policy = policy_of(policy)
     if policy.release.entity is not None:
         raise PolicyError(
             f"column {policy.release.entity!r} tells persons apart; beside counts records, and k records may be of "

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from shoal.errors import PolicyError
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.search.base import Progress, silent
 from shoal.sweep import Frontier, Point, Start, frontier
 
@@ -77,7 +77,7 @@ class Exploration:
 
 def explore(
     data: Any,
-    policy: Policy,
+    policy: PolicySource,
     *,
     swept: dict[str, Sequence[float]] | None = None,
     sensitivity: str | None = None,
@@ -90,6 +90,7 @@ def explore(
     recommendation for each sensitivity. None asks for a smaller ℓ or a larger t than the policy, nor, unless
     ``swept`` names it, for more suppression.
     """
+    policy = policy_of(policy)
     asked = _risks(sensitivity, tolerable)
     start = Start.of(data, policy)
     own = _own(policy)

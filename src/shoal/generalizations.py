@@ -6,17 +6,18 @@ from typing import Any
 
 from shoal.engines.local import LocalEngine
 from shoal.pipeline import population_of
-from shoal.policy import Policy
+from shoal.policy import PolicySource, policy_of
 from shoal.search.base import Problem
 from shoal.search.k_minimal import Minimal, minimal_nodes
 
 
-def k_minimal(data: Any, policy: Policy) -> list[Minimal]:
+def k_minimal(data: Any, policy: PolicySource) -> list[Minimal]:
     """All generalizations that keep the policy and lie above no other that does, the lowest first.
 
     Each has its distance vector, absolute and relative distance, classes and suppressed records, by which
     ``shoal.search.k_minimal.preferred`` chooses. Raises PolicyError where verdicts are not monotone.
     """
+    policy = policy_of(policy)
     engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
     outside = population_of(policy)
     table = engine.count(policy, outside)

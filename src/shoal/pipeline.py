@@ -16,7 +16,7 @@ from shoal.judge import Gaps, as_seen, judged, require
 from shoal.label_style import settled, shows_hidden_decimals
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Recoding
 from shoal.release import Release
 from shoal.search import PARTING, SEARCHES, Problem
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
 
-def anonymize(data: Any, policy: Policy, *, progress: Progress = silent) -> Release:
+def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -> Release:
     """Turn a table into a release that satisfies the policy, at the least loss the algorithm finds.
 
-    ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are. Raises
-    InfeasibleError where no release satisfies.
+    ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are; ``policy``
+    is a Policy, the path of a TOML file, or a dict. Raises InfeasibleError where no release satisfies.
     """
-    require_policy(policy)
+    policy = policy_of(policy)
     engine = engine_of(data)
     outside = population_of(policy)
     problem, population, recoding = _solved(engine, policy, outside, progress)
@@ -93,14 +93,14 @@ def _searched(
     return problem, population, SEARCHES[algorithm](problem)  # frequency table → recoding
 
 
-def check(data: Any, policy: Policy, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:
+def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:
     """Whether a table, as it stands, keeps the promises of a policy; identifiers must be gone.
 
     Distributions are compared with the whole of ``original`` where it is given, else with the table's own. Limits on
     what attacks may find need the original: its people are attacked. With ``previous`` releases of the same people the
     table must keep the policy beside these too, which takes the original to tell.
     """
-    require_policy(policy)
+    policy = policy_of(policy)
     if previous:
         if original is None:
             raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
@@ -178,15 +178,6 @@ def published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEngi
     if isinstance(rows, Rows):
         return LocalEngine(rows.table, fingerprint="")
     return engine if isinstance(engine, LocalEngine) else type(engine)(rows.unordered, engine.place)
-
-
-def require_policy(policy: Any) -> None:
-    """Refuse what only looks like a policy: a path, or a dict of its fields."""
-    if not isinstance(policy, Policy):
-        raise PolicyError(
-            f"policy: must be a shoal.Policy, not {type(policy).__name__}",
-            "Policy.load reads one from a file, Policy.of makes one from a dict",
-        )
 
 
 def _original(data: Any, policy: Policy) -> LocalEngine:

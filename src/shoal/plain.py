@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Mapping
 from typing import Any
+
+DEEPEST = 100  # levels of plain values within one another; whoever needs more is not describing a table
 
 
 def finite(value: Any) -> Any:
@@ -14,4 +18,31 @@ def finite(value: Any) -> Any:
         return [finite(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def nested_deeper(value: Any, depth: int) -> bool:
+    """Whether lists and mappings lie in one another more than ``depth`` deep, so that recursion might not end well."""
+    level = [value] if _holds_others(value) else []
+    for _ in range(depth):
+        within = (item.values() if isinstance(item, Mapping) else item for item in level)
+        # By identity: what lies in several places is looked at once.
+        level = list({id(inner): inner for items in within for inner in items if _holds_others(inner)}.values())
+        if not level:
+            return False
+    return bool(level)
+
+
+def _holds_others(item: Any) -> bool:
+    return isinstance(item, Mapping | list | tuple)
+
+
+def read_json(text: str) -> Any:
+    """The values of a JSON text; ValueError also where they lie too deep, or a number has too many digits."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if nested_deeper(value, DEEPEST):
+        raise ValueError("nested too deep")
     return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -12,10 +13,11 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from shoal import toml
-from shoal.errors import PolicyError
+from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
+from shoal.plain import DEEPEST, nested_deeper
 from shoal.presets import PRESETS
 from shoal.table.builders import File, Mask, Spec
 from shoal.table.centres import CENTRES
@@ -114,6 +116,7 @@ class Column(_Frozen):
     weight: float = Field(
         default=1.0,
         gt=0,
+        le=1e9,
         allow_inf_nan=False,
         strict=False,
         description="How much its cells count in the losses that add up cells.",
@@ -233,6 +236,8 @@ class Policy(_Frozen):
     folder: Path = Field(Path(), exclude=True, repr=False, strict=False)  # hierarchy files are found from here
 
     def __init__(self, /, **fields: Any) -> None:
+        if nested_deeper(fields, DEEPEST):
+            raise PolicyError(f"policy: nested more than {DEEPEST} deep", "a hierarchy of many levels goes into a file")
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -263,6 +268,8 @@ class Policy(_Frozen):
         for name, column in self.columns.items():
             if column.after is not None and (column.after == name or column.after not in self.quasi):
                 raise ValueError(f"columns.{name}.after: {column.after!r} is not another column with role 'quasi'")
+        for name in self.columns:
+            self._check_after(name)
         if self.release.entity is not None:
             self._check_entity(self.release.entity)
         if self.release.objective == "classification" and self.release.label is None:
@@ -304,6 +311,15 @@ class Policy(_Frozen):
                 + (f"{', '.join(map(repr, strange))} is not" if strange else "one is named twice")
             )
 
+    def _check_after(self, name: str) -> None:
+        """Columns that wait for one another would wait for ever."""
+        waiting = [name]
+        while (after := self.columns[waiting[-1]].after) is not None:
+            if after in waiting:
+                circle = " → ".join(map(repr, [*waiting[waiting.index(after) :], after]))
+                raise ValueError(f"columns.{name}.after: leads round in a circle: {circle}; leave one of them out")
+            waiting.append(after)
+
     def _check_entity(self, entity: str) -> None:
         if entity not in self.columns:
             raise ValueError(f"release.entity: no column {entity!r} under columns")
@@ -314,10 +330,14 @@ class Policy(_Frozen):
 
     def __eq__(self, other: object) -> bool:
         # Where the policy was read from is not part of what it asks.
-        return isinstance(other, Policy) and self.model_dump(mode="json") == other.model_dump(mode="json")
+        return isinstance(other, Policy) and self._asked == other._asked
 
     def __hash__(self) -> int:
-        return hash(self.to_toml())
+        return hash(self._asked)
+
+    @property
+    def _asked(self) -> object:
+        return _comparable(self.model_dump(mode="json"))
 
     @property
     def models(self) -> tuple[PrivacyModel, ...]:
@@ -385,6 +405,8 @@ class Policy(_Frozen):
             ) from None
         except UnicodeDecodeError:
             raise PolicyError(f"policy {path}: is not UTF-8 text") from None
+        except ValueError:
+            raise PolicyError(f"policy {str(path)!r}: no file can have this name") from None
         return cls.parse(text, folder=path.parent)
 
     @classmethod
@@ -393,12 +415,22 @@ class Policy(_Frozen):
         try:
             fields = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise PolicyError(f"policy: not valid TOML: {error}") from None
+            # Some messages quote a key or a character, which may come from the data: of these only the place is told.
+            message = str(error)
+            at = re.search(r"\(at [^()]*\)$", message)
+            told = message if not re.search(r"['\"]", message) else at[0] if at else "(a key is repeated)"
+            raise PolicyError(f"policy: not valid TOML: {told}") from None
+        except RecursionError:
+            raise PolicyError("policy: not valid TOML: too many brackets within brackets") from None
+        except ValueError:
+            raise PolicyError("policy: not valid TOML: a number has too many digits") from None
         return cls.of(fields, folder)
 
     @classmethod
     def of(cls, fields: dict[str, Any], folder: str | Path = ".") -> Policy:
         """Build a policy from plain values, with errors that name the field."""
+        if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
+            raise PolicyError("policy: must be a dict with texts for keys")
         if "folder" in fields:  # ours: a file cannot say where it lies
             raise PolicyError("policy: folder: no such field", f"fields: {', '.join(_allowed(('folder',)))}")
         return cls(**fields, folder=folder)
@@ -414,7 +446,37 @@ class Policy(_Frozen):
 
     def save(self, path: str | Path) -> None:
         """Write the policy as TOML."""
-        Path(path).write_text(self.to_toml(), encoding="utf-8")
+        try:
+            Path(path).write_text(self.to_toml(), encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+            raise OutputError(f"policy {str(path)!r}: cannot be written ({reason})") from None
+
+
+PolicySource = Policy | Mapping[str, Any] | str | Path
+
+
+def policy_of(given: PolicySource) -> Policy:
+    """A policy as it is, from the file that a path names, or from plain values."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, str | Path):
+        return Policy.load(given)
+    if isinstance(given, Mapping):
+        return Policy.of(dict(given))
+    raise PolicyError(
+        f"policy: must be a shoal.Policy, the path of a TOML file or a dict, not {type(given).__name__}",
+        "Policy.load reads one from a file, Policy.of makes one from a dict",
+    )
+
+
+def _comparable(value: Any) -> object:
+    """Plain values such that equal ones hash alike, in whatever order their keys stand; true, 1 and 1.0 are three."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _comparable(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_comparable, value))
+    return type(value).__name__, value
 
 
 def _given(part: BaseModel) -> dict[str, Any]:

@@ -245,7 +245,7 @@ def refuse_to_overwrite(source: Any, target: str | Path) -> None:
         return
     try:
         same = Path(source).samefile(target)
-    except OSError:  # one of them is not there
+    except (OSError, ValueError):  # one of them is not there, or no file can have its name
         return
     if same:
         raise OutputError(f"{target} is the input itself", "write to another file")

@@ -28,6 +28,7 @@ from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
 from shoal.judge import as_seen, judged, require
 from shoal.pipeline import engine_of, population_of, published
+from shoal.plain import read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
 from shoal.release import Release, formulas_in, refuse_to_overwrite
@@ -241,7 +242,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = read_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:

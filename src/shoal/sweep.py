@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.pipeline import engine_of, population_of
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import FullDomain
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
@@ -84,11 +84,12 @@ class Start:
 
 
 SWEPT = ("k", "l", "t", "max_suppression")
+LARGEST = 2**63  # of a parameter
 
 
 def frontier(
     data: Any,
-    policy: Policy,
+    policy: PolicySource,
     *,
     k: Sequence[int] = (),
     l: Sequence[float] = (),
@@ -100,6 +101,7 @@ def frontier(
 
     A parameter replaces that of every requirement that has one.
     """
+    policy = policy_of(policy)
     given = {"k": k, "l": l, "t": t, "max_suppression": max_suppression}
     swept = {name: found for name, values in given.items() if (found := _numbers(name, values))}
     if not swept:
@@ -141,8 +143,11 @@ def frontier(
 def _numbers(name: str, values: Any) -> list[float]:
     """The values of a parameter, which need not be Python's own numbers."""
     listed = not isinstance(values, str) and isinstance(values, Iterable)
-    found: list[float] = np.asarray(list(values)).tolist() if listed else []
-    if not listed or not all(isinstance(value, int | float) for value in found):
+    try:
+        found: list[float] = np.asarray(list(values)).tolist() if listed else []
+    except ValueError:  # lists within lists
+        listed = False
+    if not listed or not all(isinstance(value, int | float) and abs(value) < LARGEST for value in found):
         raise PolicyError(f"frontier: {name} takes a list of numbers, as in {name}=[2, 3, 5]")
     return found
 

@@ -27,7 +27,7 @@ from shoal.attacks.unsorted import AHEAD, ASIDE, MOST, unsorted_matching
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.release import Release
 from shoal.table import builders, codec
 from shoal.table.hierarchy import Hierarchy
@@ -49,7 +49,7 @@ def attack(
     release: Any,
     *,
     original: Any = None,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     register: Any = None,
@@ -78,7 +78,8 @@ def attack(
     ``excludes``, or ``excluded`` per sensitive column, is what background knowledge rules out; values mean the same
     on ``level`` of a sensitive column's hierarchy, or as numbers ``within`` a share of the range.
     """
-    target = _opened(release, original, policy, quasi, sensitive)
+    asked = None if policy is None else policy_of(policy)
+    target = _opened(release, original, asked, quasi, sensitive)
     on = _known(target, known)
     knows = Knowledge(excludes, excluded, level, within)
     if id is not None and target.original is None:

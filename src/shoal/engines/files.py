@@ -84,6 +84,8 @@ def _file_bytes(path: Path) -> bytearray:
         raise DataError(f"{path} does not exist") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DataError(f"{str(path)!r}: no file can have this name") from None
     if not raw:
         raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
     return raw
@@ -184,17 +186,22 @@ def check_target(path: Path, force: bool = False) -> None:
     """Raise what ``write`` would raise about its target, before the long work."""
     if path.suffix.lower() not in TEXT + PARQUET:
         raise OutputError(f"unknown extension: {path.name}", f"use one of {' '.join(TEXT + PARQUET)}")
-    try:
+    check_place(path, force)
+
+
+def check_place(path: Path, force: bool = False) -> None:
+    """Raise what is wrong with the place of a file of any kind."""
+    with output_errors(path):
+        if "\0" in str(path):
+            raise OutputError(f"{str(path)!r}: no file can have this name")
         if not path.parent.is_dir():
             raise OutputError(f"the folder {path.parent} does not exist", "create it first")
         if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise OutputError(f"the folder {path.parent} is not writable")
+            raise OutputError(f"the folder {path.parent} is not writable", "name a file elsewhere")
         if path.is_dir():
             raise OutputError(f"{path} is a directory", "name a file")
         if not force and (path.exists() or path.is_symlink()):
             raise _exists(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def write_text(path: Path, text: str, *, force: bool = False, private: bool = False) -> None:
@@ -207,6 +214,7 @@ def write_text(path: Path, text: str, *, force: bool = False, private: bool = Fa
 
 def write_bytes(path: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
     """The same for what is no text, such as a picture."""
+    check_place(path, force)
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
         with output_errors(path):
@@ -216,7 +224,8 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False, private: boo
                 os.fsync(file.fileno())
             _publish(hidden, path, force, private=private)
     finally:
-        hidden.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, ValueError):  # a disk that became read-only keeps it, and why is told already
+            hidden.unlink(missing_ok=True)
 
 
 def write(
@@ -261,7 +270,8 @@ def write(
                 digest = hashlib.file_digest(written, "sha256").hexdigest()
             _publish(hidden, path, force)
     finally:
-        hidden.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, ValueError):  # a disk that became read-only keeps it, and why is told already
+            hidden.unlink(missing_ok=True)
     return digest
 
 
@@ -283,6 +293,8 @@ def output_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise OutputError(f"{path} cannot be written: {reason}") from None
+    except UnicodeEncodeError:  # a lone surrogate, which no file system takes
+        raise OutputError(f"{str(path)!r}: no file can have this name") from None
 
 
 def _private(path: Path) -> BinaryIO:

@@ -6,18 +6,19 @@ from importlib.util import find_spec
 from typing import Any
 
 from shoal.plain import finite
-from shoal.policy import Policy
+from shoal.policy import PolicySource, policy_of
 from shoal.utility.classifier import classification
 from shoal.utility.queries import workload_error
 from shoal.utility.reading import Pair
 from shoal.utility.statistics import kept
 
 
-def utility(original: Any, release: Any, policy: Policy, *, queries: int = 1000, seed: int = 0) -> dict[str, Any]:
+def utility(original: Any, release: Any, policy: PolicySource, *, queries: int = 1000, seed: int = 0) -> dict[str, Any]:
     """What is left of queries, statistics and, where the policy names a label, a classifier; for JSON.
 
     The classifier is left out where scikit-learn is not installed.
     """
+    policy = policy_of(policy)
     learned = None
     if policy.release.label is not None and find_spec("sklearn") is not None:
         learned = classification(original, release, policy, seed=seed)

@@ -13,14 +13,14 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from shoal.errors import PolicyError
-from shoal.policy import Policy
+from shoal.policy import PolicySource, policy_of
 from shoal.utility.reading import Column, Pair, engine_of
 
 
 def classification(
     original: Any,
     release: Any,
-    policy: Policy,
+    policy: PolicySource,
     *,
     label: str | None = None,
     test: Any = None,
@@ -33,6 +33,7 @@ def classification(
     in the release; without it the original itself is tested on, which flatters both classifiers alike. ``model`` is
     any classifier of scikit-learn, by default a logistic regression.
     """
+    policy = policy_of(policy)
     label = label or policy.release.label
     if label is None:
         raise PolicyError("label: name the sensitive column that is to be told", "set release.label in the policy")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
-from shoal.policy import Policy
+from shoal.policy import PolicySource, policy_of
 from shoal.utility.reading import Column, Floats, Pair
 
 BLOCK = 2**22  # answers kept at a time: tuples times queries
@@ -28,7 +28,7 @@ BLOCK = 2**22  # answers kept at a time: tuples times queries
 def query_error(
     original: Any,
     release: Any,
-    policy: Policy,
+    policy: PolicySource,
     *,
     columns: Sequence[str] | None = None,
     queries: int = 1000,
@@ -42,6 +42,7 @@ def query_error(
     A query takes about ``selectivity`` of the domain. Its error is |answer − truth| / truth; a truth below ``floor`` of
     all records counts as that, since one record too many where there is none is no infinite error.
     """
+    policy = policy_of(policy)
     return workload_error(
         Pair.of(original, release, policy, policy.quasi if columns is None else columns),
         queries=queries,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array
 
-from shoal.policy import Policy
+from shoal.policy import PolicySource, policy_of
 from shoal.utility.reading import Column, Floats, Pair
 
 LARGEST_TABLE = 4_000_000  # cells of a table of two columns: more are left out
@@ -23,10 +23,10 @@ BLOCK = 2**22
 
 
 def statistics_kept(
-    original: Any, release: Any, policy: Policy, *, columns: Sequence[str] | None = None
+    original: Any, release: Any, policy: PolicySource, *, columns: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Means, variances, correlations and tables of counts, before and after, and how far apart they are."""
-    return kept(Pair.of(original, release, policy, columns))
+    return kept(Pair.of(original, release, policy_of(policy), columns))
 
 
 def kept(pair: Pair) -> dict[str, Any]:
