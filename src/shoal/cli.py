@@ -652,13 +652,21 @@ def _resolved(path: str | Path) -> Path:
 
 def _check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
     """Raise what ``write_text`` would, before the long work."""
-    from shoal.engines.files import check_place
+    from shoal.engines.files import check_place, output_errors
+    from shoal.errors import OutputError
     from shoal.release import refuse_to_overwrite
 
     if path is None:
         return
     for source in sources:
         refuse_to_overwrite(source, path)
+    with output_errors(path):
+        if path.is_dir():
+            raise OutputError(f"{path}: is a directory", "name a file")
+        if path.exists() and not force:
+            raise OutputError(f"{path}: exists already", "choose another name, or overwrite it with --force")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: the folder does not exist", "create it first")
     check_place(path, force)
 
 

@@ -40,6 +40,10 @@ class MissingValueError(DataError):
     """Nulls where the policy forbids them."""
 
 
+class OtherTableError(DataError, ValueError):
+    """A recoding meets another table than the one that was searched."""
+
+
 class OutputError(ShoalError):
     """The release cannot be written where it was asked for."""
 

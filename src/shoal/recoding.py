@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import DataError
+from shoal.errors import OtherTableError
 from shoal.table.frequency import Codes, Counts, FrequencyTable, among
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import sum_by_class
@@ -130,7 +130,7 @@ class Cells(Recoding):
         # The loop that adds up does not look whether a row is there.
         fits = len(row) > 0 and int(row.min()) >= 0 and int(row.max()) < len(table.counts)
         if not fits or not np.array_equal(sum_by_class(self.became.counts, row, len(table.counts)), table.counts):
-            raise DataError(
+            raise OtherTableError(
                 "the recoding was made for another table",
                 "apply it to the table that was searched; shoal apply recodes new rows",
             )

@@ -84,7 +84,7 @@ class Start:
 
 
 SWEPT = ("k", "l", "t", "max_suppression")
-LARGEST = 2**63  # of a parameter
+LARGEST = 2**63  # of a whole number
 
 
 def frontier(
@@ -147,9 +147,13 @@ def _numbers(name: str, values: Any) -> list[float]:
         found: list[float] = np.asarray(list(values)).tolist() if listed else []
     except ValueError:  # lists within lists
         listed = False
-    if not listed or not all(isinstance(value, int | float) and abs(value) < LARGEST for value in found):
+    if not listed or not all(isinstance(value, float) or _is_sane(value) for value in found):
         raise PolicyError(f"frontier: {name} takes a list of numbers, as in {name}=[2, 3, 5]")
     return found
+
+
+def _is_sane(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) < LARGEST
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:

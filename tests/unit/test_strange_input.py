@@ -14,7 +14,7 @@ import pytest
 
 import shoal
 from shoal import utility
-from shoal.errors import DataError, OutputError, PolicyError
+from shoal.errors import DataError, OtherTableError, OutputError, PolicyError
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Parts
@@ -288,7 +288,7 @@ def test_parts_of_another_table_are_refused_before_the_loop_runs() -> None:
 
     assert cells([0, 1, 2]).parts(searched(3)).n_suppressed == 0
     for rows in ([0, 1, 10**6], [-1, 0, 1], [-(10**6), 1, 2], []):
-        with pytest.raises(DataError, match="made for another table"):
+        with pytest.raises(OtherTableError, match="made for another table"):
             cells(rows).parts(searched(3))
-    with pytest.raises(DataError, match="made for another table"):
+    with pytest.raises(OtherTableError, match="made for another table"):
         cells([0, 1, 2]).parts(searched(2))
