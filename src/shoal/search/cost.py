@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal.recoding import Parts, Recoding
 from shoal.search.base import Problem
 from shoal.search.loss import LOSSES, WITH_LABEL, CellLoss, most_frequent
-from shoal.table.frequency import Counts, FrequencyTable, packed
+from shoal.table.frequency import ClassOf, Counts, FrequencyTable, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 
@@ -93,21 +93,33 @@ def _column_sum(table: FrequencyTable, j: int, values: Values, records: Counts, 
 # --- losses that see only how records are grouped ----------------------------------------------------------------
 
 
-def class_sizes(parts: Parts) -> Counts:
-    """Records in each class that is released."""
+def _classes(values: tuple[Values, ...], parts: Parts, kept: NDArray[np.int64]) -> tuple[ClassOf, int]:
+    """The class of each part that is released, and how many there are.
+
+    A class is what looks alike: a hidden cell that is released as a null is no other text than a null of the original.
+    """
+    codes = parts.codes[kept]
+    for j, value in enumerate(values):
+        number = {label: i for i, label in reversed(list(enumerate(value.labels)))}
+        if len(number) < len(value.labels):
+            codes[:, j] = np.array([number[label] for label in value.labels], codes.dtype)[codes[:, j]]
+    class_of, firsts = group(packed(codes))
+    return class_of, len(firsts)
+
+
+def _class_sizes(values: tuple[Values, ...], parts: Parts) -> Counts:
     kept = np.flatnonzero(~parts.suppressed)
-    class_of, firsts = group(packed(parts.codes[kept]))
-    return sum_by_class(parts.counts[kept], class_of, len(firsts))
+    return sum_by_class(parts.counts[kept], *_classes(values, parts, kept))
 
 
-def _discernibility(problem: Problem, _values: tuple[Values, ...], parts: Parts) -> float:
+def _discernibility(problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
     """Python's integers: n² of 4·10⁹ records does not fit in 64 bits."""
-    kept = sum(int(n) ** 2 for n in class_sizes(parts).tolist())
+    kept = sum(int(n) ** 2 for n in _class_sizes(values, parts).tolist())
     return float(kept + problem.table.n_records * parts.n_suppressed)
 
 
-def _average_class(problem: Problem, _values: tuple[Values, ...], parts: Parts) -> float:
-    return problem.table.n_records / (len(class_sizes(parts)) + (parts.n_suppressed > 0))
+def _average_class(problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
+    return problem.table.n_records / (len(_class_sizes(values, parts)) + (parts.n_suppressed > 0))
 
 
 def _ambiguity(_problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
@@ -119,13 +131,13 @@ def _ambiguity(_problem: Problem, values: tuple[Values, ...], parts: Parts) -> f
     return float(parts.counts @ np.where(parts.suppressed, everything, tuples))
 
 
-def _classification(problem: Problem, _values: tuple[Values, ...], parts: Parts) -> float:
+def _classification(problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
     kept = np.flatnonzero(~parts.suppressed)
-    class_of, firsts = group(packed(parts.codes[kept]))
+    class_of, n_classes = _classes(values, parts, kept)
     labels = problem.table.sensitive[str(problem.label)].taken(parts.row[kept])
     if not np.array_equal(parts.counts[kept], problem.table.counts[parts.row[kept]]):
         labels = replace(labels, counts=parts.counts[kept])  # rows are parted only where each has one value
-    right = int(most_frequent(labels.merged(class_of, len(firsts))).sum())
+    right = int(most_frequent(labels.merged(class_of, n_classes)).sum())
     return 1 - right / problem.table.n_records
 
 

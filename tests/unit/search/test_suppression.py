@@ -144,6 +144,14 @@ def test_a_null_of_the_data_is_no_hidden_cell():
     assert rows(found) == ["x*", "x*", "yy", "yy"]
 
 
+def test_a_hidden_cell_and_a_null_of_the_data_are_one_class_where_both_are_nulls():
+    found = release("x. xy xz xz xz", {"model": "k-anonymity", "k": 3}, algorithm="suppress_cells", nulls="wildcard")
+    sizes = [rows(found).count(row) for row in set(rows(found))]
+    assert rows(found).count("x.") > 1  # one that was null, and others that were made so
+    assert found.loss["average-class"] == 5 / len(sizes)
+    assert found.loss["discernibility"] == sum(size**2 for size in sizes)
+
+
 def test_k_minus_one_records_of_nulls_do_not_cover_for_unique_ones():
     """By the letter two cells would do: everybody matches a record of nulls alone."""
     found = release("xu yv zw tp", algorithm="suppress_cells", nulls="wildcard")
