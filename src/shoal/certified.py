@@ -8,35 +8,38 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import jsonschema
 
-from shoal.engines.base import Rows
+from shoal.attacks.run import measured
+from shoal.engines.base import Groups, Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.figures import Figures, figures
-from shoal.judge import as_seen, judged
-from shoal.models import PopulationModel, PrivacyModel, SensitiveModel
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.judge import Gaps, as_seen, judged
+from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
-from shoal.models.size import AlphaK, PSensitive
-from shoal.pipeline import engine_of
+from shoal.pipeline import engine_of, sensitive_of
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
-from shoal.verdict import Outcome
-from shoal.verify import Reference, recounted, recounted_groups
+from shoal.verdict import Outcome, Verdict
+from shoal.verify import Reference, recounted
 
 if TYPE_CHECKING:
+    from shoal.attacks.risk import Attacks
     from shoal.engines.ibis import IbisEngine
+
+
+Bound = Literal["most", "least"]
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,14 @@ def verify_certificate(
     certificate: Mapping[str, Any] | str | Path,
     data: Any,
     *,
+    original: Any = None,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Verification:
     """Count a release again and compare with its certificate, a path or plain values.
 
+    With the ``original``, the table that the release was made from, distributions are compared with its own, and its
+    people are attacked where the policy limits what attacks may find: then these requirements are judged too.
     ``data`` is a path, a frame, or an Ibis table, which is counted where it is. Raises DataError where the certificate
     is none: it must keep the published schema.
     """
@@ -115,7 +121,8 @@ def verify_certificate(
     policy = _policy(claims, folder)
     path = isinstance(data, str | Path)
     engine = LocalEngine.of(data, separator=separator, encoding=encoding) if path else engine_of(data)
-    return Verification(tuple(_lines(claims, policy, _Counted.of(engine, policy))))
+    truth = None if original is None else engine_of(original)
+    return Verification(tuple(_lines(claims, policy, _Counted.of(engine, policy), truth)))
 
 
 def require_certificate(path: str | Path) -> None:
@@ -171,26 +178,33 @@ class _Counted:
 
     engine: LocalEngine | IbisEngine
     seen: LocalEngine
+    groups: Groups  # of rows that stay in their engine
 
     @classmethod
     def of(cls, engine: LocalEngine | IbisEngine, policy: Policy) -> _Counted:
         if isinstance(engine, LocalEngine):
-            return cls(engine, engine)
+            return cls(engine, engine, Groups(engine.table, ""))
         there = [name for name in (*policy.quasi, *policy.sensitive) if name in engine.columns]
-        return cls(engine, engine.tally(there or engine.columns[:1]))
+        seen = engine.tally(there or engine.columns[:1])
+        return cls(engine, seen, engine.last_groups)
 
-    def table(self, policy: Policy) -> FrequencyTable:
-        """The classes of the release, compared with its own distribution."""
-        reference = Reference(self.seen.domains(policy))
-        if isinstance(self.engine, LocalEngine):
-            return recounted(Rows(self.engine.table), policy, reference)
-        return recounted_groups(self.engine.last_groups, policy.quasi, reference)
+    @property
+    def rows(self) -> Rows | Groups:
+        """The rows, or what the engine has counted of them."""
+        return Rows(self.engine.table) if isinstance(self.engine, LocalEngine) else self.groups
+
+    def table(self, policy: Policy, original: LocalEngine | IbisEngine | None) -> FrequencyTable:
+        """The classes of the release, compared with the distribution of the original, or else with their own."""
+        whole = self.seen if original is None else sensitive_of(original, policy)
+        return recounted(self.rows, policy, Reference(whole.domains(policy)))
 
 
 # ── what it says, line by line ──────────────────────────────────────────────────────────────────────────────
 
 
-def _lines(claims: Mapping[str, Any], policy: Policy, release: _Counted) -> Iterator[Line]:
+def _lines(
+    claims: Mapping[str, Any], policy: Policy, release: _Counted, original: LocalEngine | IbisEngine | None
+) -> Iterator[Line]:
     source, output, engine = claims["input"], claims["output"], release.engine
     n, suppressed = engine.n_records, output["suppressed"]
     table = "this is not the table, or the certificate is of a file"
@@ -202,14 +216,17 @@ def _lines(claims: Mapping[str, Any], policy: Policy, release: _Counted) -> Iter
         return  # what the classes are cannot be told
     dropped = suppressed if policy.release.suppressed == "drop" else 0
     yield _line("input.records", source["records"], n + dropped, "released and dropped records do not add up to it")
+    if original is not None:
+        yield _line("original", source["records"], original.n_records, "the original has another number of records")
     allowed = policy.allowance(source["records"])
     yield Line("output.suppressed", suppressed, f"at most {allowed}", suppressed <= allowed)
     yield Line("input.sha256", source["sha256"], None, None, "needs the original")
     left = [name for name in policy.identifiers if name in engine.columns]
     yield Line("identifiers", 0, len(left), not left, "columns that should be gone are there" if left else "")
-    limits = _Limits(policy, dropped)
-    counted = limits.counted(release)
-    yield from _requirements(claims["requirements"], policy, counted, limits)
+    limits = _Limits.of(policy, dropped, engine.columns, original)
+    counted = release.table(limits.known, original)
+    attacks = None if original is None else measured(release.rows, original, limits.known)
+    yield from _requirements(claims["requirements"], policy, counted, limits.gaps, attacks)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
@@ -267,85 +284,96 @@ def _same(claimed: Any, found: Any) -> bool:
     return claimed == found or math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-12)
 
 
+@dataclass(frozen=True)
 class _Limits:
     """What a release cannot tell without its original, the population, or who the persons are."""
 
-    def __init__(self, policy: Policy, dropped: int) -> None:
-        self.policy = policy
-        self._original = f"needs the original, of which {dropped} records were dropped" if dropped else ""
-        self._persons = "needs to tell persons apart, and a release does not" if policy.release.entity else ""
-        self._missing = {
+    policy: Policy
+    gaps: Gaps
+
+    @classmethod
+    def of(cls, policy: Policy, dropped: int, columns: Sequence[str], original: Any) -> _Limits:
+        """``dropped``: records of the original that the certificate says are not in the release."""
+        unknown, _ = Gaps.of(policy, columns)
+        missing = {
             name: f"needs the hierarchy {column.hierarchy.path}"
             for name, column in policy.columns.items()
             if column.role == "sensitive"
             and isinstance(column.hierarchy, File)
             and not (policy.folder / column.hierarchy.path).is_file()
         }
+        whole = f"needs the original, of which {dropped} records were dropped" if dropped and original is None else ""
+        return cls(policy, Gaps(unknown.persons, whole, dropped, "needs the population", missing))
 
-    def counted(self, release: _Counted) -> FrequencyTable:
-        """The classes of the release, compared with its own distribution: the original's, where none were dropped."""
+    @property
+    def known(self) -> Policy:
+        """The policy without the hierarchies that are not there."""
         columns = {
-            name: column.model_copy(update={"hierarchy": None}) if name in self._missing else column
+            name: column.model_copy(update={"hierarchy": None}) if name in self.gaps.hierarchies else column
             for name, column in self.policy.columns.items()
         }
-        known = self.policy.model_copy(update={"columns": columns})
-        return release.table(known)
-
-    def of_model(self, model: PrivacyModel) -> str:
-        """Why a requirement cannot be judged; empty where it can."""
-        if isinstance(model, PopulationModel):
-            return "needs the population"
-        if isinstance(model, TCloseness | BasicLikeness | EnhancedLikeness | DeltaDisclosure) and self._original:
-            return self._original
-        if isinstance(model, TCloseness):
-            covered = [model.column] if model.column else self.policy.sensitive
-            return next((self._missing[name] for name in covered if name in self._missing), "")
-        counts_persons = not isinstance(model, SensitiveModel) or isinstance(model, PSensitive | AlphaK)
-        return self._persons if counts_persons else ""
+        return self.policy.model_copy(update={"columns": columns})
 
     def of_figure(self, name: str, column: str | None = None) -> str:
         """Why a figure cannot be counted; empty where it can."""
         if name in _OF_POPULATION:
-            return "needs the population"
+            return self.gaps.population
         if name in _OF_PERSONS:
-            return self._persons
-        if name in _OF_ORIGINAL and self._original:
-            return self._original
+            return self.gaps.persons
+        if name in _OF_ORIGINAL and self.gaps.whole:
+            return self.gaps.whole
         if name == "t":
-            covered = list(self._missing) if column is None else [column]
-            return next((self._missing[each] for each in covered if each in self._missing), "")
+            covered = list(self.gaps.hierarchies) if column is None else [column]
+            return next((self.gaps.hierarchies[each] for each in covered if each in self.gaps.hierarchies), "")
         return ""
 
 
 _OF_POPULATION = {"k_map", "presence", "population_uniqueness"}
-_OF_PERSONS = {"k", "uniques", "sample_uniqueness", "risk_max", "risk_mean"}
+# What records stand for where nobody knows the persons: the most that the figure of persons can be, or the least.
+_OF_PERSONS: dict[str, Bound] = {
+    "k": "most",
+    "uniques": "least",
+    "sample_uniqueness": "least",
+    "risk_max": "least",
+    "risk_mean": "least",
+}
 _OF_ORIGINAL = {"t", "beta", "enhanced_beta", "delta"}
 
 
-def _requirements(claimed: list[Any], policy: Policy, table: FrequencyTable, limits: _Limits) -> Iterator[Line]:
+def _requirements(
+    claimed: list[Any], policy: Policy, table: FrequencyTable, gaps: Gaps, attacks: Attacks | None
+) -> Iterator[Line]:
     told = [claim["asked"] for claim in claimed]
-    asked = [*(model.asked for model in policy.models), *(limit.asked for limit in policy.limits)]
-    n = len(policy.models)
-    if told not in (asked, asked[:n]):  # older certificates tell of limits under attacks alone
+    found = judged(table, policy, attacks=attacks, gaps=gaps).verdicts
+    asked = [verdict.asked for verdict in found]
+    if told not in (asked, asked[: len(policy.models)]):  # older certificates tell of limits under attacks alone
         yield Line("requirements", told, asked, False, "the policy asks for others")
-        return
-    for limit, claim in zip_longest(policy.limits, claimed[n:]):
-        worst = None if claim is None else claim["worst"]
-        yield Line(f"requirement: {limit.asked}", worst, None, None, limit.judge(None).missing, required=True)
-    for model, claim in zip(policy.models, claimed[:n], strict=True):
-        name = f"requirement: {model.asked}"
-        if why := limits.of_model(model):
-            yield Line(name, claim["worst"], None, None, why, required=True)
-            continue
-        alone = policy.model_copy(update={"require": (model,), "preset": None})
-        (verdict,) = judged(table, alone).verdicts
-        same = all(
-            _same(claim[part], getattr(verdict, part)) for part in ("figure", "holds", "worst", "classes", "records")
-        )
-        wrong = "" if same else "its figure, verdict or numbers of classes and records at fault are others"
-        if not verdict.holds:
-            wrong = f"{verdict.classes} classes with {verdict.records} records fail"
-        yield Line(name, claim["worst"], verdict.worst, verdict.holds and same, wrong, required=True)
+    claims: list[Any] = claimed if told == asked[: len(told)] else []
+    exact = [not gaps.of_model(model, policy.sensitive) for model in policy.models]
+    for verdict, claim, counted in zip_longest(found, claims, exact):
+        yield _requirement(verdict, claim, bool(counted))
+
+
+def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: bool) -> Line:
+    """A verdict beside what is claimed of it; the figures are compared where the same was ``counted``.
+
+    Attacks are not: who made the release knew which record is whose, and scored them by that.
+    """
+    worst = None if claim is None else claim["worst"]
+    found = None if math.isnan(verdict.worst) or verdict.outcome == "unknown" else verdict.worst
+    holds: bool | None = None if verdict.outcome == "unknown" else verdict.holds
+    why = verdict.missing
+    if verdict.outcome == "fails":
+        why = f"{verdict.classes} classes with {verdict.records} records fail" if verdict.classes else "it fails"
+    elif claim is not None and not claim["holds"]:
+        holds, why = False, "the certificate says itself that it does not hold"
+    elif claim is not None and holds and counted and not _same_verdict(claim, verdict):
+        holds, why = False, "its figure, verdict or numbers of classes and records at fault are others"
+    return Line(f"requirement: {verdict.asked}", worst, found, holds, why, required=True)
+
+
+def _same_verdict(claim: Mapping[str, Any], verdict: Verdict) -> bool:
+    return all(_same(claim[part], getattr(verdict, part)) for part in ("figure", "worst", "classes", "records"))
 
 
 def _measured(claimed: Mapping[str, Any], policy: Policy, table: FrequencyTable, limits: _Limits) -> Iterator[Line]:
@@ -353,14 +381,16 @@ def _measured(claimed: Mapping[str, Any], policy: Policy, table: FrequencyTable,
     for name, value in claimed.items():
         if name == "columns":
             continue
-        yield _figure(f"measured.{name}", value, found.overall.get(name), limits.of_figure(name))
+        yield _figure(f"measured.{name}", value, found.overall.get(name), limits.of_figure(name), _OF_PERSONS.get(name))
     for column, values in claimed["columns"].items():
         own = found.columns.get(column, {})
         for name, value in values.items():
             yield _figure(f"measured.columns.{column}.{name}", value, own.get(name), limits.of_figure(name, column))
 
 
-def _figure(name: str, claimed: Any, found: float | None, why: str) -> Line:
+def _figure(name: str, claimed: Any, found: float | None, why: str, bound: Bound | None = None) -> Line:
+    if why and bound and found is not None and claimed is not None and not _within(float(claimed), found, bound):
+        return Line(name, claimed, found, False, "persons are never more than records")
     if why:
         return Line(name, claimed, None, None, why)
     if found is None:
@@ -368,11 +398,16 @@ def _figure(name: str, claimed: Any, found: float | None, why: str) -> Line:
     return _line(name, claimed, found)
 
 
+def _within(claimed: float, found: float, bound: Bound) -> bool:
+    slack = 1e-9 * abs(found) + 1e-12
+    return claimed <= found + slack if bound == "most" else claimed >= found - slack
+
+
 def _figures(table: FrequencyTable, policy: Policy, limits: _Limits) -> Figures:
     distances: dict[str, str] = {}
     l = 2
     for model in policy.models:
-        if isinstance(model, TCloseness) and not limits.of_model(model):
+        if isinstance(model, TCloseness) and not limits.gaps.of_model(model, policy.sensitive):
             distances |= dict.fromkeys([model.column] if model.column else policy.sensitive, model.distance)
         if isinstance(model, RecursiveDiversity):
             l = model.l

@@ -524,6 +524,13 @@ def verify(
             show_default=False,
         ),
     ],
+    original: Annotated[
+        str | None,
+        typer.Option(
+            help="The table that the release was made from, named as for check: with it requirements are judged that "
+            "the release alone cannot tell."
+        ),
+    ] = None,
     table: TableName = None,
     parquet: Parquet = None,
     engine: EngineName = "auto",
@@ -539,10 +546,13 @@ def verify(
     """
     with loading():
         from shoal.certified import require_certificate, verify_certificate
+        from shoal.engines.sources import beside
         from shoal.report.terminal import show_verification
 
     require_certificate(certificate)  # whoever has swapped the two is told so, and not what the rows are like
-    found = verify_certificate(certificate, _opened(release, table, parquet, engine, memory, separator, encoding))
+    rows = _opened(release, table, parquet, engine, memory, separator, encoding)
+    truth = None if original is None else beside(original, rows, engine=engine, memory=memory)
+    found = verify_certificate(certificate, rows, original=truth)
     if json:
         _print_json(found.as_dict())
     elif not quiet:

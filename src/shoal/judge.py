@@ -6,14 +6,17 @@ persons are never more than records, so a class with too few records has too few
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import CannotTellError, VerificationError
-from shoal.models import PopulationModel, PrivacyModel, SensitiveModel
+from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
+from shoal.models.base import TOLERANCE
+from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
 from shoal.models.size import AlphaK, PSensitive
 from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable, Histogram
@@ -29,6 +32,10 @@ class Gaps:
     """What a table cannot tell by itself, and what would; each is empty where nothing is missing."""
 
     persons: str = ""  # whose the records are
+    whole: str = ""  # how the values were distributed before records were dropped
+    dropped: int = 0  # these, at the most
+    population: str = ""  # the people that the records are some of
+    hierarchies: Mapping[str, str] = field(default_factory=dict)  # of sensitive columns, by name
 
     @classmethod
     def of(cls, policy: Policy, columns: Sequence[str]) -> tuple[Gaps, Policy]:
@@ -41,8 +48,14 @@ class Gaps:
             update={"release": options}
         )
 
-    def of_model(self, model: PrivacyModel) -> str:
-        """What is missing to judge a requirement."""
+    def of_model(self, model: PrivacyModel, sensitive: Sequence[str]) -> str:
+        """What is missing to judge a requirement on these sensitive columns."""
+        if isinstance(model, PopulationModel):
+            return self.population
+        if isinstance(model, TCloseness | BasicLikeness | EnhancedLikeness | DeltaDisclosure):
+            covered = [model.column] if model.column else sensitive
+            of_hierarchy = (self.hierarchies[name] for name in covered if name in self.hierarchies)
+            return self.whole or (next(of_hierarchy, "") if isinstance(model, TCloseness) else "")
         return self.persons if counts_persons(model) else ""
 
 
@@ -71,7 +84,9 @@ def judged(
     ``limits`` are the verdicts on them. Without either, limits on attacks cannot be told.
     """
     seen = as_seen(table, policy)
-    of_classes = tuple(_verdict(model, seen, table, gaps.of_model(model)) for model in policy.models)
+    of_classes = tuple(
+        _verdict(model, seen, table, gaps, gaps.of_model(model, policy.sensitive)) for model in policy.models
+    )
     of_attacks = [limit.judge(attacks, gaps.persons) for limit in policy.limits] if limits is None else limits
     return Verdicts(
         (*of_classes, *of_attacks),
@@ -106,7 +121,27 @@ def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
     return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
 
 
-def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, missing: str) -> Verdict:
+def failing_classes(table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
+    """The classes to suppress so that the others keep the policy; those that then fail are found by asking again.
+
+    As in a search, classes that fail by themselves go first. Where the release as a whole exceeds a limit, the
+    smallest classes go, as many as it takes.
+    """
+    seen = as_seen(table, policy)
+    failing = np.zeros(table.n_classes, np.bool_)
+    for model in policy.models:
+        if not isinstance(model, ReleaseModel):
+            failing |= ~model.passes(seen)
+    if not failing.any():
+        for model in policy.models:
+            if isinstance(model, ReleaseModel):
+                failing, _ = model.enforced(seen, failing)
+    return failing
+
+
+def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
+    if missing and not counts_persons(model):
+        return _told_without_the_rest(model, seen, gaps, missing)
     passes = model.passes(seen)
     scores = model.scores(seen)
     worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
@@ -123,6 +158,21 @@ def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, m
         int(table.counts[failing].sum()),
         missing if outcome == "unknown" else "",
     )
+
+
+def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
+    """A verdict where the population, the whole or a hierarchy is missing.
+
+    With all values equally far apart, d of n + d records that were dropped move the whole by d / (n + d) at the most,
+    and so the distance of a class from it.
+    """
+    outcome: Outcome = "unknown"
+    if isinstance(model, TCloseness) and model.distance == "equal" and missing == gaps.whole and seen.n_classes:
+        n = int(seen.counts.sum() if seen.own is None else seen.own.sum())
+        moved = gaps.dropped / (n + gaps.dropped)
+        t = float(model.scores(seen).max())
+        outcome = "fails" if t - moved > model.t + TOLERANCE else "holds" if t + moved <= model.t else "unknown"
+    return Verdict(model.asked, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
 
 
 def _one_person_each(table: FrequencyTable) -> FrequencyTable:

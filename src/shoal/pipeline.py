@@ -113,7 +113,7 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
-    whole = seen.domains(policy) if original is None else _original(original, policy).domains(policy)
+    whole = seen.domains(policy) if original is None else sensitive_of(original, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy))
     persons = seen.persons(telling)  # none may be missing
@@ -180,7 +180,8 @@ def published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEngi
     return engine if isinstance(engine, LocalEngine) else type(engine)(rows.unordered, engine.place)
 
 
-def _original(data: Any, policy: Policy) -> LocalEngine:
+def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
+    """The sensitive columns of the original, as rows or as distinct rows with counts."""
     engine = engine_of(data)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:
         raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")

@@ -26,7 +26,7 @@ from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
-from shoal.judge import as_seen, judged, require
+from shoal.judge import failing_classes, judged, require
 from shoal.pipeline import engine_of, population_of, published
 from shoal.plain import read_json
 from shoal.policy import Policy
@@ -376,11 +376,8 @@ def _released(
 
 
 def _failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
-    """The rows of classes that some requirement fails."""
-    seen = as_seen(table, policy)
-    passing = np.ones(table.n_classes, np.bool_)
-    for model in policy.models:
-        passing &= model.passes(seen)
+    """The rows that go so that the others keep the policy, by the rule of a search: see ``failing_classes``."""
+    passing = ~failing_classes(table, policy)
     if passing.all():
         return np.zeros(len(rows), np.bool_)
     coded = [codec.texts(name, rows[name]) for name in policy.quasi]

@@ -116,13 +116,43 @@ def test_dropped_records_leave_untold_what_compares_with_the_original(algorithm:
 
 
 def test_closeness_is_untold_where_records_were_dropped(tmp_path: Path) -> None:
-    asked = policy({"model": "k-anonymity", "k": 4}, {"model": "t-closeness", "t": 0.9}, max_suppression=0.3)
+    close = {"model": "t-closeness", "t": 0.9, "distance": "ordered"}
+    asked = policy({"model": "k-anonymity", "k": 4}, close, max_suppression=0.3)
     certificate, path = saved(tmp_path, asked)
     assert certificate["output"]["suppressed"] > 0
-    told = lines(verify_certificate(certificate, path))
+    found = verify_certificate(certificate, path)
+    told = lines(found)
     assert told["requirement: 4-anonymity"].holds is True
     (line,) = (line for name, line in told.items() if name.startswith("requirement: 0.9-closeness"))
     assert (line.holds, line.found) == (None, None)
+    assert (found.outcome, found.holds) == ("unknown", False)
+    assert "needs the original, of which" in found.sentence
+    with_it = verify_certificate(certificate, path, original=PEOPLE)
+    assert with_it.outcome == "holds"
+    assert lines(with_it)[line.name].found == pytest.approx(line.claimed)
+    assert lines(with_it)["measured.t"].holds is True
+
+
+def test_equal_distances_are_told_as_far_as_the_dropped_records_can_move_the_whole(tmp_path: Path) -> None:
+    def told(t: float, suppressed: int = 2) -> str:
+        certificate = copy.deepcopy(proof)
+        certificate["policy"]["require"][1]["t"] = t
+        certificate["requirements"][1]["asked"] = f"{t:g}-closeness (equal)"
+        certificate["input"]["records"] += suppressed - proof["output"]["suppressed"]
+        certificate["output"]["suppressed"] = suppressed
+        (line,) = (line for line in verify_certificate(certificate, path) if "closeness" in line.name)
+        return {True: "holds", False: "fails", None: "unknown"}[line.holds]
+
+    close = {"model": "t-closeness", "t": 0.9}
+    proof, path = saved(tmp_path, policy({"model": "k-anonymity", "k": 4}, close, max_suppression=0.3))
+    n, dropped = proof["output"]["records"], proof["output"]["suppressed"]
+    own = shoal.measure(path, quasi=["age", "zip"], sensitive=["disease", "cost"])["t"]
+    moved = dropped / (n + dropped)
+    assert 0 < moved < own < own + moved < 0.9
+    assert told(0.9, dropped) == "holds"
+    assert told(round(own + moved + 0.01, 6), dropped) == "holds"
+    assert told(round(own, 6), dropped) == "unknown"
+    assert told(round(own - moved - 0.01, 6), dropped) == "fails"
 
 
 def test_stars_that_stay(tmp_path: Path) -> None:
@@ -142,6 +172,65 @@ def test_persons_are_not_told_apart_in_a_release(tmp_path: Path) -> None:
     assert "persons" in told["requirement: 2-anonymity"].why
     assert told["measured.k"].holds is None
     assert told["measured.l"].holds is True
+    assert verify_certificate(certificate, path).outcome == "unknown"
+
+
+def test_a_certificate_that_hides_behind_persons_is_refuted(tmp_path: Path) -> None:
+    release = shoal.anonymize(PEOPLE, policy({"model": "k-anonymity", "k": 1}))  # which leaves it as it is
+    honest = release.save(tmp_path / "ones.csv")
+    assert release.measured["k"] == 1
+    forged = copy.deepcopy(honest)
+    forged["policy"]["release"]["entity"] = "name"
+    forged["policy"]["require"] = [{"model": "k-anonymity", "k": 5}]
+    forged["requirements"][0] |= {"asked": "5-anonymity", "worst": 5.0}
+    forged["measured"] |= {"k": 5, "uniques": 0, "risk_max": 0.2, "risk_mean": 0.1, "sample_uniqueness": 0.0}
+    found = verify_certificate(forged, tmp_path / "ones.csv")
+    assert found.outcome == "fails"
+    assert set(wrong(found)) >= {"requirement: 5-anonymity", "measured.k", "measured.risk_max", "measured.uniques"}
+    proof = tmp_path / "proof.json"
+    proof.write_text(json.dumps(forged), encoding="utf-8")
+    done = CliRunner().invoke(app, ["verify", str(proof), str(tmp_path / "ones.csv")])
+    assert done.exit_code == 1
+    assert "The certificate does not hold" in done.stdout
+
+
+def test_limits_on_attacks_are_told_with_the_original(tmp_path: Path) -> None:
+    asked = policy({"model": "k-anonymity", "k": 8}, {"model": "singling-out-risk", "max": 0.0})
+    certificate, path = saved(tmp_path, asked)
+    alone = verify_certificate(certificate, path)
+    assert alone.outcome == "unknown"
+    assert lines(alone)["requirement: singling out risk at most 0, measured"].why == "needs the original"
+    assert verify_certificate(certificate, path, original=PEOPLE).outcome == "holds"
+    older = copy.deepcopy(certificate)
+    older["requirements"].pop()  # they told of limits under attacks alone
+    assert verify_certificate(older, path).outcome == "unknown"
+    proof, data = tmp_path / "proof.json", tmp_path / "people.csv"
+    PEOPLE.to_pandas().to_csv(data, index=False)
+    for exit_code, change, more in (
+        (2, {}, []),
+        (0, {}, ["--original", str(data)]),
+        (1, {"max": 0.5, "model": "average-risk"}, []),  # which the certificate does not speak of
+    ):
+        changed = copy.deepcopy(certificate)
+        changed["policy"]["require"][1] |= change
+        proof.write_text(json.dumps(changed), encoding="utf-8")
+        done = CliRunner().invoke(app, ["verify", str(proof), str(path), *more])
+        assert done.exit_code == exit_code, done.output
+
+
+def test_a_raw_table_behind_a_certificate_is_attacked(tmp_path: Path) -> None:
+    asked = policy({"model": "k-anonymity", "k": 1}, {"model": "singling-out-risk", "max": 1.0})
+    certificate, path = saved(tmp_path, asked)
+    certificate["policy"]["require"][1]["max"] = 0.0
+    certificate["requirements"][1]["asked"] = "singling out risk at most 0, measured"
+    assert verify_certificate(certificate, path).outcome == "unknown"
+    found = verify_certificate(certificate, path, original=PEOPLE)
+    assert wrong(found) == ["requirement: singling out risk at most 0, measured"]
+
+
+def test_an_original_of_another_size_is_none(tmp_path: Path) -> None:
+    certificate, path = saved(tmp_path, policy())
+    assert wrong(verify_certificate(certificate, path, original=pa.concat_tables([PEOPLE, PEOPLE]))) == ["original"]
 
 
 def test_a_population_is_not_in_a_release(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import app
-from shoal.errors import DataError, InfeasibleError, PolicyError
+from shoal.errors import DataError, InfeasibleError, PolicyError, VerificationError
 from shoal.replay import described, replay, save
 
 
@@ -66,6 +66,50 @@ def test_new_values_find_their_place_where_levels_tell_it() -> None:
     label = dict(described(release)["columns"]["age"]["values"])["34"]
     assert label in set(new.table["age"])
     assert shoal.check(new.table, policy()).holds
+
+
+@pytest.mark.parametrize(
+    ("model", "released"),
+    [
+        # Classes of 1, 1, 2 and 4 records: 4 classes by 8 records; without one of the ones 3 by 7, without both 2 by 6.
+        ({"model": "average-risk", "max": 0.5}, 8),
+        ({"model": "average-risk", "max": 0.43}, 7),
+        ({"model": "average-risk", "max": 0.4}, 6),
+        ({"model": "sample-uniqueness", "max": 0.2}, 7),
+        ({"model": "sample-uniqueness", "max": 0.1}, 6),
+    ],
+)
+def test_where_the_release_as_a_whole_exceeds_a_limit_the_smallest_classes_are_held_back(model, released) -> None:
+    table = pa.table({"a": list("wxyyzzzz")})
+    fields = {"columns": {"a": {"role": "quasi"}}, "require": [model | {"max": 1}]}
+    kept = described(shoal.anonymize(table, shoal.Policy.of(fields)))
+    kept["policy"]["require"] = [model]
+    done = replay(kept, table)
+    assert (done.rows.n_records, done.failing) == (released, 8 - released)
+    release = {"algorithm": "suppress_records", "max_suppression": 0.5}
+    searched = shoal.anonymize(table, shoal.Policy.of({**fields, "require": [model], "release": release}))
+    assert searched.suppressed == done.failing  # a search has the same rule
+
+
+@pytest.mark.parametrize(("limit", "most"), [("linkage-risk", 0.2), ("singling-out-risk", 0.0)])
+def test_what_anonymize_would_refuse_is_not_written_either(limit, most, tmp_path) -> None:
+    table = pa.table({"a": list("wwxxyyzz")})
+    fields = {"columns": {"a": {"role": "quasi"}}, "require": [{"model": "k-anonymity", "k": 1}]}
+    kept = described(shoal.anonymize(table, shoal.Policy.of(fields)))
+    kept["policy"]["require"].append({"model": limit, "max": most})
+    batch = pa.table({"a": list("wxyz")})
+    with pytest.raises(VerificationError, match="the attack on the finished release reached"):
+        shoal.anonymize(batch, shoal.Policy.of(kept["policy"]))
+    with pytest.raises(VerificationError, match="the attack on the finished release reached"):
+        replay(kept, batch)
+    pd.DataFrame({"a": list("wxyz")}).to_csv(tmp_path / "new.csv", index=False)
+    (tmp_path / "recoding.json").write_text(json.dumps(kept), encoding="utf-8")
+    out = tmp_path / "out.csv"
+    done = CliRunner().invoke(
+        app, ["apply", str(tmp_path / "recoding.json"), str(tmp_path / "new.csv"), "-o", str(out)]
+    )
+    assert done.exit_code == 1
+    assert not out.exists()
 
 
 def test_rows_that_would_break_the_policy_are_held_back_and_counted() -> None:

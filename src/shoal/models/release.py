@@ -51,24 +51,28 @@ class ReleaseModel(PrivacyModel):
         """The classes to suppress beyond the failing ones, and how many records at least have to go on any lower node.
 
         Per record, the class with the greatest excess goes first. Taking a fraction of the last class bounds from
-        below what any choice of classes suppresses; generalizing can only lower it.
+        below what any choice of classes suppresses; generalizing can only lower it. With neighbourhoods the bound
+        holds too: they only grow where records are generalized, and only shrink where others go. But then those that
+        stay may exceed the limit again: ask once more.
         """
+        n = records(table)
+        slack = TOLERANCE * max(1, int(n.sum()))
         excess = np.where(failing, 0.0, self.excess(table))
         over = float(excess.sum())
-        if over <= TOLERANCE * max(1, table.n_records):
+        if over <= slack:
             return failing, 0
-        per_record = np.where(failing, -np.inf, excess / table.counts)
+        per_record = np.where(failing, -np.inf, excess / n)
         order = np.lexsort((*table.codes.T[::-1], -per_record))
         freed = np.cumsum(np.maximum(excess[order], 0.0))
-        enough = int(np.searchsorted(freed, over - TOLERANCE * max(1, table.n_records)))
+        enough = int(np.searchsorted(freed, over - slack))
         if enough == len(order):
-            return np.ones_like(failing), int(table.counts[~failing].sum())
+            return np.ones_like(failing), int(n[~failing].sum())
         out = failing.copy()
         out[order[: enough + 1]] = True
-        whole = int(table.counts[order[:enough]].sum())
+        whole = int(n[order[:enough]].sum())
         rest = over - (float(freed[enough - 1]) if enough else 0.0)
         last = order[enough]
-        return out, whole + math.floor(rest / excess[last] * table.counts[last] - 1e-9)
+        return out, whole + math.floor(rest / excess[last] * n[last] - 1e-9)
 
 
 class AverageRisk(ReleaseModel):

@@ -234,7 +234,7 @@ class Problem:
         lost = np.where(failing, table.counts, 0)
         n_lost = int(lost.sum())
         for model in self.of_release:
-            n_lost = max(n_lost, int(lost.sum()) + model.enforced(self.frequency(table), failing)[1])
+            n_lost = max(n_lost, int(lost.sum()) + model.enforced(self._as_seen(table, failing), failing)[1])
         if self.convex:
             if self.limit and not self.wildcard:
                 lost = np.maximum(lost, self._cannot_stay(table))
@@ -311,7 +311,7 @@ class Problem:
     ) -> NDArray[np.bool_]:
         """The same where a suppressed record no longer backs the others: judging repeats until nobody falls."""
         failing = failing.copy()
-        nulls = [null_code(h, level) for h, level in zip(self.table.hierarchies, table.node, strict=True)]
+        nulls = self._nulls(table.node)
         while True:
             left = np.flatnonzero(~failing)
             rest = self.frequency(table).taken(left)
@@ -324,12 +324,26 @@ class Problem:
                 return failing
             failing[left[~passing]] = True
 
+    def _as_seen(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
+        """The classes as limits on the release see them: where nulls match anything, neighbourhoods of the kept."""
+        seen = self.frequency(table)
+        if not self.wildcard:
+            return seen
+        left = np.flatnonzero(~failing)
+        counts = seen.counts.copy()
+        counts[left] = neighbourhoods(seen.taken(left), self._nulls(table.node)).counts
+        return replace(seen, counts=counts, own=seen.counts)
+
+    def _nulls(self, node: Node) -> list[int | None]:
+        """The code of the null in each column at a node."""
+        return [null_code(h, level) for h, level in zip(self.table.hierarchies, node, strict=True)]
+
     def _held_to_limits(self, table: NodeTable, failing: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Suppress the smallest classes until the limits on the whole release hold, and all that this brings down."""
         while True:
             before = failing
             for model in self.of_release:
-                failing, _ = model.enforced(self.frequency(table), failing)
+                failing, _ = model.enforced(self._as_seen(table, failing), failing)
             if self.cascades:
                 failing = self._unsupported(table, (*self.absorbing, *self.convex), failing)
             if (failing == before).all():

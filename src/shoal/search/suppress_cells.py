@@ -45,19 +45,22 @@ def suppress_cells(problem: Problem) -> Recoding:
     return replace(
         answer,
         hierarchies=problem.table.hierarchies,
-        proved=exact and counted,
+        # Where nulls match anything the claim has a condition, so nothing is proved of all answers.
+        proved=exact and counted and not (problem.wildcard and cost),
         claim=_claim(problem, cost, least),
-        bound=None if exact or not counted else least / (problem.table.n_records * sum(problem.weights)),
+        bound=None
+        if exact or not counted or problem.wildcard
+        else least / (problem.table.n_records * sum(problem.weights)),
     )
 
 
 def _claim(problem: Problem, cost: float, least: float) -> str:
     unit = "cells" if set(problem.weights) == {1.0} else "cells, weighted by column,"
+    where = " where no record counts on what others hide" if problem.wildcard else ""
     if cost <= least + 1e-9:
-        where = " where no record counts on what others hide" if problem.wildcard else ""
         return f"{_written(cost)} {unit} are suppressed, and no fewer can be{where}"
     least = math.ceil(least - 1e-9) if unit == "cells" else least
-    return f"at least {_written(least)} {unit} must be suppressed; this suppresses {_written(cost)}"
+    return f"at least {_written(least)} {unit} must be suppressed{where}; this suppresses {_written(cost)}"
 
 
 def _written(x: float) -> str:
