@@ -2,4 +2,5 @@
 
 from shoal.cli import main
 
-main()
+if __name__ == "__main__":  # whoever imports every module does not mean to run it
+    main()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
-from shoal.engines.base import Query, Rows, require_columns
+from shoal.engines.base import Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
+from shoal.evidence import of_release, of_table
 from shoal.figures import Figures, figures
 from shoal.judge import Gaps, as_seen, judged, require
 from shoal.label_style import settled, shows_hidden_decimals
@@ -27,7 +28,7 @@ from shoal.table.frequency import FrequencyTable
 from shoal.together import together
 from shoal.verdict import Verdicts
 from shoal.verify import Reference, recount, recounted, recounted_groups
-from shoal.warning_list import Evidence, warnings_of
+from shoal.warning_list import warnings_of
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -52,6 +53,7 @@ def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -
     attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
     verdicts = judged(released, policy, attacks=attacks)
     require(verdicts)  # raises before anything is written
+    loss = losses(problem, recoding)
     return Release(
         rows,
         engine,
@@ -60,9 +62,9 @@ def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -
         reference,
         verdicts,
         _figures(released, policy),
-        losses(problem, recoding),
+        loss,
         recoding.parts(table).n_suppressed,
-        warnings_of(Evidence(policy, released, published(engine, rows), engine.notes)),
+        warnings_of(of_release(engine, rows, recoding, released, policy, loss["loss"])),
         attacks,
     )
 
@@ -113,16 +115,17 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
-    whole = seen.domains(policy) if original is None else sensitive_of(original, policy).domains(policy)
+    before = None if original is None else engine_of(original)
+    whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy))
     persons = seen.persons(telling)  # none may be missing
     rows = Rows(engine.table, persons) if isinstance(engine, LocalEngine) else engine.last_groups
     table = recounted(rows, policy, reference)
-    attacks = None if original is None else measured(rows, original, policy)
+    attacks = None if before is None else measured(rows, before, policy)
     left = [name for name in policy.identifiers if name in names]
     verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
-    return replace(verdicts, warnings=warnings_of(Evidence(policy, table, engine, engine.notes)))
+    return replace(verdicts, warnings=warnings_of(of_table(engine, table, policy, before)))
 
 
 def measure(
@@ -169,15 +172,6 @@ def engine_of(data: Any) -> LocalEngine | IbisEngine:
 
         return engine_of_expression(data)
     return LocalEngine.of(data)
-
-
-def published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEngine | IbisEngine:
-    """The rows that go out, to count columns that stay as they are; the input does where no record was dropped."""
-    if rows.n_records == engine.n_records:
-        return engine
-    if isinstance(rows, Rows):
-        return LocalEngine(rows.table, fingerprint="")
-    return engine if isinstance(engine, LocalEngine) else type(engine)(rows.unordered, engine.place)
 
 
 def sensitive_of(data: Any, policy: Policy) -> LocalEngine:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
     from shoal.report.pictures import Charts
     from shoal.sweep import Frontier
+    from shoal.warning_list import Caution
 
 SCHEMA = "shoal-certificate/1"
 
@@ -55,7 +56,7 @@ class Release:
     measured: Figures
     loss: Mapping[str, float]
     suppressed: int
-    warnings: tuple[str, ...]
+    warnings: tuple[Caution, ...]
     attacks: Attacks | None = None  # what intruders found, where they were sent
 
     @cached_property

@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from shoal.attacks.run import measured
 from shoal.engines import files
 from shoal.engines.base import Groups, Query, Rows, require_columns
+from shoal.engines.dependence import dependence_of
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
+from shoal.evidence import of_replay
 from shoal.judge import failing_classes, judged, require
-from shoal.pipeline import engine_of, population_of, published
+from shoal.pipeline import engine_of, population_of
 from shoal.plain import read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
@@ -41,7 +43,7 @@ from shoal.table.kernels import group
 from shoal.table.notation import read_range
 from shoal.verdict import Verdicts
 from shoal.verify import Reference, recounted, recounted_file, recounted_groups
-from shoal.warning_list import Evidence, warnings_of
+from shoal.warning_list import warnings_of
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -235,8 +237,11 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
     table = recounted(released, policy, reference)
     verdicts = judged(table, policy, attacks=measured(released, engine, policy))
     require(verdicts)
-    found = warnings_of(Evidence(policy, table, published(engine, released), engine.notes))
-    verdicts = replace(verdicts, warnings=found)
+    tell = {
+        name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
+        for name, of in zip(policy.quasi, became, strict=True)
+    }
+    verdicts = replace(verdicts, warnings=warnings_of(of_replay(engine, released, tell, table, policy)))
     return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, failing)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from shoal.warning_list import Caution
 
 Outcome = Literal["holds", "fails", "unknown"]  # unknown: it cannot be told from what is there
 
@@ -47,7 +50,7 @@ class Verdicts:
     identifiers: tuple[str, ...]  # columns that should be gone and are not
     records: int
     classes: int
-    warnings: tuple[str, ...] = field(default=(), compare=False)  # what a user should know although it holds
+    warnings: tuple[Caution, ...] = field(default=(), compare=False)  # what a user should know although it holds
 
     @property
     def outcome(self) -> Outcome:

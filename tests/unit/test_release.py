@@ -89,7 +89,8 @@ def test_a_release_has_what_the_design_promises() -> None:
     assert release.loss["average-class"] == 12 / 3
     assert release.recoding.proved
     assert release.verdicts.holds
-    assert [warning.kind for warning in release.warnings] == ["unprotected"]  # of disease nothing is required
+    # Notes and diseases go together, of diseases nothing is required, and all who are left are in their twenties.
+    assert [warning.kind for warning in release.warnings] == ["reveals-sensitive", "unprotected", "single-label"]
 
 
 def test_identifiers_are_gone_and_the_others_stay() -> None:
@@ -504,13 +505,13 @@ def test_a_plain_column_that_tells_everybody_apart() -> None:
     unique = PEOPLE.set_column(4, "note", pa.array([f"n{i}" for i in range(12)]))
     release = made(data=unique)
     assert release.warnings[0] == (
-        "Column 'note' is plain but different in every record: it identifies people to whoever knows it. "
-        'Set role = "quasi" if outsiders may know it, or role = "identifier" to remove it.'
+        "Column 'note' (different in every record) is plain but nearly unique: it identifies people to whoever knows "
+        'it. Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it.'
     )
     assert release.certificate["warnings"] == list(release.warnings)
     with_null = PEOPLE.set_column(4, "note", pa.array([None, *(f"n{i}" for i in range(11))]))
     kept = made(policy({"model": "k-anonymity", "k": 1}), with_null)
-    assert "nearly unique, with 11 different values in the 11 records that have one" in kept.warnings[0]
+    assert "'note' (11 different values in the 11 records that have one) is plain but nearly unique" in kept.warnings[0]
 
 
 def test_closeness_that_holds_only_against_the_table_before_suppression() -> None:
@@ -533,7 +534,7 @@ def test_closeness_that_holds_only_against_the_table_before_suppression() -> Non
     assert not shoal.check(release.table, release.policy).holds  # the release alone, as its readers see it
     assert shoal.check(release.table, release.policy, original=data).holds
     kept = made(Policy.of({**fields, "release": {"max_suppression": 0.2, "suppressed": "keep"}}), data)
-    assert kept.warnings == ()
+    assert [warning.kind for warning in kept.warnings] == ["single-label", "half-lost"]  # all of q is hidden
     assert shoal.check(kept.table, kept.policy).holds
 
 

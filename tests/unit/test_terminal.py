@@ -108,7 +108,7 @@ def test_a_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         assert name in lines
     assert "optimal: loss proved to be the least" in text
     assert "1 of 5 records suppressed (dropped)." in text
-    assert "Note: Column 'note' is plain but different in every record" in text
+    assert "Note: Column 'note' (different in every record) is plain but nearly unique" in text
     assert str(output) in text.replace("\n", "")
     assert "Certificate" not in text
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}

@@ -6,9 +6,9 @@ one away. Both are counts of groups, by one or two GROUP BYs in an engine, by so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -56,19 +56,40 @@ class Dependence:
         return self.records - self.groups if guesses == 1 else self.beyond
 
 
+class Countable(Protocol):
+    """Rows that stay where they are, as an engine counts them."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+
+    def spreads(self, names: Sequence[str], /) -> Mapping[str, Spread]:
+        """How well each of some columns tells the records apart."""
+
+    def dependences(self, pairs: Sequence[Pair], /) -> Mapping[Pair, Dependence]:
+        """How far the first column of each pair tells the second."""
+
+    def frequencies(self, name: str, /) -> Counts:
+        """How often each value of a column occurs, the most frequent first."""
+
+
 # ── in memory ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+DENSE = 2**23  # cells that are counted without sorting: 64 MB
 
 
 def numbered(column: pa.ChunkedArray) -> Numbers:
     """Equal values get equal numbers, from 0 in any order; a null is -1. Quicker than codes, which are sorted texts."""
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, np.int64)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     if pa.types.is_floating(column.type):
         column = pc.add(
             pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column), pa.scalar(0.0, column.type)
         )
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    indices = encoded.combine_chunks()
+    indices = column.dictionary_encode().combine_chunks()
     if isinstance(indices, pa.ChunkedArray):  # what combine_chunks returns has changed between releases
         indices = pa.concat_arrays(indices.chunks) if indices.num_chunks != 1 else indices.chunk(0)
     return np.asarray(indices.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
@@ -76,7 +97,7 @@ def numbered(column: pa.ChunkedArray) -> Numbers:
 
 def spread_of(values: Numbers, weights: Counts | None = None) -> Spread:
     """Of numbered values, each of which may stand for several records."""
-    counts = _tallied(values[values >= 0], None if weights is None else weights[values >= 0])
+    counts = tallied(values[values >= 0], None if weights is None else weights[values >= 0])
     counts = counts[counts > 0]
     return Spread(int(counts.sum()), len(counts), int((counts == 1).sum()))
 
@@ -90,13 +111,13 @@ def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None
         return Dependence(0, 0, 0, 0, 0)
     width = int(second.max()) + 2  # a null of the second, -1, is a value
     cells = first.astype(np.int64) * width + second + 1
-    if (int(first.max()) + 1) * width <= 4 * len(cells) + 2**16:
-        counts = _tallied(cells, weights)
+    if (int(first.max()) + 1) * width <= max(4 * len(cells), DENSE):
+        counts = tallied(cells, weights)
         cell = np.flatnonzero(counts)
         n = counts[cell]
     else:
         cell, place = np.unique(cells, return_inverse=True)
-        n = _tallied(place, weights)
+        n = tallied(place, weights)
     group = cell // width
     starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     most = np.maximum.reduceat(n, starts)
@@ -115,7 +136,8 @@ def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None
     )
 
 
-def _tallied(numbers: Numbers, weights: Counts | None) -> Counts:
+def tallied(numbers: Numbers, weights: Counts | None) -> Counts:
+    """How many records have each number."""
     if weights is None:
         return np.bincount(numbers).astype(np.int64)
     totals = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)  # bincount would add weights up as floats

@@ -242,30 +242,37 @@ class IbisEngine:
         return records, n_tuples, n_alone, n_pairs
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
-        """How well each of some columns tells the records apart."""
-        found = self._asked(spread_queries(self._told(names), names))
-        return {
-            name: Spread(row["records"], row["groups"], row["alone"]) for name, row in zip(names, found, strict=True)
-        }
+        """How well each of some columns tells the records apart; what was counted already is not asked for again."""
+        far = [name for name in names if not self._has([name])]
+        told = self._last[1].spreads([name for name in names if name not in far]) if len(far) < len(names) else {}
+        for name, row in zip(far, self._asked(spread_queries(self._told(far), far)), strict=True):
+            told[name] = Spread(row["records"], row["groups"], row["alone"])
+        return {name: told[name] for name in names}
 
     def dependences(self, pairs: Sequence[Pair]) -> dict[Pair, Dependence]:
         """How far the first column of each pair tells the second; what was counted already is not asked for again."""
-        here = [] if self._counted is None else self._counted[1].columns
-        near = [pair for pair in pairs if set(pair) <= set(here)]
-        far = [pair for pair in pairs if pair not in near]
-        told = self._last[1].dependences(near) if near else {}
+        far = [pair for pair in pairs if not self._has(pair)]
+        told = self._last[1].dependences([pair for pair in pairs if pair not in far]) if len(far) < len(pairs) else {}
         rows = self._told(list(dict.fromkeys(name for pair in far for name in pair)))
-        fields = ("records", "groups", "first", "second", "beyond")
         for pair, row in zip(far, self._asked(dependence_queries(rows, far)), strict=True):
-            told[pair] = Dependence(*(row[name] for name in fields))
+            told[pair] = Dependence(row["records"], row["groups"], row["first"], row["second"], row["beyond"])
         return {pair: told[pair] for pair in pairs}
 
     def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first."""
-        if self._counted is not None and name in self._counted[1].columns:
-            return self._counted[1].frequencies(name)
+        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        if self._has([name]):
+            return self._last[1].frequencies(name)
         groups = self.groups([name])
         return np.sort(np.asarray(groups.table[groups.weight]).astype(np.int64))[::-1]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The distinct values of a column, as text."""
+        local = self._last[1] if self._has([name]) else LocalEngine(self.groups([name]).table, fingerprint="")
+        return local.texts(name)
+
+    def _has(self, names: Sequence[str]) -> bool:
+        """Whether some columns are among those that were counted last."""
+        return self._counted is not None and set(names) <= set(self._counted[1].columns)
 
     def _asked(self, queries: Sequence[ir.Table]) -> list[dict[str, int]]:
         """The rows of queries of one row each, in their order."""

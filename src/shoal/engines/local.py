@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
-from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of
+from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of, tallied
 from shoal.engines.layout import Dialect
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
@@ -173,10 +173,13 @@ class LocalEngine:
         }
 
     def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first."""
-        counts = np.zeros(int(self.numbered(name).max(initial=-1)) + 2, np.int64)  # a null, -1, takes the last
-        np.add.at(counts, self.numbered(name), 1 if self.weights is None else self.weights)
+        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        counts = tallied(self.numbered(name) + 1, self.weights)
         return np.sort(counts[counts > 0])[::-1]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The distinct values of a column, as text."""
+        return self.coded(name).texts
 
     def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
         """The rows as a population: the quasi columns alone, along hierarchies made for both tables, or its own."""

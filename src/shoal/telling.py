@@ -1,0 +1,89 @@
+"""Which columns tell which: one that nearly settles the value of another gives it away.
+
+Approximate functional dependencies, measured by the records that break them (J. Kivinen, H. Mannila, "Approximate
+inference of functional dependencies from relations", TCS 149(1), 1995: g3), here in proportion to what guessing
+without the column would miss, so that neither a frequent value nor a column of unique values seems to be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from shoal.engines.dependence import Countable, Dependence, Pair, Spread
+from shoal.table.frequency import Counts
+
+# A column tells another where guessing by it misses at most this share of what guessing without it would miss …
+MISSED = 0.05
+# … and by chance there would be at least so many misses: e^-5 is below 1 %.
+EVIDENCE = 5
+# Where fewer of the records share their value with another, the column identifies rather than tells.
+SHARED = 0.25
+
+
+def determined(told: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
+    """Whether one column tells another, up to exceptions and ``guesses`` values, and not by chance.
+
+    Without it the most frequent values are guessed, and miss a share of the records. It can only be told by records
+    that share their value: a column that is different everywhere tells nothing about others, it identifies.
+    """
+    shared = told.told(guesses)
+    expected = shared * _missed(frequencies, guesses)
+    enough = expected >= EVIDENCE and shared >= SHARED * told.records
+    return enough and told.errors(guesses) <= MISSED * expected
+
+
+def possible(spread: Spread, frequencies: Counts, guesses: int = 1) -> bool:
+    """Whether a column may tell another, by the counts of each alone: few values cannot tell many."""
+    shared = spread.records - spread.distinct
+    expected = shared * _missed(frequencies, guesses)
+    errors = spread.records - int(frequencies[: guesses * spread.distinct].sum())
+    return expected >= EVIDENCE and shared >= SHARED * spread.records and errors <= MISSED * expected
+
+
+def _missed(frequencies: Counts, guesses: int) -> float:
+    """The share of the records that the most frequent values miss."""
+    return 1 - int(frequencies[:guesses].sum()) / int(frequencies.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Telling:
+    """Of some pairs of columns, those of which the first tells the second."""
+
+    dependences: Mapping[Pair, Dependence]
+    guesses: Mapping[Pair, int]  # one value, or two where one would not do; only pairs that tell
+
+    @classmethod
+    def of(cls, rows: Countable, pairs: Mapping[Pair, Iterable[int]], hidden: Callable[[str, int], bool]) -> Telling:
+        """Count the ``pairs`` that are not out of the question, each for as many guesses as it names.
+
+        ``hidden``: whether so many guesses miss a column, and it is news what tells it.
+        """
+        spreads = rows.spreads(list(dict.fromkeys(name for name, _ in pairs)))
+        often = {name: rows.frequencies(name) for name in dict.fromkeys(other for _, other in pairs)}
+        asked = {
+            (name, other): open_
+            for (name, other), guesses in pairs.items()
+            if (open_ := [n for n in guesses if hidden(other, n) and possible(spreads[name], often[other], n)])
+        }
+        found = rows.dependences(list(asked))
+        least = {
+            pair: min((n for n in guesses if determined(found[pair], often[pair[1]], n)), default=0)
+            for pair, guesses in asked.items()
+        }
+        return cls(found, {pair: n for pair, n in least.items() if n})
+
+    def by(self, name: str, others: Iterable[str]) -> list[str]:
+        """Which of some columns one tells, each with the share of the records that it does so for."""
+        return [f"{other!r} ({self._extent((name, other))})" for other in others if (name, other) in self.guesses]
+
+    def _extent(self, pair: Pair) -> str:
+        told, guesses = self.dependences[pair], self.guesses[pair]
+        part = percent((told.records - told.errors(guesses)) / told.records)
+        return f"{'up to two values, ' if guesses == 2 else ''}for {part} of the records"
+
+
+def percent(part: float) -> str:
+    """In whole percent, rounded down: more digits would tell about records that are not released."""
+    return f"{math.floor(100 * part + 1e-9)} %"

@@ -1,0 +1,269 @@
+"""One test a warning: that it comes, that it stays away, and what it says."""
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.policy import Policy
+from shoal.spelling import spelled_alike
+from shoal.warning_list import KINDS, Caution
+
+N = 600
+DRAW = np.random.default_rng(13)
+AGE = DRAW.integers(20, 80, N)
+DISEASE = DRAW.choice(["flu", "gout", "asthma", "angina"], N)
+BASE = {"age": AGE.tolist(), "town": DRAW.choice(["Ulm", "Bonn", "Jena"], N).tolist(), "disease": DISEASE.tolist()}
+ROLES: dict[str, Any] = {
+    "age": {"role": "quasi", "hierarchy": {"intervals": [5, 10, 20]}},
+    "town": {"role": "quasi"},
+    "disease": {"role": "sensitive"},
+}
+DIVERSE = {"model": "distinct-l-diversity", "l": 2}
+K5 = {"model": "k-anonymity", "k": 5}
+
+
+def table(**columns: Any) -> pa.Table:
+    return pa.table(BASE | columns)
+
+
+def policy(*require: Any, release: dict[str, Any] | None = None, **roles: Any) -> Policy:
+    columns = ROLES | {name: {"role": role} if isinstance(role, str) else role for name, role in roles.items()}
+    return Policy.of({"columns": columns, "require": list(require) or [K5, DIVERSE], "release": release or {}})
+
+
+def found(data: pa.Table, asked: Policy) -> dict[str, Caution]:
+    """The warnings of a release by kind."""
+    warnings = shoal.anonymize(data, asked).warnings
+    assert all(isinstance(warning, Caution) and warning.kind in KINDS for warning in warnings)
+    return {warning.kind: warning for warning in warnings if isinstance(warning, Caution)}
+
+
+def test_an_ordinary_release_has_none() -> None:
+    assert found(table(), policy()) == {}
+    assert shoal.check(shoal.anonymize(table(), policy()).table, policy()).warnings == ()
+
+
+# ── columns that identify ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("alone", "warned"), [(N, True), (N - 2, True), (N // 2, True), (N // 2 - 2, False)])
+def test_a_plain_column_in_which_half_of_the_records_are_alone(alone: int, warned: bool) -> None:
+    receipt = [*range(alone), *(N + i // 2 for i in range(N - alone))]
+    warning = found(table(receipt=receipt), policy(receipt="plain")).get("unique-plain")
+    assert (warning is not None) == warned
+    if warning is not None:
+        assert warning.column == "receipt"
+        assert 'role = "quasi"' in warning
+        n = len(set(receipt))
+        assert ("different in every record" if n == N else f"{n} different values in {N} records") in warning
+
+
+def test_several_plain_columns_are_named_together() -> None:
+    columns = {f"c{i}": [i * N + j for j in range(N)] for i in range(8)}
+    warning = found(table(**columns), policy(**dict.fromkeys(columns, "plain")))["unique-plain"]
+    assert warning.startswith("Columns 'c0' (different in every record), 'c1' (")
+    assert "and 3 others are plain but nearly unique" in warning
+    assert warning.column is None
+
+
+def test_few_values_of_a_plain_column_say_little() -> None:
+    note = [i if i < 0.04 * N else None for i in range(N)]
+    assert "unique-plain" not in found(table(note=pa.array(note)), policy(note="plain"))
+
+
+def test_an_identifier_that_repeats() -> None:
+    data = table(person=[f"p{i // 3}" for i in range(N)])
+    warning = found(data, policy(person="identifier"))["persons-repeat"]
+    assert f"'person' repeats, with {N // 3} different values in {N} records" in warning
+    assert warning.endswith('Add entity = "person" to [release] if it tells persons apart.')
+    assert found(data, policy(person="identifier", release={"entity": "person"})) == {}
+    assert found(table(person=[f"p{i}" for i in range(N)]), policy(person="identifier")) == {}
+
+
+def test_a_name_that_people_share_is_no_sign_beside_a_number_of_their_own() -> None:
+    roles = {"name": "identifier", "number": "identifier"}
+    number = list(range(N))
+    assert found(table(name=[f"n{i % 200}" for i in range(N)], number=number), policy(**roles)) == {}
+    # The same people twice, with the same age in the same town.
+    half = {name: values[: N // 2] * 2 for name, values in BASE.items()}
+    twice = pa.table(half | {"name": [f"n{i % (N // 2)}" for i in range(N)], "number": number})
+    assert set(found(twice, policy(**roles))) == {"persons-repeat"}
+
+
+# ── columns that tell others ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_plain_column_that_tells_a_generalized_one() -> None:
+    year = (2024 - AGE).tolist()
+    warning = found(table(year=year), policy(year="plain"))["reveals-quasi"]
+    assert warning.column == "year"
+    assert "tells what was generalized: 'age' (for 100 % of the records)" in warning
+    assert 'Set role = "quasi" for it too, or remove it' in warning
+    # Where the age itself is released nothing is told that the release does not tell.
+    assert "reveals-quasi" not in found(table(year=year), policy({"model": "k-anonymity", "k": 1}, year="plain"))
+
+
+def test_a_birthday_leaves_two_ages_for_a_year() -> None:
+    year = 2024 - AGE - DRAW.integers(0, 2, N)
+    warning = found(table(year=year.tolist()), policy(year="plain"))["reveals-quasi"]
+    assert "'age' (up to two values, for 100 % of the records)" in warning
+
+
+def test_a_few_exceptions_do_not_hide_it_and_many_do() -> None:
+    for share, warned in ((0.02, True), (0.2, False)):
+        year = np.where(DRAW.random(N) < share, DRAW.permutation(2024 - AGE), 2024 - AGE)
+        assert ("reveals-quasi" in found(table(year=year.tolist()), policy(year="plain"))) == warned
+
+
+def test_chance_tells_nothing() -> None:
+    columns = {"ward": DRAW.integers(0, 30, N), "bed": DRAW.integers(0, 300, N), "month": DRAW.integers(1, 13, N)}
+    told = found(table(**columns), policy(**dict.fromkeys(columns, "plain")))
+    assert told == {}
+
+
+def test_a_plain_column_that_tells_a_sensitive_one() -> None:
+    drug = [f"for {disease} {i % 2}" for i, disease in enumerate(DISEASE)]
+    warning = found(table(drug=drug), policy(drug="plain"))["reveals-sensitive"]
+    assert warning.column == "drug"
+    assert "tells a sensitive value: 'disease' (for 100 % of the records)" in warning
+
+
+def test_a_sensitive_column_that_is_a_copy_of_a_quasi_column() -> None:
+    warnings = found(table(years=AGE.tolist()), policy(K5, DIVERSE | {"column": "disease"}, years="sensitive"))
+    assert "Quasi column 'age' tells a sensitive one: 'years' (for 100 % of the records)" in warnings["copy-of-quasi"]
+    assert "reveals-quasi" not in warnings  # said once
+
+
+def test_a_sensitive_column_that_is_finer_than_a_quasi_column() -> None:
+    fine = [f"{age} {i % 3}" for i, age in enumerate(AGE)]
+    warning = found(table(fine=fine), policy(fine="sensitive"))["reveals-quasi"]
+    assert "'fine' is released as it is and tells what was generalized: 'age'" in warning
+
+
+# ── sensitive columns ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_nothing_is_required_of_a_sensitive_column() -> None:
+    alike = ["flu" if age < 40 else disease for age, disease in zip(AGE, DISEASE, strict=True)]
+    warning = found(table(disease=alike), policy(K5))["unprotected"]
+    assert warning.startswith("No requirement protects 'disease'. In ")
+    assert "all have the same value: finding the class tells it" in warning
+    assert "Require distinct-l-diversity" in warning
+    some = found(table(), policy(K5))["unprotected"]
+    assert "% of the records share a value" in some
+    limit = {"model": "inference-risk", "max": 1.0}
+    assert "unprotected" not in found(table(), policy(K5, limit))
+
+
+def test_numbers_that_are_almost_all_different() -> None:
+    data = table(wage=[1000 + i // 10 * 10 + i % 10 for i in range(N)])
+    diverse = policy(K5, DIVERSE, wage="sensitive")
+    assert (
+        f"'wage' are almost all different, with {N} different values in {N} records"
+        in found(data, diverse)["near-numbers"]
+    )
+    close = {"model": "t-closeness", "t": 0.9, "distance": "numeric", "column": "wage"}
+    assert "near-numbers" not in found(data, policy(K5, DIVERSE, close, wage="sensitive"))
+    assert "near-numbers" not in found(table(wage=[i % 50 for i in range(N)]), diverse)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("HIV", "hiv "), ("1", "1.0"), ("caf\u00e9", "cafe\u0301"), ("", None), ("heart  attack", "Heart attack"),
+        ("HIV", "HIV\u200b"), ("straße", "STRASSE"), (" ", ""), ("1e3", "1000"),
+    ],
+)  # fmt: skip
+def test_values_that_differ_only_in_spelling(one: str | None, other: str | None) -> None:
+    disease = [[one, other][i % 2] if i % 4 < 2 else value for i, value in enumerate(DISEASE.tolist())]
+    warning = found(pa.table(BASE | {"disease": pa.array(disease, pa.string())}), policy())["spelling"]
+    assert "6 are 5, and diversity counts them apart" in warning
+
+
+def test_spellings_feign_the_diversity_of_a_class() -> None:
+    only = ["HIV", "hiv", " HIV"] * (N // 3)
+    warning = found(table(disease=only), policy())["spelling"]
+    assert "3 are 1" in warning
+    assert "counted as one, the least diverse class has 1 instead of " in warning
+
+
+def test_what_is_no_spelling() -> None:
+    texts = ["1", "2", "10", "1.5", "a", "b", "a b", "ab", "é", "e", "-", "n/a", None]
+    assert len(set(spelled_alike(texts).tolist())) == len(texts)
+    assert "spelling" not in found(table(), policy())
+
+
+# ── what is left ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_column_with_a_single_label() -> None:
+    town = [f"t{i}" for i in range(N)]
+    warning = found(table(town=town), policy())["single-label"]
+    assert warning.startswith(f"Column 'town' has a single label in all {N} records, and tells nothing.")
+    assert "single-label" not in found(table(town=["Ulm"] * N), policy())  # it had no other
+
+
+def test_more_than_half_is_lost() -> None:
+    both = found(
+        table(town=[f"t{i}" for i in range(N)], age=list(range(N))), policy({"model": "k-anonymity", "k": 500})
+    )
+    assert "More than half of the table is lost: the loss is more than " in both["half-lost"]
+    few = {"model": "k-anonymity", "k": 5}
+    release = {"algorithm": "suppress_records", "max_suppression": 1.0}
+    age = [i if i % 10 else 20 for i in range(N)]
+    lost = found(table(age=age, town=["Ulm"] * N), policy(few, release=release))["half-lost"]
+    assert f"{N - N // 10} of {N} records are suppressed" in lost
+
+
+# ── where they are told ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_warning_is_a_text_with_a_kind() -> None:
+    [warning] = shoal.anonymize(table(), policy(K5)).warnings
+    for same in (copy.deepcopy(warning), pickle.loads(pickle.dumps(warning))):
+        assert isinstance(same, Caution)
+        assert (same, same.kind, same.column) == (warning, "unprotected", "disease")
+    assert json.loads(json.dumps(warning)) == warning
+
+
+def test_check_tells_what_the_table_tells_and_with_the_original_the_rest() -> None:
+    data = table(year=(2024 - AGE).tolist(), receipt=list(range(N)), person=[f"p{i // 2}" for i in range(N)])
+    asked = policy(K5, year="plain", receipt="plain", person="identifier")
+    release = shoal.anonymize(data, asked)
+    kinds = ["persons-repeat", "unique-plain", "reveals-quasi", "unprotected"]
+    assert [warning.kind for warning in release.warnings] == kinds
+    assert shoal.check(release.table, asked, original=data).warnings == release.warnings
+    alone = shoal.check(release.table, asked).warnings
+    assert [warning.kind for warning in alone] == ["unique-plain", "reveals-quasi", "unprotected"]
+    assert "'year' is released as it is and tells a quasi column that is coarser: 'age'" in alone[1]
+    assert {alone[0], alone[2]} <= set(release.warnings)
+
+
+def test_an_original_without_the_quasi_columns_tells_nothing_more() -> None:
+    release = shoal.anonymize(table(), policy(K5))
+    assert shoal.check(release.table, policy(K5), original=table().select(["disease"])).warnings == release.warnings
+
+
+def test_apply_tells_of_new_rows() -> None:
+    from shoal.replay import described, replay
+
+    asked = policy(K5, year="plain")
+    data = table(year=(2024 - AGE).tolist())
+    release = shoal.anonymize(data, asked)
+    done = replay(described(release), data)
+    assert done.verdicts.warnings == release.warnings
+    assert done.as_dict()["verdicts"]["warnings"] == release.warnings
+
+
+def test_frames_of_pandas_get_the_same() -> None:
+    data = table(year=(2024 - AGE).tolist(), receipt=[float(i) for i in range(N)])
+    asked = policy(K5, year="plain", receipt="plain")
+    frame: pd.DataFrame = data.to_pandas()
+    assert shoal.anonymize(frame, asked).warnings == shoal.anonymize(data, asked).warnings
