@@ -13,32 +13,66 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
 LEVEL = 0.95
+LARGE = 20  # people: a larger class is no single throw, what it shows hardly changes from draw to draw
 
 
 def effective_attempts(credits: NDArray[np.float64], classes: NDArray[np.int64], level: float = LEVEL) -> float:
     """As many independent attempts would leave the rate as uncertain as these, of which those of a class go together.
 
     The variance between the sums of classes decides, with Student's quantile for few classes. Where everybody or
-    nobody succeeds it shows nothing: then a class counts as one attempt.
+    nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large.
     """
     n = len(credits)
     if not n:
         return 0.0
     _, class_of = np.unique(classes, return_inverse=True)
-    sizes = np.bincount(class_of).astype(np.float64)
-    n_classes = len(sizes)
+    n_classes = int(class_of.max()) + 1
     if n_classes == n:
         return float(n)
     rate = float(credits.mean())
-    together = n * n / float((sizes**2).sum())
     if n_classes < 2 or min(rate, 1 - rate) * n < 1e-9:
-        return together
-    off = np.bincount(class_of, credits - rate)
-    variance = n_classes / (n_classes - 1) * float((off**2).sum()) / n**2
-    quantile = (1 + level) / 2
-    few = float(stdtrit(1e9, quantile) / stdtrit(n_classes - 1, quantile)) ** 2
+        return _throws(class_of)
+    variance = _variance(credits - rate, class_of)
+    few = (_quantile(level) / _quantile(level, n_classes - 1)) ** 2
     found = few * rate * (1 - rate) / variance if variance > 0 else float(n)
     return max(1.0, min(found, float(n)))
+
+
+def spread_above(
+    credits: NDArray[np.float64], blind: NDArray[np.float64], classes: NDArray[np.int64], level: float = LEVEL
+) -> float:
+    """Half the width of the interval of (success − control) / (1 − control), where both are those of the same people.
+
+    Linearized: whoever bets on a frequent value succeeds more often, and so does the control, which cancels. Where
+    the two hardly differ it is not taken to be surer than as many coins.
+    """
+    n = len(credits)
+    fails = float(1 - blind.mean()) if n else 0.0
+    if fails <= 0:
+        return 1.0
+    _, class_of = np.unique(classes, return_inverse=True)
+    n_classes = int(class_of.max()) + 1
+    above = float(credits.mean() - blind.mean()) / fails
+    variance = _variance((credits - blind - above * (1 - blind)) / fails, class_of) if n_classes > 1 else 0.0
+    throws = _throws(class_of)
+    near = (max(0.0, above) * throws + 1) / (throws + 2)
+    least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
+    return max(_quantile(level, max(1, n_classes - 1)) * variance**0.5, _quantile(level) * least**0.5)
+
+
+def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64]) -> float:
+    """Of the mean, where the deviations of a class go together."""
+    sums = np.bincount(class_of, off)
+    return len(sums) / (len(sums) - 1) * float((sums**2).sum()) / len(off) ** 2
+
+
+def _throws(class_of: NDArray[np.int64]) -> float:
+    sizes = np.bincount(class_of).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes * np.minimum(sizes, LARGE)).sum())
+
+
+def _quantile(level: float, freedom: float = 1e9) -> float:
+    return float(stdtrit(freedom, (1 + level) / 2))
 
 
 def interval(share: float, effective: float, level: float = LEVEL) -> tuple[float, float]:

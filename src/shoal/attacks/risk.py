@@ -99,6 +99,7 @@ class Risk:
     claims: float | None = None  # made, right and wrong; None: one for each attempt
     effective: float | None = None  # as many independent attempts are as sure; None: Wilson's interval of all
     level: float = LEVEL  # of the interval
+    spread: float | None = None  # half the width of the interval beyond the control, where the same people are both
     least: float | None = None  # where not everything is known that decides: successes at least, and at most
     most: float | None = None
 
@@ -118,27 +119,24 @@ class Risk:
             return 0.0, 1.0
         least = self.successes if self.least is None else min(self.least, self.successes)
         most = self.successes if self.most is None else max(self.most, self.successes)
-        return least / self.attempts, self._bounded(most / self.attempts)
+        return least / self.attempts, min(most / self.attempts, max(self.share, self._bound))
 
     @property
     def interval(self) -> tuple[float, float]:
         """Where the rate lies with 95 % confidence, for people like those attacked; it takes in what is not known.
 
         People of one class succeed together and count as fewer, and of several intruders the best was chosen: the
-        interval is wider for both. Where a bound holds for everybody it ends there.
+        interval is wider for both.
         """
         if self.effective is None:
-            low, high = self._tally.interval
-        else:
-            least, most = self.range
-            low, high = interval(least, self.effective, self.level)[0], interval(most, self.effective, self.level)[1]
-        return low, self._bounded(high)
+            return self._tally.interval
+        least, most = self.range
+        return interval(least, self.effective, self.level)[0], interval(most, self.effective, self.level)[1]
 
-    def _bounded(self, share: float) -> float:
-        """No more than theory allows, where it speaks of everybody and not of averages."""
-        if self.bound is None or self.name in ON_AVERAGE:
-            return share
-        return max(min(share, self.bound), self.share)
+    @property
+    def _bound(self) -> float:
+        """What theory allows at most for each person; bets are bounded on average only, and that may fail a sample."""
+        return 1.0 if self.bound is None or self.name in ON_AVERAGE else self.bound
 
     @property
     def above(self) -> float:
@@ -153,9 +151,17 @@ class Risk:
         """The same at the ends of the interval; beside other people, from the worst to the best that both allow."""
         if self.control is None:
             return self.interval
+        if self.spread is not None:
+            return max(0.0, self.above - self.spread), min(1.0, self.above + self.spread)
         low, high = self.interval
         least, most = (self.control.share,) * 2 if self.control.expected else self.control.interval
         return above(low, most), above(high, least)
+
+    @property
+    def most_above(self) -> float:
+        """The upper end of that interval, or of what theory allows in this release if that is less."""
+        bound = self._bound if self.control is None else above(self._bound, self.control.share)
+        return min(self.above_interval[1], max(self.above, bound))
 
     @property
     def above_range(self) -> tuple[float, float]:
@@ -293,11 +299,11 @@ class Attacks(Sequence[Risk]):
         surest = max(able, key=lambda risk: (risk.above_interval[0], risk.above, risk.share))
         if surest.above_interval[0] > tolerance:
             return Answer(question, True, surest, tolerance)
-        highest = max(able, key=lambda risk: (risk.above_interval[1] > tolerance, risk.above, risk.share))
+        highest = max(able, key=lambda risk: (risk.most_above > tolerance, risk.above, risk.share))
         unread = next(filter(None, (self.not_understood(risk, tolerance) for risk in (highest, *able))), "")
         if unread:
             return Answer(question, None, highest, tolerance, unread)
-        if highest.above_interval[1] <= tolerance:
+        if highest.most_above <= tolerance:
             return Answer(question, False, highest, tolerance)
         missing = self.not_owned(highest, tolerance) or "too few people to tell"
         return Answer(question, None, highest, tolerance, missing)
@@ -310,7 +316,7 @@ class Attacks(Sequence[Risk]):
         for risk in self.able(question):
             if missing := self.not_understood(risk, most) or self.not_owned(risk, most):
                 return missing
-            if not self.everybody and risk.above_interval[1] > most:
+            if not self.everybody and risk.most_above > most:
                 return f"a sample of {risk.attempts} people was attacked, too few to tell: attack all of them"
         return ""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.confidence import LEVEL, effective_attempts
+from shoal.attacks.confidence import LEVEL, effective_attempts, spread_above
 from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, above
 
 OUTSIDERS = "people who are not in the release"
@@ -78,6 +78,9 @@ def risk(
     # The best of several is chosen on the same people: each interval must hold, so that of the best does.
     level = 1 - (1 - LEVEL) / len(by_name)
     classes = np.arange(n) if best.classes is None else best.classes
+    spread = None
+    if question == "inference" and theirs is None and best.blind is not None:
+        spread = spread_above(best.credits, best.blind, classes, level)
     return Risk(
         name,
         question,
@@ -92,6 +95,7 @@ def risk(
         claims=best.n_claims,
         effective=effective_attempts(best.credits, classes, level),
         level=level,
+        spread=spread,
         least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),
         most=None if best.most is None else float(best.most.sum()),
     )

@@ -25,6 +25,7 @@ from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.frequency import packed
 from shoal.table.hierarchy import Label
+from shoal.table.intervals import number
 from shoal.table.kernels import group
 
 BLOCK = 2**24  # records that fit, listed together
@@ -120,8 +121,6 @@ class Sight:
         there = np.diff(self.fits.indptr) > 0
         first[there] = self.fits.indices[self.fits.indptr[:-1][there]]
         out = first[self.kind_of]
-        if self.owner is not None:
-            out = np.where(self.owner >= 0, self.tuple_of[np.maximum(self.owner, 0)], out)
         return np.where(out >= 0, out, len(self.tuples) + np.arange(self.n_people))
 
     @cached_property
@@ -208,7 +207,11 @@ class Sight:
         if not len(lost):
             return self
         on = [column.name for column in self.columns]
-        found = distance_linkage(people.take(pa.array(lost)), release, on=on, policy=policy, original=ground)
+        numeric = (
+            [name for name in on if _numbers(people, name) and _numbers(release, name)] if policy is None else None
+        )
+        known = people.take(pa.array(lost))
+        found = distance_linkage(known, release, on=on, numeric=numeric, policy=policy, original=ground)
         tuples, kinds = np.unique(self.tuple_of[found.rows], return_inverse=True)
         n_kinds, n_tuples = self.fits.shape
         more = csr_array(
@@ -363,6 +366,11 @@ def secret(seen: Sight, name: str, release: pa.Table, truth: pa.Table) -> Secret
     of_tuple.sum_duplicates()
     shown = (seen.fits @ of_tuple).tocsr()
     return Secret(seen, name, (*released.texts, None), of_record, of_tuple, shown, numbers[real.codes])
+
+
+def _numbers(table: pa.Table, name: str) -> bool:
+    """Whether a column has nothing but numbers, written as they may be."""
+    return all(number(text) is not None for text in codec.texts(name, table[name]).texts)
 
 
 def _distinct_rows(codes: Rows) -> tuple[Rows, Rows]:
