@@ -8,6 +8,8 @@ The rate is that of the people whom the attacked ones are drawn from, by the sam
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
@@ -57,7 +59,8 @@ def spread_above(
     throws = _throws(class_of)
     near = (max(0.0, above) * throws + 1) / (throws + 2)
     least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
-    return max(_quantile(level, max(1, n_classes - 1)) * variance**0.5, _quantile(level) * least**0.5)
+    between = _quantile(level, max(1, n_classes - 1)) * math.sqrt(variance)
+    return max(between, _quantile(level) * math.sqrt(least))
 
 
 def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64]) -> float:

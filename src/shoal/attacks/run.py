@@ -283,7 +283,7 @@ class _Session:
 
     def _unread(self, seen: Sight) -> dict[str, float]:
         """Per column the share of cells that were not understood, where there are any."""
-        shares = {column.name: float(getattr(column, "unread_share", 0.0)) for column in seen.columns}
+        shares = {column.name: column.unread_share for column in seen.columns}
         return {name: share for name, share in shares.items() if share > 0}
 
     def _says(self, people: pa.Table) -> tuple[Places, Places] | None:

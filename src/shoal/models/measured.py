@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shoal.verdict import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from shoal.attacks.risk import Attacks
+    from shoal.attacks.risk import Attacks, Question
 
 TOLERANCE = 1e-12
 
@@ -28,6 +28,7 @@ class MeasuredLimit(BaseModel):
     model: str
     max: float = Field(ge=0, le=1, strict=False)
     needs_sensitive: ClassVar[bool] = False
+    question: ClassVar[Question]  # that the limit answers
 
     def value(self, attacks: Attacks) -> float:
         """What the attacks measured; NaN where none that could tell was run."""
@@ -38,7 +39,9 @@ class MeasuredLimit(BaseModel):
 
         What an attack reached it has reached all the same: a figure above the limit fails, whatever was missing.
         """
-        return "" if not math.isnan(self.value(attacks)) else "no attack was run that could tell"
+        if math.isnan(self.value(attacks)):
+            return "no attack was run that could tell"
+        return attacks.untold(self.question, self.max)
 
     def judge(self, attacks: Attacks | None, missing: str = "") -> Verdict:
         """Whether what the attacks on a release found stays within the limit; unknown without attacks.
@@ -65,6 +68,7 @@ class SinglingOutRisk(MeasuredLimit):
     """The share of people for whom exactly one record fits what others know of them."""
 
     model: Literal["singling-out-risk"] = "singling-out-risk"
+    question: ClassVar[Question] = "singling out"
 
     def value(self, attacks: Attacks) -> float:
         """The share."""
@@ -75,6 +79,7 @@ class LinkageRisk(MeasuredLimit):
     """How often a person is linked to their own record: by what others know, or by the order of the rows."""
 
     model: Literal["linkage-risk"] = "linkage-risk"
+    question: ClassVar[Question] = "linkability"
 
     def value(self, attacks: Attacks) -> float:
         """The share of right links; of other attacks, what they find beyond chance."""
@@ -86,6 +91,7 @@ class InferenceRisk(MeasuredLimit):
     """How often a sensitive value is learned beyond what a guess without the release's classes gives."""
 
     model: Literal["inference-risk"] = "inference-risk"
+    question: ClassVar[Question] = "inference"
     needs_sensitive: ClassVar[bool] = True
 
     def value(self, attacks: Attacks) -> float:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shoal.attacks.confidence import effective_attempts, interval
+from shoal.attacks.confidence import LARGE, effective_attempts, interval, spread_above
 from shoal.attacks.risk import Attacks, Control, Risk, Tally, percent, wilson
 
 
@@ -114,7 +114,8 @@ def test_people_of_one_class_count_as_fewer():
     together = effective_attempts(credits, np.repeat(np.arange(20), 50))
     assert 10 < together < 25
     assert effective_attempts(credits, np.arange(1000)) == 1000
-    assert effective_attempts(np.ones(1000), np.repeat(np.arange(20), 50)) == pytest.approx(20)
+    assert effective_attempts(np.ones(1000), np.repeat(np.arange(100), 10)) == pytest.approx(100)
+    assert effective_attempts(np.ones(1000), np.repeat(np.arange(20), 50)) == pytest.approx(1000 / LARGE)
     assert effective_attempts(np.tile([1.0, 0.0], 500), np.repeat(np.arange(20), 50)) == 1000  # no class differs
     low, high = interval(0.4, together)
     assert low < wilson(400, 1000)[0]
@@ -122,6 +123,18 @@ def test_people_of_one_class_count_as_fewer():
     assert interval(0.0, 0.0) == (0.0, 1.0)
     assert interval(0.0, 20)[0] == 0
     assert interval(1.0, 20)[1] == 1
+
+
+def test_what_the_control_gets_too_is_not_uncertain():
+    random = np.random.default_rng(0)
+    classes = np.repeat(np.arange(20), 50)
+    often = np.repeat(random.choice([0.1, 0.9], 20), 50)  # the share of the value that each class bets on
+    credits = (random.random(1000) < often).astype(np.float64)
+    assert interval(credits.mean(), effective_attempts(credits, classes))[1] - credits.mean() > 0.15
+    assert spread_above(credits, often, classes) < 0.1
+    same = (credits == 1).astype(np.float64)
+    assert 0 < spread_above(credits, same, classes) < 0.1  # equal by chance, perhaps
+    assert spread_above(np.ones(5), np.ones(5), np.arange(5)) == 1
 
 
 def test_an_exact_interval_as_tables_have_it():
