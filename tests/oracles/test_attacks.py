@@ -249,7 +249,8 @@ def test_order_is_a_longest_common_subsequence():
         for i, mine in enumerate(records["s"].to_pylist()):
             for j, theirs in enumerate(people["s"].to_pylist()):
                 table[i + 1, j + 1] = table[i, j] + 1 if mine == theirs else max(table[i, j + 1], table[i + 1, j])
-        assert aligned(seen, [found], np.arange(m), 0) == table[m, n]
+        said = found.truth, found.of_record
+        assert aligned(seen, said, np.arange(m), np.arange(n), 0) == table[m, n]
 
 
 @pytest.mark.parametrize("algorithm", SEARCHES)

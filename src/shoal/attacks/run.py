@@ -23,7 +23,7 @@ from shoal.attacks.sight import Secret, Sight, secret, sight
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
-from shoal.attacks.unsorted import AHEAD, ASIDE, MOST, unsorted_matching
+from shoal.attacks.unsorted import MOST_PEOPLE, unsorted_matching
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
@@ -399,14 +399,12 @@ class _Session:
         return np.array([key in there for key in _tuples(people, [*both, *self.on])], np.bool_)
 
     def _unsorted(self, gone: int, masked: bool) -> Risk:
-        people = self.target.people.slice(0, MOST + AHEAD + ASIDE)
-        seen = self._sight(
-            people, owner=self._owners(people, np.arange(people.num_rows)) if self.id is not None else None
-        )
+        people = self.target.people.slice(0, MOST_PEOPLE)
+        owner = self._owners(people, np.arange(people.num_rows))
+        seen = self._sight(people, owner=owner, says=self._says(people))
         if masked:
             seen = self._nearest(seen, people)
-        secrets = [secret(seen, name, self.target.release, people) for name in self.target.sensitive]
-        return unsorted_matching(seen, secrets, gone=gone, seed=self.seed)
+        return unsorted_matching(seen, gone=gone, seed=self.seed)
 
     def _attributes(self, found: Secret, outside: Secret | None, risks: list[Risk], left_out: list[str]) -> None:
         knows = self.knows
