@@ -66,6 +66,7 @@ NAVIGATION = {
         "linkage",
         "Beside its original <consistency>",
         "utility",
+        "warnings",
         "Report and certificate <report>",
     ],
     "At work": ["Engines <engines>", "Coming from other tools <migrate>", "performance", "benchmarks"],

@@ -31,6 +31,7 @@ from shoal.search.loss import LOSSES, WITH_LABEL
 from shoal.sweep import SWEPT, Point
 from shoal.table.builders import BY_KEY, SafeHarbor
 from shoal.table.dates import UNITS
+from shoal.warning_list import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {"benchmarks.md", "changes.md", "contributing.md"}  # pages of the site that lie elsewhere in the repository
@@ -248,3 +249,8 @@ def anchors(page: Path) -> set[str]:
 def test_every_page_can_be_reached_from_the_readme() -> None:
     text = PAGES[0].read_text(encoding="utf-8")
     assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
+
+
+def test_every_kind_of_warning_has_a_row() -> None:
+    page = (ROOT / "docs" / "warnings.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == KINDS

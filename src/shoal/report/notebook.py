@@ -34,14 +34,19 @@ def figures_html(figures: Figures) -> str:
 
 
 def verdicts_html(verdicts: Verdicts) -> str:
-    """A row per requirement, and the verdict in a sentence."""
+    """A row per requirement, the verdict in a sentence, and the warnings."""
     rows = [
         [v.asked, f"{v.figure} = {number(v.worst)}", number(v.classes), number(v.records), _outcome(v)]
         for v in verdicts.verdicts
     ]
     rows += [[f"identifier {name}", "still there", "", "", _mark(False)] for name in verdicts.identifiers]
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
-    return _table(["requirement", "found", "classes at fault", "records", ""], rows, f"{verdicts.sentence}: {size}.")
+    head = ["requirement", "found", "classes at fault", "records", ""]
+    return _table(head, rows, f"{verdicts.sentence}: {size}.") + _notes(verdicts.warnings)
+
+
+def _notes(warnings: Iterable[str]) -> str:
+    return _paragraphs(f"Note: {warning}" for warning in warnings)
 
 
 def _outcome(verdict: Verdict) -> str:
@@ -60,7 +65,8 @@ def release_html(release: Release) -> str:
         f"{objective} {number(release.loss[objective])}, {proof}; "
         f"{number(release.suppressed)} of {number(release.engine.n_records)} records suppressed."
     )
-    return verdicts_html(release.verdicts) + _table(["column", "level", "of"], rows, caption)
+    levels = _table(["column", "level", "of"], rows, caption)
+    return verdicts_html(release.verdicts) + levels + _notes(release.warnings)
 
 
 def frontier_html(found: Frontier, own: int | None = None) -> str:

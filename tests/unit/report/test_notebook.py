@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def test_figures() -> None:
     assert {row[0]: row[1:] for row in rows}["l"] == ["2", "2"]
     assert {row[0]: row[1:] for row in rows}["k"] == ["2", ""]
     assert shown(shoal.measure(TABLE, quasi=[SCRIPT])).rows[0] == ["figure", "value"]
+
+
+def test_warnings_are_shown_below() -> None:
+    table = pa.table({"age": ["30"] * 4, "disease": ["flu"] * 4})
+    columns = {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}}
+    asked = Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
+    release = shoal.anonymize(table, asked)
+    for shown in (release, shoal.check(release.table, asked)):
+        told = unescape(shown._repr_html_())
+        assert told.count("<p>Note: No requirement protects 'disease'.") == 1
 
 
 def test_verdicts() -> None:
