@@ -121,7 +121,8 @@ def verify_certificate(
     policy = _policy(claims, folder)
     path = isinstance(data, str | Path)
     engine = LocalEngine.of(data, separator=separator, encoding=encoding) if path else engine_of(data)
-    truth = None if original is None else engine_of(original)
+    engine = engine.reading(policy)
+    truth = None if original is None else engine_of(original, policy)
     return Verification(tuple(_lines(claims, policy, _Counted.of(engine, policy), truth)))
 
 

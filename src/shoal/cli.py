@@ -161,7 +161,7 @@ def inspect(
     if json:
         _print_json(found.as_dict())
     elif not quiet:
-        show_inspection(found, rows.notes, output)
+        show_inspection(found, (*rows.notes, *found.notes), output)
 
 
 @app.command()

@@ -84,7 +84,7 @@ def compare(
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
-    engine = engine_of(data)
+    engine = engine_of(data, policy)
     if utility and not isinstance(engine, LocalEngine):
         raise DataError(
             "utility is measured on rows in memory", "leave --utility out, or compare on a sample in a file"

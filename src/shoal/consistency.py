@@ -115,8 +115,8 @@ def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
             "one person",
             "leave entity out of the policy, and read the figures as counts of records",
         )
-    table = _engine(original).count(policy)
-    engine = _engine(release)
+    table = _engine(original).reading(policy).count(policy)
+    engine = _engine(release).reading(policy)
     if absent := [name for name in policy.quasi if name not in engine.table.column_names]:
         raise PolicyError(f"the release has no column {', '.join(map(repr, absent))}")
     dropped = table.n_records - engine.table.num_rows

@@ -18,7 +18,7 @@ def k_minimal(data: Any, policy: PolicySource) -> list[Minimal]:
     ``shoal.search.k_minimal.preferred`` chooses. Raises PolicyError where verdicts are not monotone.
     """
     policy = policy_of(policy)
-    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    engine = (data if isinstance(data, LocalEngine) else LocalEngine.of(data)).reading(policy)
     outside = population_of(policy)
     table = engine.count(policy, outside)
     population = None if outside is None else outside.people(policy, table.hierarchies)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal import toml
+from shoal.engines.cells import Spellings, read_table
 from shoal.errors import DataError
 from shoal.roles import CROWD, PERSON_KEY, Kind, Role, Seen, all_numbers, roles_of
 from shoal.separation import STRONGEST, Keys, Separation, Tuples, rank, ranked, separations
@@ -24,6 +25,7 @@ from shoal.table.builders import Flat, Mask
 from shoal.table.dates import Dates
 from shoal.table.intervals import Intervals
 from shoal.table.propose import Proposal, propose
+from shoal.table.spelling import guess, shared
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -46,6 +48,9 @@ class Column:
     reason: str
     hierarchy: Proposal | None  # for quasi columns
     levels: int = 1  # of the hierarchy, ground and top among them
+    missing: tuple[str, ...] | None = None  # where not all of the table's texts for missing values are some here
+    decimal: str = "."
+    thousands: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,25 @@ class Inspection:
     records: int
     columns: tuple[Column, ...]
     separations: tuple[Separation, ...]  # single quasi columns, pairs, triples; of each the strongest first
+    missing: tuple[str, ...] = ()  # texts that seem to stand for missing values; the figures count them so
 
     def having(self, role: Role) -> tuple[str, ...]:
         """The columns with this role."""
         return tuple(column.name for column in self.columns if column.role == role)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How cells were read: the policy says it too, and without it they are texts as they stand."""
+        notes = []
+        if self.missing:
+            texts = ", ".join(repr(text) if text else "blanks" for text in self.missing)
+            notes.append(f"taken for missing values, as the policy proposes: {texts}")
+        for column in self.columns:
+            marks = [f"decimal {column.decimal!r}"] if column.decimal != "." else []
+            marks += [f"thousands {column.thousands!r}"] if column.thousands else []
+            if marks:
+                notes.append(f"column {column.name!r}: numbers are written with {' and '.join(marks)}")
+        return tuple(notes)
 
     def strongest(self, size: int, limit: int = 5) -> tuple[Separation, ...]:
         """The sets of ``size`` columns that tell most people apart."""
@@ -77,6 +97,7 @@ class Inspection:
             columns.append({**asdict(replace(column, hierarchy=None)), "hierarchy": spec})
         return {
             "records": self.records,
+            "missing": list(self.missing),
             "columns": columns,
             "separations": [separation.as_dict() for separation in self.separations],
         }
@@ -95,6 +116,7 @@ class Inspection:
             "# sensitive (must not be learned: kept), plain (kept as it is).",
             *self._warnings(),
             "",
+            *([f"missing = {toml.value(self.missing)}  # read as missing values", ""] if self.missing else []),
             "[columns]",
             *(_line(column) for column in self.columns),
             "",
@@ -146,6 +168,13 @@ def inspect(table: pa.Table | IbisEngine) -> Inspection:
     """Guess the roles of the columns of a table, and count who stands out; in an engine its rows stay there."""
     source: _InMemory | _InEngine = _InMemory(table) if isinstance(table, pa.Table) else _InEngine(table)
     seen = source.seen()
+    texts = {column.name: column.texts for column in seen if column.name in source.text_columns}
+    spellings = {name: guess(found) for name, found in texts.items()}
+    missing, apart = shared(spellings, texts)
+    if strange := {name: spelling for name, spelling in spellings.items() if not spelling.is_plain}:
+        source = source.spelled(strange)
+        again = {column.name: column for column in source.seen(list(strange))}
+        seen = [again.get(column.name, column) for column in seen]
     roles = roles_of(seen)
     specs = {
         column.name: propose(column.name, column.texts, column.counts) if column.all_there else Flat()
@@ -164,11 +193,14 @@ def inspect(table: pa.Table | IbisEngine) -> Inspection:
             reason,
             specs.get(column.name),
             _levels(specs[column.name], width[column.name]) if role == "quasi" else 1,
+            spellings[column.name].missing if column.name in apart else None,
+            spellings[column.name].decimal if column.name in spellings else ".",
+            spellings[column.name].thousands if column.name in spellings else None,
         )
         for column, (role, reason) in zip(seen, roles, strict=True)
     )
     quasi = [column for column in seen if column.name in specs]
-    return Inspection(seen[0].records if seen else 0, columns, source.separations(quasi))
+    return Inspection(seen[0].records if seen else 0, columns, source.separations(quasi), missing)
 
 
 # ── where the table is ──────────────────────────────────────────────────────────────────────────────────────
@@ -180,12 +212,24 @@ class _InMemory:
     def __init__(self, table: pa.Table) -> None:
         if len(set(table.column_names)) < table.num_columns:
             raise DataError("two columns of the table have the same name", "rename one of them")
+        self._table = table
         self._coded = {name: codec.texts(name, table[name]) for name in table.column_names}
 
-    def seen(self) -> list[Seen]:
+    @property
+    def text_columns(self) -> list[str]:
+        return [field.name for field in self._table.schema if _is_text(field.type)]
+
+    def spelled(self, spellings: Spellings) -> _InMemory:
+        table = self._table
+        for name in spellings:
+            table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.string()))
+        return _InMemory(read_table(table, spellings))
+
+    def seen(self, names: Sequence[str] | None = None) -> list[Seen]:
         return [
             Seen(name, coded.texts, _counts(coded, None), len(coded.codes), len(coded.texts), _numbers_rows(coded))
             for name, coded in self._coded.items()
+            if names is None or name in names
         ]
 
     def separations(self, columns: Sequence[Seen]) -> tuple[Separation, ...]:
@@ -199,8 +243,16 @@ class _InEngine:
     def __init__(self, engine: IbisEngine) -> None:
         self._engine = engine
 
-    def seen(self) -> list[Seen]:
-        distinct = self._engine.n_distinct(self._engine.columns)
+    @property
+    def text_columns(self) -> list[str]:
+        kinds = self._engine.expression.schema()
+        return [name for name, kind in kinds.items() if kind.is_string()]
+
+    def spelled(self, spellings: Spellings) -> _InEngine:
+        return _InEngine(self._engine.spelled(spellings))
+
+    def seen(self, names: Sequence[str] | None = None) -> list[Seen]:
+        distinct = self._engine.n_distinct(names or self._engine.columns)
         return [self._many(name, n) if n > MANY else self._few(name) for name, n in distinct.items()]
 
     def _few(self, name: str) -> Seen:
@@ -235,6 +287,11 @@ class _InEngine:
 
     def _asked(self, columns: tuple[str, ...]) -> Separation:
         return Separation(columns, *self._engine.crowds(columns))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _counts(coded: codec.Coded, weights: Keys | None) -> Keys:
@@ -310,7 +367,13 @@ def _written(spec: Proposal | None) -> Any:
 
 
 def _line(column: Column) -> str:
-    fields = {"role": column.role}
+    fields: dict[str, Any] = {"role": column.role}
     if column.hierarchy is not None:
         fields["hierarchy"] = _written(column.hierarchy)
+    if column.missing is not None:
+        fields["missing"] = column.missing
+    if column.decimal != ".":
+        fields["decimal"] = column.decimal
+    if column.thousands is not None:
+        fields["thousands"] = column.thousands
     return f"{toml.key(column.name)} = {toml.value(fields)}  # {column.reason}"

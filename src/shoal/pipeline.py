@@ -25,6 +25,7 @@ from shoal.search.base import Progress, silent
 from shoal.search.cost import losses
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
+from shoal.table.spelling import Spelling
 from shoal.together import together
 from shoal.verdict import Verdicts
 from shoal.verify import Reference, recount, recounted, recounted_groups
@@ -41,7 +42,7 @@ def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -
     is a Policy, the path of a TOML file, or a dict. Raises InfeasibleError where no release satisfies.
     """
     policy = policy_of(policy)
-    engine = engine_of(data)
+    engine = engine_of(data, policy)
     outside = population_of(policy)
     problem, population, recoding = _solved(engine, policy, outside, progress)
     table = problem.table
@@ -108,14 +109,14 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
             raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
         alone, beside = check(data, policy, original=original), together(original, [data, *previous], policy)
         return replace(alone, verdicts=(*alone.verdicts, *beside.verdicts))
-    engine = engine_of(data)
+    engine = engine_of(data, policy)
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
     gaps, telling = Gaps.of(policy, names)
     seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
-    before = None if original is None else engine_of(original)
+    before = None if original is None else engine_of(original, policy)
     whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy))
@@ -136,12 +137,15 @@ def measure(
     l: int = 2,
     distance: str = "equal",
     population: Any = None,
+    missing: Sequence[str] = (),
 ) -> Figures:
     """What a table satisfies as it stands: k, ℓ, t and their kin, and the risks.
 
     ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population`` there are its figures too.
+    ``missing`` lists texts that stand for a missing value, as a policy does.
     """
-    engine = engine_of(data)
+    spellings = dict.fromkeys((*quasi, *sensitive), Spelling(tuple(missing)))
+    engine = engine_of(data).spelled(spellings)
     for name in (*quasi, *sensitive):
         if name not in engine.columns:
             raise PolicyError(f"column {name!r} is not in the table")
@@ -153,7 +157,8 @@ def measure(
         raise PolicyError(f"distance: no such distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
     seen = engine if isinstance(engine, LocalEngine) else engine.tally([*quasi, *sensitive])
     whole = {name: domain_of(name, seen.coded(name), None, seen.weights)[0] for name in sensitive}
-    reference = Reference(whole, None if population is None else LocalEngine.of(population).values(quasi))
+    people = None if population is None else LocalEngine.of(population).spelled(spellings).values(quasi)
+    reference = Reference(whole, people)
     if isinstance(engine, LocalEngine):
         with scratch.connect() as connection:
             connection.register("rows", engine.table)
@@ -163,8 +168,10 @@ def measure(
     return figures(table, l=l, distances=dict.fromkeys(sensitive, distance))
 
 
-def engine_of(data: Any) -> LocalEngine | IbisEngine:
-    """Where the rows of ``data`` live."""
+def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngine:
+    """Where the rows of ``data`` live; their cells are read as the policy says, where one is given."""
+    if policy is not None:
+        return engine_of(data).reading(policy)
     if isinstance(data, LocalEngine):
         return data
     if type(data).__module__.partition(".")[0] == "ibis" or type(data).__name__ == "IbisEngine":
@@ -176,7 +183,7 @@ def engine_of(data: Any) -> LocalEngine | IbisEngine:
 
 def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
     """The sensitive columns of the original, as rows or as distinct rows with counts."""
-    engine = engine_of(data)
+    engine = engine_of(data, policy)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:
         raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
     return engine if isinstance(engine, LocalEngine) else engine.tally(policy.sensitive)
@@ -184,7 +191,7 @@ def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
 
 def population_of(policy: Policy) -> LocalEngine | None:
     """The table of the population that the policy names."""
-    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population)
+    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population).reading(policy)
 
 
 def _figures(table: FrequencyTable, policy: Policy) -> Figures:

@@ -22,6 +22,7 @@ from shoal.presets import PRESETS
 from shoal.table.builders import File, Mask, Spec
 from shoal.table.centres import CENTRES
 from shoal.table.dates import Dates
+from shoal.table.spelling import Spelling
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Algorithm = Literal[
@@ -106,6 +107,18 @@ class Column(_Frozen):
         description="What becomes of a value that has no place in the hierarchy: `error` refuses the table with the "
         "number of such values, `suppress` sends them to the top.",
     )
+    missing: tuple[str, ...] | None = Field(
+        default=None,
+        strict=False,
+        description="Texts that stand for a missing value in this column, instead of those of the table (`missing` at "
+        "the top): `[]` where none does, as `NA` in a column of countries.",
+    )
+    decimal: Literal[".", ","] = Field(
+        default=".", description="What its numbers have before their decimals; they are released with a point."
+    )
+    thousands: Literal[".", ",", " ", "'"] | None = Field(
+        default=None, description="What its numbers have between groups of three digits; they are released without."
+    )
     min_level: int = Field(default=0, ge=0, description="Never less general than this level of the hierarchy.")
     max_level: int | None = Field(
         default=None, ge=0, description="Never more general than this level; the top when left out."
@@ -148,7 +161,22 @@ class Column(_Frozen):
             )
         if self.max_level is not None and self.max_level < self.min_level:
             raise ValueError("max_level must be at least min_level")
+        if self.decimal == self.thousands:
+            raise ValueError("decimal and thousands are the same mark: numbers cannot be told")
+        if self.thousands == "." and self.cells in ("mean", "median"):
+            raise ValueError(
+                f"cells = '{self.cells}' writes decimal points, which thousands = '.' would take for thousands marks"
+            )
+        _check_missing(self.missing or ())
         return self
+
+
+def _check_missing(missing: Iterable[str]) -> None:
+    for text in missing:
+        if text != text.strip():
+            raise ValueError("missing: blanks around a text do not count; write it without, and blanks alone as ''")
+        if text and not text.strip("*"):
+            raise ValueError("missing: stars stand for a value that was suppressed")
 
 
 class Options(_Frozen):
@@ -233,6 +261,12 @@ class Policy(_Frozen):
         default=None, description="A published rule by name, whose requirements are added; no legal advice."
     )
     release: Options = Field(default=Options(), description="How to get there.")
+    missing: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="Texts that stand for a missing value in every column, such as `NA` or `-`; `''` for empty and "
+        "blank ones. Blanks around a text do not count.",
+    )
     folder: Path = Field(Path(), exclude=True, repr=False, strict=False)  # hierarchy files are found from here
 
     def __init__(self, /, **fields: Any) -> None:
@@ -252,6 +286,7 @@ class Policy(_Frozen):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        _check_missing(self.missing)
         if not self.quasi:
             raise ValueError("columns: at least one column needs role 'quasi'")
         if not self.require and self.preset is None:
@@ -372,6 +407,14 @@ class Policy(_Frozen):
         return self.having("identifier")
 
     @property
+    def spellings(self) -> dict[str, Spelling]:
+        """How the cells of each column are spelled."""
+        return {
+            name: Spelling(self.missing if of.missing is None else of.missing, of.decimal, of.thousands)
+            for name, of in self.columns.items()
+        }
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """The hierarchies and the population that it names."""
         specs = [column.hierarchy for column in self.columns.values()]
@@ -437,7 +480,9 @@ class Policy(_Frozen):
 
     def to_toml(self) -> str:
         """The policy as TOML text that reads back equal."""
-        lines = ["[columns]"] if self.preset is None else [f"preset = {toml.string(self.preset)}", "", "[columns]"]
+        top = {"preset": self.preset} if self.preset is not None else {}
+        lines = _fields({**top, **({"missing": self.missing} if self.missing else {})})
+        lines += ["", "[columns]"] if lines else ["[columns]"]
         lines += [f"{toml.key(name)} = {toml.value(_given(column))}" for name, column in self.columns.items()]
         for model in self.require:
             lines += ["", "[[require]]", *_fields({"model": model.model, **_given(model)})]

@@ -206,7 +206,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
     kept = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
     folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
     policy = Policy.of(dict(kept["policy"]), folder)
-    engine = engine_of(data)
+    engine = engine_of(data, policy)
     require_columns(engine.columns, policy)
     rows = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # or distinct ones, with numbers
     if policy.release.nulls == "forbid":

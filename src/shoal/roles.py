@@ -48,6 +48,7 @@ SHAPES = {
     ),
     "coordinates": r"-?\d{1,2}\.\d{3,}[,;] ?-?\d{1,3}\.\d{3,}",
 }
+SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
 PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
 FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -184,6 +185,8 @@ def _role(column: Seen) -> tuple[Role, str]:
 
 
 def _identifier(column: Seen) -> tuple[Role, str] | None:
+    if SAVED_INDEX.fullmatch(column.name):
+        return "identifier", "a row index that was saved with the table"
     if not column.some:
         return None
     if column.kind != "date" and (shape := _shape(column.some)):

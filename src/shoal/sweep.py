@@ -78,7 +78,7 @@ class Start:
     @classmethod
     def of(cls, data: Any, policy: Policy) -> Start:
         """Counted where the rows are."""
-        engine, outside = engine_of(data), population_of(policy)
+        engine, outside = engine_of(data, policy), population_of(policy)
         table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
         return cls(table, None if outside is None else outside.people(policy, table.hierarchies))
 

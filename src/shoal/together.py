@@ -36,8 +36,8 @@ def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts
         raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")
     from shoal.pipeline import engine_of  # which lays releases side by side
 
-    table = engine_of(original).count(policy)
-    seen = [_seen(table, engine_of(release), policy) for release in releases]
+    table = engine_of(original, policy).count(policy)
+    seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
     if not len(kept):
         raise PolicyError("nobody of the original is in the releases", "give the table that they were made from")

@@ -73,6 +73,8 @@ REFUSED = {
     "a name twice": (f"zip,zip\n1,{SECRET}\n", "more than once"),
     "names that differ in case": (f"zip,ZIP\n1,{SECRET}\n", "differ only in case"),
     "no name": (f"zip,,n\n1,{SECRET},2\n", "column 2 of 3 has no name"),
+    "rows in a name": (f'zip,"disease\n1,{SECRET}\n2,x"\n3,y\n', "the name of column 2 of 2 spans 3 lines"),
+    "many lines in a name": (f'"zip\n{SECRET}\n2\n3"\n4\n', "the name of column 1 of 1 spans 4 lines"),
     "no rows": ("zip,disease\n", "no rows"),
     "nothing": ("", "is empty"),
 }

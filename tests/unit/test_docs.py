@@ -165,6 +165,7 @@ def test_the_reference_names_all_that_a_policy_can_say() -> None:
     names = {*models, *fields, *values, *SEARCHES, *LOSSES, *DISTANCES, *UNITS, *PRESETS, *SWEPT, *points}
     page = read("policy.md")
     spoken = set(re.findall(r'`[\["]*([\w-]+)[\]"]*`', page)) | set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
+    spoken |= set(re.findall(r'`"([^\w"]+)"`', page))  # marks
     assert sorted(names - spoken) == []
 
 

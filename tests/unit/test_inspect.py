@@ -400,4 +400,7 @@ def test_the_answer_is_plain_and_holds_no_value():
         assert "zzz" not in text
         assert "770" not in text
     first = found.as_dict()["columns"][0]
-    assert set(first) == {"name", "kind", "distinct", "nulls", "role", "reason", "hierarchy", "levels"}
+    assert set(first) == {
+        *("name", "kind", "distinct", "nulls", "role", "reason", "hierarchy", "levels"),
+        *("missing", "decimal", "thousands"),
+    }

@@ -195,7 +195,7 @@ def _engine(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[Loc
     """
     from shoal.pipeline import engine_of  # which attacks what it has made
 
-    engine = engine_of(data)
+    engine = engine_of(data, policy)
     if not isinstance(engine, LocalEngine):
         wanted = names or ([] if policy is None else [*policy.quasi, *policy.sensitive])
         # Not its tally: what the engine has counted last is what its release and certificate speak of.

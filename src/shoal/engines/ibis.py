@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.budget import Coarse, Domains, next_up
+from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_queries, spread_queries
 from shoal.engines.files import require_records
 from shoal.engines.fingerprints import digest_of_counts
@@ -69,6 +70,24 @@ class IbisEngine:
         self._records = records  # of a CSV file, as they were counted by the scan that accepted it
         self._stand_ins: dict[str, ir.Table] = {}  # where a budget raises columns, one value for all with a label
         self._counted: tuple[Groups, LocalEngine, bool] | None = None  # the last count, and whether it was apart
+
+    def reading(self, policy: Policy) -> IbisEngine:
+        """The same rows with cells read as the policy says they are spelled."""
+        return self.spelled(policy.spellings)
+
+    def spelled(self, spellings: Spellings) -> IbisEngine:
+        """The same rows with cells read as they are spelled."""
+        table = read_expression(self.expression, spellings)
+        if table is self.expression:
+            return self
+        return IbisEngine(
+            table,
+            self.place,
+            notes=self.notes,
+            source=self.source,
+            fingerprint=self._fingerprint,
+            records=self._records,
+        )
 
     @property
     def columns(self) -> list[str]:

@@ -33,6 +33,7 @@ BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
 CHUNK = 2**20  # bytes decoded at a time
 SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # what the separator is guessed from
 LONGEST_FIELD = 2**31 - 1
+NAME_LINES = 3  # of a column's name, at most
 INDEX = "Unnamed: 0"  # what pandas calls a first column that has no name
 
 Raw = Callable[
@@ -168,6 +169,13 @@ def _names(header: str, separator: str) -> tuple[tuple[str, ...], tuple[str, ...
     """The names of the columns. A first one without a name is the index that pandas and R write beside a table."""
     with _long_fields():
         names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator, strict=True), [])
+    for position, name in enumerate(names, 1):
+        lines = len(name.splitlines())
+        if lines > NAME_LINES or (lines > 1 and separator in name):
+            raise DataError(
+                f"the name of column {position} of {len(names)} spans {lines} lines",
+                "is a quote in the header a stray one? Rows must not be taken for names; else shorten the name",
+            )
     notes: tuple[str, ...] = ()
     if len(names) > 1 and not names[0].strip():
         names[0] = INDEX

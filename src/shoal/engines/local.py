@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
+from shoal.engines.cells import Spellings, read_table
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of, tallied
 from shoal.engines.layout import Dialect
 from shoal.errors import DataError, MissingValueError, PolicyError
@@ -23,6 +24,7 @@ from shoal.table import builders, codec
 from shoal.table.domain import domain_of
 from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, counted
 from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.spelling import Spelling
 from shoal.table.values import Values
 
 # What is left of a float when it is hashed: its whole part below 2^53, and 40 bits behind the point.
@@ -78,6 +80,25 @@ class LocalEngine:
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
 
     raised: frozenset[str] = frozenset()  # columns counted from a coarser level on: none, as all values are here
+
+    def reading(self, policy: Policy) -> LocalEngine:
+        """The same rows with cells read as the policy says they are spelled."""
+        return self.spelled(policy.spellings)
+
+    def spelled(self, spellings: Spellings) -> LocalEngine:
+        """The same rows with cells read as they are spelled."""
+        table = read_table(self.table, spellings)
+        if table is self.table:
+            return self
+        return LocalEngine(
+            table,
+            fingerprint=self.fingerprint,
+            back=self.back,
+            dialect=self.dialect,
+            notes=self.notes,
+            source=self.source,
+            weights=self.weights,
+        )
 
     @property
     def columns(self) -> list[str]:
@@ -204,7 +225,7 @@ class LocalEngine:
         tables: list[Texts] = [self] if outside is None else [self, outside]
         coded = [table.coded(name) for table in tables if name in table.columns]
         column = policy.columns[name]
-        return builders.build(
+        built = builders.build(
             name,
             column.hierarchy,
             coded[0].texts if len(coded) == 1 else sorted({text for part in coded for text in part.texts}),
@@ -212,6 +233,8 @@ class LocalEngine:
             uncovered=column.uncovered,
             folder=policy.folder,
         )
+        _require_labels_stay(built, policy.spellings[name])
+        return built
 
     def _allowed(self, hierarchy: Hierarchy, policy: Policy) -> Hierarchy:
         """Only the levels that the policy lets the search choose from."""
@@ -272,6 +295,17 @@ class LocalEngine:
         if stars is not None:
             codes = np.where(stars, len(labels) - 1, codes)
         return pa.array(labels, pa.string()).take(pa.array(codes))
+
+
+def _require_labels_stay(hierarchy: Hierarchy, spelling: Spelling) -> None:
+    """A label must not be read as another, or as missing, when the release is checked: its classes would be others."""
+    labels = {label for level in hierarchy.labels[1:] for label in level}
+    if not spelling.is_plain and any(label is not None and spelling.read(label) != label for label in labels):
+        raise PolicyError(
+            f"columns.{hierarchy.column}: a label of the hierarchy is among the texts that stand for a missing value, "
+            "or is a number with the column's marks",
+            "give the label another name, or the column a list of missing texts of its own",
+        )
 
 
 def unchanged(values: Values) -> bool:

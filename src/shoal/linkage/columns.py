@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines import files, frames
+from shoal.engines.cells import read_table
 from shoal.errors import DataError
 from shoal.policy import Policy
 from shoal.table import builders, codec
@@ -106,8 +107,9 @@ def side_by_side(
     it all columns are taken that both have. ``numeric`` lists the columns (of the release) whose values are numbers;
     without it those are, whose type in the known file or whose hierarchy says so, if all their texts can be read so.
     """
-    mine, theirs = _table(known), _table(release)
-    basis = None if original is None else _table(original)
+    spellings = {} if policy is None else policy.spellings
+    mine, theirs = (read_table(_table(data), spellings) for data in (known, release))
+    basis = None if original is None else read_table(_table(original), spellings)
     pairs = _pairs(mine, theirs, on, id)
     names = [name for _, name in pairs]
     if unknown := [name for name in numeric or () if name not in names]:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from shoal.errors import PolicyError
-from shoal.policy import PolicySource, policy_of
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.utility.reading import Column, Pair, engine_of
 
 
@@ -40,16 +40,16 @@ def classification(
     if label not in policy.sensitive:
         raise PolicyError(f"label: {label!r} is not a sensitive column of the policy")
     pair = Pair.of(original, release, policy, policy.quasi)
-    labels = [_labels(data, label) for data in (original, release)]
+    labels = [_labels(data, label, policy) for data in (original, release)]
     rows = [column.original for column in pair.columns]
     tested, truth = _features(pair, rows), labels[0]
     if test is not None:
-        engine = engine_of(test)
+        engine = engine_of(test).reading(policy)
         if absent := [name for name in (*policy.quasi, label) if name not in engine.table.column_names]:
             raise PolicyError(f"the test table has no column {', '.join(map(repr, absent))}")
         others = Pair.of(test, release, policy, policy.quasi)
         tested = _features(pair, [_leaves(a, b) for a, b in zip(pair.columns, others.columns, strict=True)])
-        truth = _labels(test, label)
+        truth = _labels(test, label, policy)
     draw = np.random.default_rng(seed)
     drawn = [_drawn(column, draw) for column in pair.columns]
     before = _accuracy(model, seed, _features(pair, rows), labels[0], tested, truth)
@@ -66,8 +66,8 @@ def classification(
     }
 
 
-def _labels(data: Any, label: str) -> Any:
-    engine = engine_of(data)
+def _labels(data: Any, label: str, policy: Policy) -> Any:
+    engine = engine_of(data).reading(policy)
     if label not in engine.table.column_names:
         raise PolicyError(f"a table has no column {label!r}")
     coded = engine.coded(label)

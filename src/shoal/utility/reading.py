@@ -98,7 +98,7 @@ class Pair:
     @classmethod
     def of(cls, original: Any, release: Any, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
         """Read some columns, or all that are quasi or sensitive. ``release`` is a Release, a path or a frame."""
-        before, after = engine_of(original), engine_of(release)
+        before, after = engine_of(original).reading(policy), engine_of(release).reading(policy)
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
         for engine, which in ((before, "original"), (after, "release")):
             if absent := [name for name in names if name not in engine.table.column_names]:

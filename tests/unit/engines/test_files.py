@@ -504,7 +504,8 @@ cell = st.none() | st.sampled_from(
 )
 cell |= st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 cell |= st.text(st.sampled_from(list('a ",;|\t\n\r\\')), max_size=6)
-name = st.text(st.sampled_from(list("aä \"',;\n\r\t|{}:\ufeff€")), max_size=5).filter(str.strip)
+name = st.text(st.sampled_from(list("aä \"',;\t|{}:\ufeff€")), max_size=5).filter(str.strip)
+name |= st.sampled_from(["a\nb", "a\rb", "\r\na", '"\n', "ä\n\nb"])  # with a separator too they would be rows
 no_case_clash = {"unique_by": lambda text: text.encode().lower()}
 
 

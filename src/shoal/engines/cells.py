@@ -1,0 +1,107 @@
+"""Cells read as a policy says they are spelled, in memory and in engines: see ``table.spelling``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.table.intervals import number
+from shoal.table.spelling import BLANKS, Spelling
+
+if TYPE_CHECKING:
+    from ibis.expr import types as ir
+
+Spellings = Mapping[str, Spelling]
+
+
+def read_table(table: pa.Table, spellings: Spellings) -> pa.Table:
+    """A table in memory."""
+    for j, name in enumerate(table.column_names):
+        if name in spellings and not spellings[name].is_plain:
+            table = table.set_column(j, name, _read_column(table.column(j), spellings[name]))
+    return table
+
+
+def _read_column(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
+    kind = column.type
+    if pa.types.is_integer(kind):
+        codes = pa.array(_whole(spelling.missing), pa.int64())
+        return pc.if_else(pc.is_in(column, codes.cast(kind, safe=False)), pa.scalar(None, kind), column)
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = pa.array(_numbers(spelling.missing), pa.float64())
+        gone = pc.is_in(column.cast(pa.float64(), safe=False), numbers)
+        return pc.if_else(gone, pa.scalar(None, kind), column)
+    if not pa.types.is_string(kind):
+        return column
+    column = _without(column, spelling)
+    if spelling.numeral is None:
+        return column
+    plain = column
+    for mark in spelling.dropped:
+        plain = pc.replace_substring(plain, mark, "")
+    plain = pc.replace_substring(plain, spelling.decimal, ".")
+    if spelling.ambiguous is not None:
+        longer = pc.binary_join_element_wise(plain, "0", "")
+        plain = pc.if_else(pc.match_substring_regex(plain, spelling.ambiguous), longer, plain)
+    found = pc.and_not(pc.match_substring_regex(column, spelling.numeral), pc.match_substring(column, "\n"))
+    return _without(pc.if_else(found, plain, column), spelling)
+
+
+def _without(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
+    """Null where a text stands for a missing value."""
+    if not spelling.missing:
+        return column
+    gone = pc.is_in(pc.utf8_trim(column, BLANKS), pa.array(spelling.missing, pa.string()))
+    return pc.if_else(gone, pa.scalar(None, pa.string()), column)
+
+
+def read_expression(table: ir.Table, spellings: Spellings) -> ir.Table:
+    """A table in an engine."""
+    changed = {
+        name: _expression(table[name], spellings[name])
+        for name in table.columns
+        if name in spellings and not spellings[name].is_plain
+    }
+    return table.mutate(**changed) if changed else table
+
+
+def _expression(column: Any, spelling: Spelling) -> Any:
+    import ibis
+
+    kind = column.type()
+    nothing = ibis.null(kind)
+    if kind.is_integer() or kind.is_floating() or kind.is_decimal():
+        codes = _whole(spelling.missing) if kind.is_integer() else _numbers(spelling.missing)
+        told = column.cast("int64" if kind.is_integer() else "float64")
+        return ibis.ifelse(told.isin(codes), nothing, column).cast(kind) if codes else column
+    if not kind.is_string():
+        return column
+
+    def without(text: Any) -> Any:
+        if not spelling.missing:
+            return text
+        return ibis.ifelse(text.strip().isin(list(spelling.missing)), ibis.null("string"), text)
+
+    text = without(column + "")  # char(n), padded with blanks, becomes text
+    if spelling.numeral is None:
+        return text
+    plain = text
+    for mark in spelling.dropped:
+        plain = plain.replace(mark, "")
+    plain = plain.replace(spelling.decimal, ".")
+    if spelling.ambiguous is not None:
+        plain = ibis.ifelse(plain.re_search(spelling.ambiguous), plain + "0", plain)
+    return without(ibis.ifelse(text.re_search(spelling.numeral) & ~text.contains("\n"), plain, text))
+
+
+def _numbers(missing: Sequence[str]) -> list[float]:
+    """Those of the texts that are numbers, as codes such as 999 for a missing one are."""
+    return [float(x) for x in map(number, missing) if x is not None]
+
+
+def _whole(missing: Sequence[str]) -> list[int]:
+    found = [x for x in map(number, missing) if x is not None and x == x.to_integral_value()]
+    return [int(x) for x in found if abs(x) < 2**31]
