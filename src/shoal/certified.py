@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -26,7 +26,7 @@ from shoal.figures import Figures, figures
 from shoal.judge import Gaps, as_seen, judged
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
-from shoal.pipeline import engine_of, sensitive_of
+from shoal.pipeline import engine_of, keeps_order, sensitive_of
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.table.builders import File
@@ -224,7 +224,7 @@ def _lines(
     yield Line("input.sha256", source["sha256"], None, None, "needs the original")
     left = [name for name in policy.identifiers if name in engine.columns]
     yield Line("identifiers", 0, len(left), not left, "columns that should be gone are there" if left else "")
-    limits = _Limits.of(policy, dropped, engine.columns, original)
+    limits = _Limits.of(policy, dropped, engine, original)
     counted = release.table(limits.known, original)
     attacks = None if original is None else measured(release.rows, original, limits.known)
     yield from _requirements(claims["requirements"], policy, counted, limits.gaps, attacks)
@@ -293,9 +293,12 @@ class _Limits:
     gaps: Gaps
 
     @classmethod
-    def of(cls, policy: Policy, dropped: int, columns: Sequence[str], original: Any) -> _Limits:
+    def of(
+        cls, policy: Policy, dropped: int, engine: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None
+    ) -> _Limits:
         """``dropped``: records of the original that the certificate says are not in the release."""
-        unknown, _ = Gaps.of(policy, columns)
+        ordered = original is None or (keeps_order(engine) and keeps_order(original))
+        unknown, _ = Gaps.of(policy, engine.columns, ordered=ordered)
         missing = {
             name: f"needs the hierarchy {column.hierarchy.path}"
             for name, column in policy.columns.items()
@@ -304,7 +307,7 @@ class _Limits:
             and not (policy.folder / column.hierarchy.path).is_file()
         }
         whole = f"needs the original, of which {dropped} records were dropped" if dropped and original is None else ""
-        return cls(policy, Gaps(unknown.persons, whole, dropped, "needs the population", missing))
+        return cls(policy, Gaps(unknown.persons, whole, dropped, "needs the population", missing, unknown.order))
 
     @property
     def known(self) -> Policy:

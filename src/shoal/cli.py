@@ -293,8 +293,7 @@ def _frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], 
         _print_json(found.as_dict())
     elif not quiet:
         show_frontier(found)
-    if not any(point.feasible for point in found):
-        raise typer.Exit(1)
+    _exit_unless_found(point.state for point in found)
 
 
 @app.command()
@@ -509,8 +508,7 @@ def explore(
         _print_json(found.as_dict())
     elif not quiet:
         show_exploration(found)
-    if not any(point.feasible for point in found.frontier):
-        raise typer.Exit(1)
+    _exit_unless_found(point.state for point in found.frontier)
 
 
 @app.command()
@@ -607,11 +605,17 @@ def compare(
         _print_json(found.as_dict())
     elif not quiet:
         show_comparison(found)
-    if not any(entry.outcome == "found" for entry in found):
-        raise typer.Exit(1)
+    _exit_unless_found(entry.outcome for entry in found)
 
 
 _EXIT_CODES = {"holds": 0, "fails": 1, "unknown": 2}
+
+
+def _exit_unless_found(states: Iterable[str]) -> None:
+    """1 where no release was found; 2 where one was found of which it cannot be told whether it holds."""
+    seen = set(states)
+    if "found" not in seen:
+        raise typer.Exit(2 if "cannot be told" in seen else 1)
 
 
 def _opened(

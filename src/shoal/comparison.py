@@ -8,10 +8,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.engines.local import LocalEngine
-from shoal.errors import DataError, HierarchyError, InfeasibleError, OutOfTimeError, PolicyError
+from shoal.errors import (
+    CannotTellError,
+    DataError,
+    HierarchyError,
+    InfeasibleError,
+    OutOfTimeError,
+    PolicyError,
+    VerificationError,
+)
 from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
@@ -19,9 +27,14 @@ from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
 from shoal.search.classes import released
 from shoal.search.cost import losses
+from shoal.sweep import require_answer, told
 from shoal.table.frequency import FrequencyTable
 
-Outcome = Literal["found", "declined", "infeasible", "out of time"]
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
+# refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
+Outcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
 KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cells: "cells"}
 
 
@@ -100,9 +113,10 @@ def compare(
         def heard(what: str, share: float, name: str = name, i: int = i) -> None:
             progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
 
-        entry, recoding = _entry(name, tables[name in PARTING], policy, population, heard)
-        if utility and recoding is not None and isinstance(engine, LocalEngine):
+        if utility or policy.limits or population is not None:
             engine.count(policy, outside, apart=name in PARTING)  # an answer is applied to the rows counted last
+        entry, recoding = _entry(engine, name, tables[name in PARTING], policy, population, heard)
+        if utility and recoding is not None and isinstance(engine, LocalEngine):
             entry = replace(entry, query_error=_query_error(engine, recoding, policy))
         entries.append(entry)
     records = next(iter(tables.values())).n_records
@@ -119,7 +133,12 @@ def _query_error(engine: LocalEngine, recoding: Recoding, policy: Policy) -> dic
 
 
 def _entry(
-    name: str, table: FrequencyTable, policy: Policy, population: FrequencyTable | None, progress: Progress
+    engine: LocalEngine | IbisEngine,
+    name: str,
+    table: FrequencyTable,
+    policy: Policy,
+    population: FrequencyTable | None,
+    progress: Progress,
 ) -> tuple[Entry, Recoding | None]:
     with _grown() as grown:
         begin = time.perf_counter()
@@ -129,6 +148,10 @@ def _entry(
         except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
             return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message), None
         seconds = time.perf_counter() - begin
+    try:
+        require_answer(engine, problem, recoding, policy, population)
+    except (VerificationError, CannotTellError) as error:
+        return Entry(name, _OUTCOMES[type(error)], told(error)), None
     seen = released(problem, recoding)
     entry = Entry(
         name,
@@ -146,7 +169,12 @@ def _entry(
     return entry, recoding
 
 
-_OUTCOMES: dict[type[Exception], Outcome] = {InfeasibleError: "infeasible", OutOfTimeError: "out of time"}
+_OUTCOMES: dict[type[Exception], Outcome] = {
+    InfeasibleError: "infeasible",
+    OutOfTimeError: "out of time",
+    VerificationError: "refused",
+    CannotTellError: "cannot be told",
+}
 
 
 @contextmanager

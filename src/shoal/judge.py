@@ -17,6 +17,7 @@ from shoal.errors import CannotTellError, VerificationError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
 from shoal.models.base import TOLERANCE
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.measured import LinkageRisk, MeasuredLimit
 from shoal.models.size import AlphaK, PSensitive
 from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable, Histogram
@@ -36,17 +37,18 @@ class Gaps:
     dropped: int = 0  # these, at the most
     population: str = ""  # the people that the records are some of
     hierarchies: Mapping[str, str] = field(default_factory=dict)  # of sensitive columns, by name
+    order: str = ""  # in which the rows stand
 
     @classmethod
-    def of(cls, policy: Policy, columns: Sequence[str]) -> tuple[Gaps, Policy]:
+    def of(cls, policy: Policy, columns: Sequence[str], *, ordered: bool = True) -> tuple[Gaps, Policy]:
         """What a table with these columns cannot tell, and the policy by which what it can tell is counted."""
         entity = policy.release.entity
+        order = "" if ordered else "needs the rows in the order of the file, which --engine local reads"
         if entity is None or entity in columns:
-            return NONE, policy
+            return cls(order=order), policy
         options = policy.release.model_copy(update={"entity": None})
-        return cls(f"needs the column {entity!r}, which tells persons apart"), policy.model_copy(
-            update={"release": options}
-        )
+        persons = f"needs the column {entity!r}, which tells persons apart"
+        return cls(persons, order=order), policy.model_copy(update={"release": options})
 
     def of_model(self, model: PrivacyModel, sensitive: Sequence[str]) -> str:
         """What is missing to judge a requirement on these sensitive columns."""
@@ -57,6 +59,10 @@ class Gaps:
             of_hierarchy = (self.hierarchies[name] for name in covered if name in self.hierarchies)
             return self.whole or (next(of_hierarchy, "") if isinstance(model, TCloseness) else "")
         return self.persons if counts_persons(model) else ""
+
+    def of_limit(self, limit: MeasuredLimit) -> str:
+        """What attacks on the table did not know that could have reached more."""
+        return self.persons or (self.order if isinstance(limit, LinkageRisk) else "")
 
 
 NONE = Gaps()
@@ -87,7 +93,7 @@ def judged(
     of_classes = tuple(
         _verdict(model, seen, table, gaps, gaps.of_model(model, policy.sensitive)) for model in policy.models
     )
-    of_attacks = [limit.judge(attacks, gaps.persons) for limit in policy.limits] if limits is None else limits
+    of_attacks = [limit.judge(attacks, gaps.of_limit(limit)) for limit in policy.limits] if limits is None else limits
     return Verdicts(
         (*of_classes, *of_attacks),
         tuple(identifiers),

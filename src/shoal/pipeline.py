@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
-from shoal.engines.base import Rows, require_columns
+from shoal.engines.base import Query, Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.evidence import of_release, of_table
@@ -32,6 +32,7 @@ from shoal.verify import Reference, recount, recounted, recounted_groups
 from shoal.warning_list import warnings_of
 
 if TYPE_CHECKING:
+    from shoal.attacks.risk import Attacks
     from shoal.engines.ibis import IbisEngine
 
 
@@ -47,12 +48,7 @@ def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -
     problem, population, recoding = _solved(engine, policy, outside, progress)
     table = problem.table
     progress("recoding", 0)
-    rows = engine.apply(recoding, policy)  # rows → released rows
-    progress("counting again", 0)
-    reference = Reference(engine.domains(policy), population)
-    released = recounted(rows, policy, reference)
-    attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
-    verdicts = judged(released, policy, attacks=attacks)
+    rows, reference, released, attacks, verdicts = finished(engine, recoding, policy, population)
     require(verdicts)  # raises before anything is written
     loss = losses(problem, recoding)
     return Release(
@@ -96,6 +92,18 @@ def _searched(
     return problem, population, SEARCHES[algorithm](problem)  # frequency table → recoding
 
 
+def finished(
+    engine: LocalEngine | IbisEngine, recoding: Recoding, policy: Policy, population: FrequencyTable | None
+) -> tuple[Rows | Query, Reference, FrequencyTable, Attacks | None, Verdicts]:
+    """An answer applied to the rows that were counted last, counted again, attacked and judged."""
+    rows = engine.apply(recoding, policy)  # rows → released rows
+    reference = Reference(engine.domains(policy), population)
+    released = recounted(rows, policy, reference)
+    attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
+    gaps, _ = Gaps.of(policy, engine.columns, ordered=policy.release.shuffle or keeps_order(engine))
+    return rows, reference, released, attacks, judged(released, policy, attacks=attacks, gaps=gaps)
+
+
 def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:
     """Whether a table, as it stands, keeps the promises of a policy; identifiers must be gone.
 
@@ -112,7 +120,8 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     engine = engine_of(data, policy)
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
-    gaps, telling = Gaps.of(policy, names)
+    ordered = original is None or (keeps_order(engine) and keeps_order(engine_of(original)))
+    gaps, telling = Gaps.of(policy, names, ordered=ordered)
     seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
@@ -179,6 +188,11 @@ def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngi
 
         return engine_of_expression(data)
     return LocalEngine.of(data)
+
+
+def keeps_order(engine: LocalEngine | IbisEngine) -> bool:
+    """Whether an attack by the order of the rows sees it; a table of a database has none that could tell anything."""
+    return isinstance(engine, LocalEngine) or engine.source is None
 
 
 def sensitive_of(data: Any, policy: Policy) -> LocalEngine:

@@ -28,8 +28,8 @@ from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
 from shoal.evidence import of_replay
-from shoal.judge import failing_classes, judged, require
-from shoal.pipeline import engine_of, population_of
+from shoal.judge import Gaps, failing_classes, judged, require
+from shoal.pipeline import engine_of, keeps_order, population_of
 from shoal.plain import read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
@@ -235,7 +235,8 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
         )
     released = _released(engine, policy, became, left)
     table = recounted(released, policy, reference)
-    verdicts = judged(table, policy, attacks=measured(released, engine, policy))
+    gaps, _ = Gaps.of(policy, engine.columns, ordered=policy.release.shuffle or keeps_order(engine))
+    verdicts = judged(table, policy, attacks=measured(released, engine, policy), gaps=gaps)
     require(verdicts)
     tell = {
         name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])

@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
-from shoal.pipeline import engine_of, population_of
+from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
+from shoal.judge import judged, require
+from shoal.pipeline import engine_of, finished, population_of
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.recoding import FullDomain
+from shoal.recoding import FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
 from shoal.search.classes import released
@@ -25,13 +26,27 @@ from shoal.search.lattice import Node
 from shoal.search.rollup import Rollup
 from shoal.table.frequency import FrequencyTable
 
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+    from shoal.engines.local import LocalEngine
+
+
+# refused: an answer was found, and anonymize would refuse to release it, as attacks on it reach more than is allowed.
+State = Literal["found", "infeasible", "refused", "out of time", "cannot be told"]
+_STATES: dict[type[ShoalError], State] = {
+    InfeasibleError: "infeasible",
+    VerificationError: "refused",
+    OutOfTimeError: "out of time",
+    CannotTellError: "cannot be told",
+}
+
 
 @dataclass(frozen=True)
 class Point:
     """One release of the frontier: what was asked, and what it costs."""
 
     asked: dict[str, float]  # the swept parameters: k, l, t, max_suppression
-    feasible: bool | None  # None where the time budget ended before an answer was found
+    feasible: bool | None  # None where that is not known: the time budget ended, or a limit cannot be told
     loss: float | None = None  # the policy's objective
     levels: dict[str, int | None] | None = None
     suppressed: int | None = None
@@ -39,6 +54,8 @@ class Point:
     risk: float | None = None  # one in the smallest class
     proved: bool | None = None
     evaluated: int | None = None  # nodes looked at
+    state: State = "found"
+    reason: str = ""  # why there is no release
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -70,17 +87,18 @@ class Frontier:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A table that was counted, for any number of sweeps around one policy; its rows are needed no more."""
+    """A table that was counted, for any number of sweeps around one policy."""
 
     table: FrequencyTable
     population: FrequencyTable | None
+    engine: LocalEngine | IbisEngine  # whose rows are attacked, where a policy limits what attacks may find
 
     @classmethod
     def of(cls, data: Any, policy: Policy) -> Start:
         """Counted where the rows are."""
         engine, outside = engine_of(data, policy), population_of(policy)
         table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
-        return cls(table, None if outside is None else outside.people(policy, table.hierarchies))
+        return cls(table, None if outside is None else outside.people(policy, table.hierarchies), engine)
 
 
 SWEPT = ("k", "l", "t", "max_suppression")
@@ -114,14 +132,18 @@ def frontier(
     combinations = [dict(zip(swept, values, strict=True)) for values in itertools.product(*swept.values())]
     for i, asked in enumerate(combinations):
         progress("solving " + ", ".join(f"{name} = {value:g}" for name, value in asked.items()), i / len(combinations))
-        problem = Problem.of(table, replaced(policy, asked), population=population, rollup=rollup, hints=answers)
+        posed = replaced(policy, asked)
+        problem = Problem.of(table, posed, population=population, rollup=rollup, hints=answers)
         try:
             recoding = SEARCHES[policy.release.algorithm](problem)
-        except (InfeasibleError, OutOfTimeError) as error:
-            points.append(Point(asked, feasible=None if isinstance(error, OutOfTimeError) else False))
+            if isinstance(recoding, FullDomain):
+                answers.append(recoding.node)
+            require_answer(start.engine, problem, recoding, posed, population)
+        except tuple(_STATES) as error:
+            state = _STATES[type(error)]
+            known = state in ("infeasible", "refused")
+            points.append(Point(asked, False if known else None, state=state, reason=told(error)))
             continue
-        if isinstance(recoding, FullDomain):
-            answers.append(recoding.node)
         parts = recoding.parts(table)
         persons = released(problem, recoding).persons
         points.append(
@@ -138,6 +160,29 @@ def frontier(
             )
         )
     return Frontier(policy.release.objective, tuple(points))
+
+
+def require_answer(
+    engine: LocalEngine | IbisEngine,
+    problem: Problem,
+    recoding: Recoding,
+    policy: Policy,
+    population: FrequencyTable | None,
+) -> None:
+    """Raise what ``anonymize`` would where it judges this answer.
+
+    Limits on attacks, and people of a population, take the rows; all else is judged on the classes of the answer.
+    """
+    if policy.limits or population is not None:
+        verdicts = finished(engine, recoding, policy, population)[-1]
+    else:
+        verdicts = judged(released(problem, recoding), policy)
+    require(verdicts)
+
+
+def told(error: ShoalError) -> str:
+    """Why there is no release, where none was to be written."""
+    return error.message.removesuffix("; nothing was written")
 
 
 def _numbers(name: str, values: Any) -> list[float]:

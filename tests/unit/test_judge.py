@@ -72,8 +72,12 @@ def test_a_preset_is_judged_by_all_that_it_asks(place: Path) -> None:
     assert told["linkage risk at most 0.09, measured"] == "fails"
 
 
-@pytest.mark.parametrize("engine", ["local", "duckdb"])
-def test_a_release_passes_with_its_original_and_cannot_be_told_without(place: Path, engine: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "limit"), [("local", "linkage-risk"), ("local", "singling-out-risk"), ("duckdb", "singling-out-risk")]
+)
+def test_a_release_passes_with_its_original_and_cannot_be_told_without(place: Path, engine: str, limit: str) -> None:
+    asked = (place / "release.toml").read_text(encoding="utf-8").replace("linkage-risk", limit)
+    (place / "release.toml").write_text(asked, encoding="utf-8")
     data = ["raw.csv", "-p", "release.toml", "--engine", engine]
     assert run(place, "anonymize", *data, "-o", "safe.csv")[0] == 0
     data[0] = "safe.csv"
@@ -81,6 +85,21 @@ def test_a_release_passes_with_its_original_and_cannot_be_told_without(place: Pa
     code, printed = run(place, "check", *data, "--original", "raw.csv", "--json")
     assert json.loads(printed)["outcome"] == "holds", printed
     assert code == 0
+
+
+def test_an_engine_that_sees_no_order_does_not_call_linkage_kept(place: Path) -> None:
+    data = ["raw.csv", "-p", "release.toml", "--engine", "duckdb"]
+    assert run(place, "anonymize", *data, "-o", "safe.csv")[0] == 0  # which writes the rows in an order of its own
+    data[0] = "safe.csv"
+    code, printed = run(place, "check", *data, "--original", "raw.csv")
+    assert code == 2
+    assert "needs the rows in the order of the file, which --engine local reads" in " ".join(printed.split())
+    asked = (place / "release.toml").read_text(encoding="utf-8") + "[release]\nshuffle = false\n"
+    (place / "ordered.toml").write_text(asked, encoding="utf-8")
+    for engine, exit_code in (("local", 1), ("duckdb", 2)):  # the order of the rows links them
+        done = run(place, "anonymize", "raw.csv", "-p", "ordered.toml", "--engine", engine, "-o", "ordered.csv")
+        assert done[0] == exit_code
+        assert not (place / "ordered.csv").exists()
 
 
 def test_attack_does_not_call_a_limit_kept_without_the_original(place: Path) -> None:
@@ -96,3 +115,81 @@ def test_an_original_without_a_column_of_the_policy_is_named() -> None:
     asked = shoal.Policy.parse(POLICY + LIMIT)
     with pytest.raises(shoal.errors.PolicyError, match="the original has no column 'job'"):
         shoal.check(people(), asked, original=people().drop(columns="job"))
+
+
+# ── what anonymize would refuse is offered by nobody ────────────────────────────────────────────────────────
+
+
+def by_hand(**more: object) -> shoal.Policy:
+    """Forty classes of two: linked every other time; or ten of eight."""
+    return shoal.Policy.of(
+        {
+            "columns": {"a": {"role": "quasi", "hierarchy": {"mask": "right"}}, "b": {"role": "sensitive"}},
+            "require": [{"model": "k-anonymity", "k": 2}, {"model": "linkage-risk", "max": 0.3}],
+            "release": more,
+        }
+    )
+
+
+TWOS = pd.DataFrame(
+    {
+        "a": [f"{letter}{digit}" for letter in "abcdefghij" for digit in "1234"] * 2,
+        "b": random.Random(5).sample(range(1000), 80),  # no two rows are alike, so that none stand in their own order
+    }
+)
+
+
+def test_a_frontier_calls_feasible_only_what_anonymize_would_release() -> None:
+    found = shoal.frontier(TWOS, by_hand(), k=[2, 3, 9, 81])
+    for point in found:
+        asked = by_hand().model_dump(mode="json")
+        asked["require"][0]["k"] = point.asked["k"]
+        try:
+            shoal.anonymize(TWOS, {name: asked[name] for name in ("columns", "require", "release")})
+        except shoal.errors.ShoalError:
+            assert point.feasible is False
+        else:
+            assert point.feasible is True
+    assert [point.state for point in found] == ["refused", "found", "found", "infeasible"]
+    assert found.points[0].reason.endswith("the attack on the finished release reached 0.5")
+    assert found.points[0].loss is None
+
+
+def test_explore_recommends_nothing_that_would_be_refused() -> None:
+    found = shoal.explore(TWOS, by_hand(), swept={"k": [2, 3]}, tolerable=0.5)
+    assert [point.state for point in found.frontier] == ["refused", "found"]
+    assert found.chosen == 1
+
+
+def test_compare_tells_who_would_be_refused() -> None:
+    found = {entry.algorithm: entry for entry in shoal.compare(TWOS, by_hand(), algorithms=["optimal", "mondrian"])}
+    assert {entry.outcome for entry in found.values()} == {"refused"}
+    assert "the attack on the finished release reached 0.5" in found["optimal"].reason
+    assert found["optimal"].loss == {}
+
+
+def test_exit_codes_of_those_who_compare(place: Path) -> None:
+    TWOS.to_csv(place / "twos.csv", index=False)
+    by_hand().save(place / "twos.toml")
+    data = ["twos.csv", "-p", "twos.toml"]
+    assert run(place, "compare", *data, "--algorithms", "optimal")[0] == 1
+    code, printed = run(place, "anonymize", *data, "--frontier", "k=2")
+    assert code == 1
+    assert "refused" in printed
+    assert "Not released: linkage risk at most 0.3, measured: the attack on" in printed
+    assert run(place, "anonymize", *data, "--frontier", "k=2,4")[0] == 0
+    assert run(place, "explore", *data, "--sweep", "k=2")[0] == 1
+
+
+def test_a_whole_release_limit_with_wildcards_is_judged_alike_by_all() -> None:
+    table = pd.DataFrame({"a": ["k1", None, "k2", None, "l1"]})
+    fields = {
+        "columns": {"a": {"role": "quasi", "hierarchy": {"mask": "right"}}},
+        "require": [{"model": "k-anonymity", "k": 2}, {"model": "average-risk", "max": 0.35}],
+        "release": {"nulls": "wildcard"},
+    }
+    release = shoal.anonymize(table, fields)
+    (point,) = shoal.frontier(table, fields, k=[2])
+    assert point.feasible
+    assert point.loss == pytest.approx(release.loss["loss"]) == 0
+    assert shoal.check(release.table, fields).holds

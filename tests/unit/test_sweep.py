@@ -61,10 +61,9 @@ def same_as_alone(data: pa.Table, asked: shoal.Policy, found: Frontier) -> list[
         except InfeasibleError:
             feasible.append(False)
             assert not point.feasible
-            assert {**point.as_dict(), "asked": 0, "feasible": 0} == dict.fromkeys(point.as_dict()) | {
-                "asked": 0,
-                "feasible": 0,
-            }
+            told = {"asked": 0, "feasible": 0, "state": "infeasible", "reason": 0}
+            assert {**point.as_dict(), "asked": 0, "feasible": 0, "reason": 0} == dict.fromkeys(point.as_dict()) | told
+            assert point.reason.startswith("no generalization of") or "satisf" in point.reason
             continue
         feasible.append(True)
         assert point.feasible

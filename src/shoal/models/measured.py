@@ -8,16 +8,25 @@ models for more, and try again.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shoal.verdict import Outcome, Verdict
+from shoal.verdict import Verdict
 
 if TYPE_CHECKING:
-    from shoal.attacks.risk import Attacks, Question
+    from shoal.attacks.risk import Attacks, Question, Risk
 
 TOLERANCE = 1e-12
+
+
+class Reached(NamedTuple):
+    """What attacks reached, and at least and at most where they do not know everything."""
+
+    least: float
+    value: float
+    most: float
 
 
 class MeasuredLimit(BaseModel):
@@ -30,28 +39,25 @@ class MeasuredLimit(BaseModel):
     needs_sensitive: ClassVar[bool] = False
     question: ClassVar[Question]  # that the limit answers
 
-    def value(self, attacks: Attacks) -> float:
-        """What the attacks measured; NaN where none that could tell was run."""
+    def reached(self, attacks: Attacks) -> Reached:
+        """What the attacks reached; nothing is known of it where none that could tell was run."""
         raise NotImplementedError
 
-    def untold(self, attacks: Attacks) -> str:
-        """What the attacks lacked, so that a figure within the limit proves nothing; empty where they lacked nothing.
-
-        What an attack reached it has reached all the same: a figure above the limit fails, whatever was missing.
-        """
-        if math.isnan(self.value(attacks)):
-            return "no attack was run that could tell"
-        return attacks.untold(self.question, self.max)
-
     def judge(self, attacks: Attacks | None, missing: str = "") -> Verdict:
-        """Whether what the attacks on a release found stays within the limit; unknown without attacks.
+        """Whether what the attacks on a release reached stays within the limit; unknown without attacks.
 
-        ``missing`` is what the attacks on this table could not know, such as whose the records are.
+        ``missing`` is what the attacks on this table could not know, such as whose the records are. What they reached
+        at the least they have reached all the same: above the limit it fails, whatever was missing.
         """
-        value = math.nan if attacks is None else self.value(attacks)
-        missing = "needs the original" if attacks is None else self.untold(attacks) or missing
-        outcome: Outcome = "fails" if value > self.max + TOLERANCE else "unknown" if missing else "holds"
-        return Verdict(self.asked, outcome, self.figure, value, 0, 0, missing if outcome == "unknown" else "")
+        if attacks is None:
+            return Verdict(self.asked, "unknown", self.figure, math.nan, 0, 0, "needs the original")
+        found = self.reached(attacks)
+        if found.least > self.max + TOLERANCE:
+            return Verdict(self.asked, "fails", self.figure, found.value, 0, 0)
+        missing = missing or attacks.untold(self.question, self.max)
+        if not missing and not found.most <= self.max + TOLERANCE:
+            missing = "what the attacks could not tell decides" if attacks.risks else "no attack was run"
+        return Verdict(self.asked, "unknown" if missing else "holds", self.figure, found.value, 0, 0, missing)
 
     @property
     def figure(self) -> str:
@@ -70,9 +76,9 @@ class SinglingOutRisk(MeasuredLimit):
     model: Literal["singling-out-risk"] = "singling-out-risk"
     question: ClassVar[Question] = "singling out"
 
-    def value(self, attacks: Attacks) -> float:
+    def reached(self, attacks: Attacks) -> Reached:
         """The share."""
-        return _share(attacks, "singling out")
+        return _worst([_share(risk) for risk in attacks if risk.name == "singling out"])
 
 
 class LinkageRisk(MeasuredLimit):
@@ -81,10 +87,12 @@ class LinkageRisk(MeasuredLimit):
     model: Literal["linkage-risk"] = "linkage-risk"
     question: ClassVar[Question] = "linkability"
 
-    def value(self, attacks: Attacks) -> float:
+    def reached(self, attacks: Attacks) -> Reached:
         """The share of right links; of other attacks, what they find beyond chance."""
-        others = [risk.above for risk in attacks if risk.question == "linkability" and risk.name != "identity linking"]
-        return max([_share(attacks, "identity linking"), *others])  # NaN first: it stays, as nothing exceeds it
+        linked = [risk for risk in attacks if risk.question == "linkability"]
+        if not any(risk.name == "identity linking" for risk in linked):
+            return _worst([])
+        return _worst([_share(risk) if risk.name == "identity linking" else _above(risk) for risk in linked])
 
 
 class InferenceRisk(MeasuredLimit):
@@ -94,14 +102,24 @@ class InferenceRisk(MeasuredLimit):
     question: ClassVar[Question] = "inference"
     needs_sensitive: ClassVar[bool] = True
 
-    def value(self, attacks: Attacks) -> float:
+    def reached(self, attacks: Attacks) -> Reached:
         """The most that an attack leaves above its control."""
-        worst = attacks.worst("inference")
-        return math.nan if worst is None else worst.above
+        return _worst([_above(risk) for risk in attacks.able("inference")])
 
 
-def _share(attacks: Attacks, name: str) -> float:
-    return attacks.named(name).share if any(risk.name == name for risk in attacks) else math.nan
+def _share(risk: Risk) -> Reached:
+    return Reached(risk.range[0], risk.share, risk.range[1])
+
+
+def _above(risk: Risk) -> Reached:
+    return Reached(risk.above_range[0], risk.above, risk.above_range[1])
+
+
+def _worst(found: Sequence[Reached]) -> Reached:
+    """Of several attacks the one that does most counts, whichever it is."""
+    if not found:
+        return Reached(0.0, math.nan, math.inf)
+    return Reached(*(max(figures) for figures in zip(*found, strict=True)))
 
 
 Limit = Annotated[SinglingOutRisk | LinkageRisk | InferenceRisk, Field(discriminator="model")]

@@ -81,8 +81,7 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
             figures = [number(point.loss or 0), share(point.risk or 0, 1), number(point.suppressed or 0)]
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, number(point.classes or 0)])
         else:
-            state = "cannot be kept" if point.feasible is False else "out of time"
-            rows.append([name, *(f"{v:g}" for v in point.asked.values()), state, "", "", ""])
+            rows.append([name, *(f"{v:g}" for v in point.asked.values()), point.state, "", "", ""])
     brackets = ["In brackets: another loses no more, at no more risk, and promises as much."] * any(worse)
     return _table(head, rows) + _paragraphs(brackets)
 

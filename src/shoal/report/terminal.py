@@ -227,8 +227,7 @@ def show_frontier(found: Frontier, own: int | None = None) -> None:
         asked = [share(value, 1) if name == "max_suppression" else f"{value:g}" for name, value in point.asked.items()]
         place = (f"({i + 1}.)" if worse[i] else f"{i + 1}.") + (" *" if i == own else "")
         if not point.feasible:
-            state = "infeasible" if point.feasible is False else "out of time"
-            table.add(place, *asked, *[""] * 5, state)
+            table.add(place, *asked, *[""] * 5, point.state)
             continue
         levels = " ".join("·" if level is None else str(level) for level in (point.levels or {}).values())
         figures = [number(point.loss or 0), number(point.suppressed or 0), number(point.classes or 0)]
@@ -240,6 +239,8 @@ def show_frontier(found: Frontier, own: int | None = None) -> None:
     proved = "" if unsolved else f" Every {found.objective} is proved to be the least."
     told = f"Levels of {', '.join(columns)}.{proved}" if columns else "No release keeps any of these promises."
     console.print(text(told))
+    for reason in dict.fromkeys(point.reason for point in found if point.state in ("refused", "cannot be told")):
+        console.print(text(f"Not released: {reason}.", style="yellow"))
     if any(worse):
         console.print(text("(In brackets): another loses no more, at no more risk, and promises as much."))
     if own is not None:

@@ -178,14 +178,26 @@ def joined(parts: Parts) -> Parts:
 
 
 def released(problem: Problem, answer: Recoding) -> FrequencyTable:
-    """The classes of an answer as models see them; suppressed records that stay come last, as one class of stars."""
+    """The classes of an answer as models see them; suppressed records that stay come last, as one class of stars.
+
+    A null that was hidden is no other text than a null of the data: both have one code.
+    """
     parts = answer.parts(problem.table)
+    codes = parts.codes.copy()
+    nulls: list[int | None] = []
+    for j, values in enumerate(answer.released):
+        empty = [number for number, label in enumerate(values.labels) if label is None]
+        codes[np.isin(codes[:, j], empty), j] = empty[0] if empty else 0
+        nulls.append(empty[0] if empty else None)
     kept = np.flatnonzero(~parts.suppressed)
-    class_of, firsts = group(packed(parts.codes[kept]))
+    class_of, firsts = group(packed(codes[kept]))
     numbers = np.full(len(parts.row), len(firsts), np.int64)
     numbers[kept] = class_of
-    n_classes = len(firsts)
+    of_classes = codes[kept][firsts]
     rows = kept
     if problem.keep_suppressed and parts.suppressed.any():
-        rows, n_classes = np.arange(len(parts.row)), n_classes + 1
-    return grouped(problem.table, parts.row[rows], parts.counts[rows], numbers[rows], n_classes)
+        rows = np.arange(len(parts.row))
+        stars = [len(values.labels) for values in answer.released]  # no label has this number
+        of_classes = np.vstack([of_classes, np.array([stars], np.int32)])
+    table = grouped(problem.table, parts.row[rows], parts.counts[rows], numbers[rows], len(of_classes))
+    return replace(table, codes=of_classes, nulls=tuple(nulls))
