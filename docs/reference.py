@@ -9,6 +9,7 @@ there.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import io
 import json
@@ -48,6 +49,7 @@ def written(page: str) -> str:
     return MARKED.sub(lambda part: f"{part[1]}\n{PARTS[part[2]]()}\n\n{part[3]}", page)
 
 
+@functools.cache  # the build of the site asks twice
 def printed(code: str) -> str:
     """What a piece of code says."""
     said = io.StringIO()

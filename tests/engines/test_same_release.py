@@ -119,7 +119,22 @@ MIXED = {
 }
 
 
-@pytest.mark.parametrize("algorithm", SEARCHES)
+# An engine sees three kinds of recoding: a level per column, labels of a tuple, and parts of a class.
+KINDS_OF_RECODING = ("optimal", "top_down", "mondrian_relaxed", "suppress_cells")
+
+
+def algorithms_by_engine() -> list[Any]:
+    """All on DuckDB; on a server one for each kind of recoding, and the others where the long matrices run."""
+    return [
+        pytest.param(
+            engine, name, marks=[pytest.mark.long] if engine != "duckdb" and name not in KINDS_OF_RECODING else []
+        )
+        for engine in ("duckdb", "postgres", "spark")
+        for name in SEARCHES
+    ]
+
+
+@pytest.mark.parametrize(("bench", "algorithm"), algorithms_by_engine(), indirect=["bench"])
 def test_every_algorithm(bench: Bench, algorithm: str) -> None:
     quasi = {name: MIXED[name] for name in ("weight", "birth")} if algorithm == "k_optimize" else MIXED  # it is slow
     same(bench, policy(algorithm, quasi, max_suppression=0.9 if algorithm == "suppress_records" else 0.3))
@@ -184,6 +199,7 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", SEARCHES)
 def test_every_algorithm_with_every_requirement(
     duck: Bench, algorithm: str, people: Path, monkeypatch: pytest.MonkeyPatch

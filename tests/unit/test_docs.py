@@ -51,10 +51,11 @@ def blocks(page: Path, *languages: str) -> list[str]:
     return [textwrap.dedent(text) for _, language, text in found if language in languages]
 
 
-def examples(*languages: str) -> list[Any]:
+def examples(*languages: str, elsewhere: str = "") -> list[Any]:
     return [
         pytest.param(text, id=f"{page.stem}-{i}")
         for page in PAGES
+        if page.stem != elsewhere
         for i, text in enumerate(blocks(page, *languages), start=1)
     ]
 
@@ -77,7 +78,7 @@ def run(*arguments: str, folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("code", examples("python"))
+@pytest.mark.parametrize("code", examples("python", elsewhere="tutorial"))  # which has a test of its own
 def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where they may write
     exec(compile(code, "page", "exec"), {"__name__": "page"})

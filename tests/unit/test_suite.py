@@ -28,6 +28,7 @@ def test_warns(name):
     text = "fetch_arrow_table() is deprecated" if name == "allowed" else "something"
     warnings.warn_explicit(text, category, "somewhere.py", 1, module=module)
 """
+NAMES = {"ours", "announced", "theirs", "allowed"}
 
 
 def pytest_in(folder: Path, *arguments: str, **environment: str) -> str:
@@ -62,11 +63,8 @@ def pytest_in(folder: Path, *arguments: str, **environment: str) -> str:
 def test_warnings_that_fail_a_run(environment: dict[str, str], failing: set[str], tmp_path: Path) -> None:
     (tmp_path / "test_warns.py").write_text(WARNS, encoding="utf-8")
     said = pytest_in(tmp_path, "-rA", "--disable-warnings", "test_warns.py", **environment)
-    outcomes = {
-        name: f"PASSED test_warns.py::test_warns[{name}]" in said for name in ("announced", "theirs", "allowed")
-    }
-    outcomes["ours"] = "PASSED test_warns.py::test_warns[ours]" in said
-    assert {name for name, passed in outcomes.items() if not passed} == failing, said
+    passed = {name for name in NAMES if f"PASSED test_warns.py::test_warns[{name}]" in said}
+    assert NAMES - passed == failing, said
     assert f"{len(failing)} failed" in said
 
 

@@ -309,7 +309,12 @@ KINDS: dict[str, tuple[list[Any], pa.DataType]] = {
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_type_is_counted_alike_in_memory_and_in_a_file(kind: str, suffix: str, tmp_path: Path) -> None:
+def test_every_type_is_counted_alike_in_memory_and_in_a_file(
+    kind: str, suffix: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if (kind, suffix) == ("fine time", ".parquet") and duckdb.__version__.startswith("1."):
+        refused = pytest.mark.xfail(raises=VerificationError, reason="DuckDB 1 reads nanoseconds as microseconds")
+        request.applymarker(refused)
     cells, type_ = KINDS[kind]
     column = pa.array([*cells, None] * 2, type_)
     table = pa.table({"age": column, "disease": column, "ward": column})
