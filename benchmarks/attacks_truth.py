@@ -295,7 +295,7 @@ def measured(
 def table(n: int, seeds: range, checked: int, only: str = "") -> list[str]:
     out = [
         f"{len(seeds)} draws of {n:,} people"
-        + (":" if checked >= len(seeds) else f" (of a search, a fifth of them), brute force on {checked} of them:"),
+        + (":" if checked >= len(seeds) else f" (of a search, a tenth of them), brute force on {checked} of them:"),
         "",
         "| release | attack | reported | exact | apart | beyond control | false alarms | misses | coverage |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -304,7 +304,7 @@ def table(n: int, seeds: range, checked: int, only: str = "") -> list[str]:
         if only and only not in name:
             continue
         # A search takes longer than the attacks on what it finds.
-        some = seeds if n <= 200 or name not in CHOSEN else seeds[: max(1, len(seeds) // 5)]
+        some = seeds if n <= 200 or name not in CHOSEN else seeds[: max(1, len(seeds) // 10)]
         for attack, line in measured(make, n, some, checked, chance=name == SHUFFLED).items():
             harmless = line.rate_above <= line.tolerance
             alarms = f"{100 * np.mean(line.alarms):.1f} %" if harmless else ""
@@ -329,7 +329,7 @@ def main() -> None:
     given = parser.parse_args()
     for n in given.sizes:
         # A matrix of 2,000 people and records is slow: there a part of the draws is checked.
-        lines = table(n, range(given.seeds), given.seeds if n <= 200 else 10, given.only)
+        lines = table(n, range(given.seeds), given.seeds if n <= 200 else 4, given.only)
         if given.write:
             page = Path(__file__).resolve().parent.parent / "docs" / "attacks.md"
             before, rest = page.read_text("utf-8").split(START.format(n))

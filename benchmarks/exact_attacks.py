@@ -63,7 +63,13 @@ class Exact:
         out = []
         for name in self.quasi:
             values, texts = sorted(set(self.people[name])), sorted(set(self.records[name]))
-            cover = np.array([[stands_for(text, value) for value in values] for text in texts])
+            at = {value: j for j, value in enumerate(values)}
+            cover = np.zeros((len(texts), len(values)), bool)
+            for i, text in enumerate(texts):
+                if not text.isalnum():
+                    cover[i] = [stands_for(text, value) for value in values]
+                elif text in at:  # a plain value stands for itself
+                    cover[i, at[text]] = True
             mine = np.array([values.index(value) for value in self.people[name]])
             theirs = np.array([texts.index(text) for text in self.records[name]])
             n_of = np.bincount(theirs, minlength=len(texts)).astype(float)

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.confidence import LEVEL, effective_attempts, spread_above
+from shoal.attacks.intruders import LIKELY, SPECIFIC
 from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, above
 
+NARROWING = (SPECIFIC, LIKELY)
 OUTSIDERS = "people who are not in the release"
 NONE_OF_THEIRS = "a record picked at random: people who are not in the release have none, so every claim is wrong"
 
@@ -89,7 +91,7 @@ def risk(
         float(best.credits.sum()),
         control,
         bound,
-        sentence if isinstance(sentence, str) else sentence(best),
+        (sentence if isinstance(sentence, str) else sentence(best)) + _by_whom(by_name, chosen),
         intruder=chosen,
         intruders=told if chosen else {},
         claims=best.n_claims,
@@ -99,3 +101,7 @@ def risk(
         least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),
         most=None if best.most is None else float(best.most.sum()),
     )
+
+
+def _by_whom(tried: Mapping[str, Scored], chosen: str) -> str:
+    return f" Of {len(tried)} intruders the one who takes the {chosen} record does best." if chosen in NARROWING else ""
