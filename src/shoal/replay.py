@@ -378,7 +378,7 @@ def _released(
     if policy.release.shuffle:
         order = hash_order(table, policy.release.seed)
         table, left = table.take(pa.array(order)), left[order]
-    return Rows(table, None if persons is None else persons[left])
+    return Rows(table, None if persons is None else persons[left], sources=left)
 
 
 def _failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:

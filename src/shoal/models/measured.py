@@ -43,6 +43,10 @@ class MeasuredLimit(BaseModel):
         """What the attacks reached; nothing is known of it where none that could tell was run."""
         raise NotImplementedError
 
+    def value(self, attacks: Attacks) -> float:
+        """What the attacks measured; NaN where none that could tell was run."""
+        return self.reached(attacks).value
+
     def judge(self, attacks: Attacks | None, missing: str = "") -> Verdict:
         """Whether what the attacks on a release reached stays within the limit; unknown without attacks.
 
