@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shoal.pipeline import measure as measure
     from shoal.policy import Policy as Policy
     from shoal.release import Release as Release
+    from shoal.signatures import make_keys as make_keys
+    from shoal.signatures import sign as sign
     from shoal.sweep import frontier as frontier
 
 # Loaded when first used: `shoal --help` needs none of them, and none of what they import. No module has the name of
@@ -36,7 +38,9 @@ _HOME = {
     "explore": "exploration",
     "frontier": "sweep",
     "k_minimal": "generalizations",
+    "make_keys": "signatures",
     "measure": "pipeline",
+    "sign": "signatures",
     "verify_certificate": "certified",
 }
 
@@ -52,7 +56,9 @@ __all__ = [
     "explore",
     "frontier",
     "k_minimal",
+    "make_keys",
     "measure",
+    "sign",
     "verify_certificate",
 ]
 __version__ = "0.1.0"

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import jsonschema
 
 from shoal.attacks.run import measured
-from shoal.engines.base import Groups, Rows
+from shoal.certificate import OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
+from shoal.engines.base import Groups, Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.figures import Figures, figures
@@ -29,12 +30,16 @@ from shoal.models.diversity import RecursiveDiversity
 from shoal.pipeline import engine_of, keeps_order, sensitive_of
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
+from shoal.receipt import key_of, keyed, read_receipt
+from shoal.signatures import fingerprint, read_public, signed_by
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
 from shoal.verdict import Outcome, Verdict
 from shoal.verify import Reference, recounted
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     from shoal.attacks.risk import Attacks
     from shoal.engines.ibis import IbisEngine
 
@@ -105,25 +110,31 @@ def verify_certificate(
     data: Any,
     *,
     original: Any = None,
+    receipt: Mapping[str, Any] | str | Path | None = None,
+    key: str | Path | Ed25519PublicKey | None = None,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Verification:
     """Count a release again and compare with its certificate, a path or plain values.
 
     With the ``original``, the table that the release was made from, distributions are compared with its own, and its
-    people are attacked where the policy limits what attacks may find: then these requirements are judged too.
-    ``data`` is a path, a frame, or an Ibis table, which is counted where it is. Raises DataError where the certificate
-    is none: it must keep the published schema.
+    people are attacked where the policy limits what attacks may find: then these requirements are judged too. With the
+    ``receipt`` the digests are checked, and whether the original is the table they speak of. ``key`` is the public key
+    of whoever should have signed the certificate. ``data`` is a path, a frame, or an Ibis table, which is counted where
+    it is. Raises DataError where the certificate is none: it must keep the published schema.
     """
     folder = Path(certificate).parent if isinstance(certificate, str | Path) else Path()
     claims = _read(certificate) if isinstance(certificate, str | Path) else certificate
     _require_schema(claims)
     policy = _policy(claims, folder)
+    kept = None if receipt is None else read_receipt(receipt)
+    signature = _signature(claims, key)
     path = isinstance(data, str | Path)
     engine = LocalEngine.of(data, separator=separator, encoding=encoding) if path else engine_of(data)
     engine = engine.reading(policy)
     truth = None if original is None else engine_of(original, policy)
-    return Verification(tuple(_lines(claims, policy, _Counted.of(engine, policy), truth)))
+    counted = _lines(claims, policy, _Counted.of(engine, policy), truth)
+    return Verification((signature, *counted, *_source(claims, policy, kept, truth)))
 
 
 def require_certificate(path: str | Path) -> None:
@@ -144,7 +155,7 @@ def _schema() -> dict[str, Any]:
 
 def _read(path: str | Path) -> Any:
     try:
-        return read_json(Path(path).read_text(encoding="utf-8-sig"))
+        return read_json(Path(path).read_text(encoding="utf-8-sig"), _once)
     except OSError as error:
         raise DataError(f"certificate {path}: cannot be read ({error.strerror})") from None
     except ValueError:
@@ -153,10 +164,23 @@ def _read(path: str | Path) -> Any:
         ) from None
 
 
+def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Of a field that is there twice some readers take the first and some the last: not of ours."""
+    if len(found := dict(fields)) < len(fields):
+        raise DataError("certificate: a field is there twice", "was it changed?")
+    return found
+
+
 def _require_schema(claims: Any) -> None:
     """Messages of a validator quote what they refuse; only the place is told."""
     if nested_deeper(claims, DEEPEST):
         raise DataError(f"certificate: nested more than {DEEPEST} deep", "was it changed?")
+    written = claims.get("schema") if isinstance(claims, Mapping) else None
+    if written == "shoal-certificate/1":
+        raise DataError(
+            f"certificate: it has the form {written} of an earlier shoal, and this one reads {SCHEMA}",
+            "its hash of the input confirms guesses: do not publish it, and release the table again",
+        )
     wrong = next(jsonschema.Draft202012Validator(_schema()).iter_errors(claims), None)
     if wrong is not None:
         place = ".".join(map(str, wrong.absolute_path)) or "the whole"
@@ -218,22 +242,63 @@ def _lines(
     dropped = suppressed if policy.release.suppressed == "drop" else 0
     yield _line("input.records", source["records"], n + dropped, "released and dropped records do not add up to it")
     if original is not None:
+        if not isinstance(original, LocalEngine):
+            original.tallied(policy)  # whose records are known once they were counted
         yield _line("original", source["records"], original.n_records, "the original has another number of records")
     allowed = policy.allowance(source["records"])
     yield Line("output.suppressed", suppressed, f"at most {allowed}", suppressed <= allowed)
-    yield Line("input.sha256", source["sha256"], None, None, "needs the original")
     left = [name for name in policy.identifiers if name in engine.columns]
     yield Line("identifiers", 0, len(left), not left, "columns that should be gone are there" if left else "")
     limits = _Limits.of(policy, dropped, engine, original)
     counted = release.table(limits.known, original)
     attacks = None if original is None else measured(release.rows, original, limits.known)
-    yield from _requirements(claims["requirements"], policy, counted, limits.gaps, attacks)
+    yield from _requirements(claims["requirements"], limits, counted, attacks)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
-    yield Line("hierarchies", None, None, None, "needs the original, or its hierarchies")
     for name in ("search", "versions", "warnings", "created"):
         yield Line(name, None, None, None, "tells how it was made")
+
+
+def _signature(claims: Mapping[str, Any], key: str | Path | Ed25519PublicKey | None) -> Line:
+    """Whether the certificate was signed, and by whom it should have been."""
+    signature = claims.get("signature")
+    whose = None if signature is None else signature["key"]
+    if key is None:
+        checked = "signed, not checked (verify it with the public key of the signer)"
+        why = "unsigned, so anybody may have written it" if signature is None else checked
+        return Line("signature", whose, None, None, why)
+    public = read_public(key) if isinstance(key, str | Path) else key
+    holds, asked = signed_by(claims, public), fingerprint(public)
+    why = "changed since it was signed" if whose == asked else "signed by another key"
+    return Line("signature", whose, asked, holds, "" if holds else "unsigned" if whose is None else why)
+
+
+def _source(
+    claims: Mapping[str, Any],
+    policy: Policy,
+    receipt: Mapping[str, Any] | None,
+    original: LocalEngine | IbisEngine | None,
+) -> Iterator[Line]:
+    """What the certificate says of the table that the release was made from."""
+    digest, hierarchies = claims["input"]["hmac_sha256"], claims["hierarchies"]
+    if receipt is None:
+        yield Line("input.hmac_sha256", digest, None, None, "needs the receipt")
+        yield Line("hierarchies", None, None, None, "needs the receipt")
+        return
+    key = key_of(receipt)
+    yield _line("receipt", receipt["output"]["sha256"], claims["output"]["sha256"], "it is of another release")
+    found = keyed(key, "input", receipt["input"]["sha256"])
+    yield _line("input.hmac_sha256", digest, found, "the receipt is of another input")
+    known = {name: keyed(key, f"hierarchy {name}", str(own)) for name, own in receipt["hierarchies"].items()}
+    wrong = "" if known == hierarchies else "the receipt has other hierarchies"
+    yield Line("hierarchies", sorted(hierarchies), sorted(known), not wrong, wrong)
+    if original is not None:
+        if not isinstance(original, LocalEngine):
+            require_columns(original.columns, policy)
+            original.tallied(policy)  # a table in a database has the digest of its counts
+        found = keyed(key, "input", original.fingerprint)
+        yield _line("original.hmac_sha256", digest, found, "this is not the table that the release was made from")
 
 
 def _other_columns(there: list[str], policy: Policy) -> str:
@@ -264,8 +329,8 @@ def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
         yield Line("attacks", None, None, False, "the policy limits what attacks may find, and none is told")
 
 
-def _below(level: int | None, least: int) -> bool:
-    return level is not None and level < least
+def _below(level: int | str | None, least: int) -> bool:
+    return isinstance(level, int) and level < least  # nothing is above the top
 
 
 def _line(name: str, claimed: Any, found: Any, wrong: str = "") -> Line:
@@ -318,13 +383,18 @@ class _Limits:
         }
         return self.policy.model_copy(update={"columns": columns})
 
+    def told(self, name: str, found: float) -> float:
+        """A figure as the certificate tells it: in two digits where it depends on more than the release."""
+        value: float = rounded(found) if needs_more(name, self.policy, self.gaps.dropped) else found
+        return value
+
     def of_figure(self, name: str, column: str | None = None) -> str:
         """Why a figure cannot be counted; empty where it can."""
-        if name in _OF_POPULATION:
+        if name in OF_POPULATION:
             return self.gaps.population
         if name in _OF_PERSONS:
             return self.gaps.persons
-        if name in _OF_ORIGINAL and self.gaps.whole:
+        if name in OF_ORIGINAL and self.gaps.whole:
             return self.gaps.whole
         if name == "t":
             covered = list(self.gaps.hierarchies) if column is None else [column]
@@ -332,7 +402,6 @@ class _Limits:
         return ""
 
 
-_OF_POPULATION = {"k_map", "presence", "population_uniqueness"}
 # What records stand for where nobody knows the persons: the most that the figure of persons can be, or the least.
 _OF_PERSONS: dict[str, Bound] = {
     "k": "most",
@@ -341,12 +410,12 @@ _OF_PERSONS: dict[str, Bound] = {
     "risk_max": "least",
     "risk_mean": "least",
 }
-_OF_ORIGINAL = {"t", "beta", "enhanced_beta", "delta"}
 
 
 def _requirements(
-    claimed: list[Any], policy: Policy, table: FrequencyTable, gaps: Gaps, attacks: Attacks | None
+    claimed: list[Any], limits: _Limits, table: FrequencyTable, attacks: Attacks | None
 ) -> Iterator[Line]:
+    policy, gaps = limits.policy, limits.gaps
     told = [claim["asked"] for claim in claimed]
     found = judged(table, policy, attacks=attacks, gaps=gaps).verdicts
     asked = [verdict.asked for verdict in found]
@@ -355,10 +424,10 @@ def _requirements(
     claims: list[Any] = claimed if told == asked[: len(told)] else []
     exact = [not gaps.of_model(model, policy.sensitive) for model in policy.models]
     for verdict, claim, counted in zip_longest(found, claims, exact):
-        yield _requirement(verdict, claim, bool(counted))
+        yield _requirement(verdict, claim, bool(counted), limits)
 
 
-def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: bool) -> Line:
+def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: bool, limits: _Limits) -> Line:
     """A verdict beside what is claimed of it; the figures are compared where the same was ``counted``.
 
     Attacks are not: who made the release knew which record is whose, and scored them by that.
@@ -371,23 +440,25 @@ def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: boo
         why = f"{verdict.classes} classes with {verdict.records} records fail" if verdict.classes else "it fails"
     elif claim is not None and not claim["holds"]:
         holds, why = False, "the certificate says itself that it does not hold"
-    elif claim is not None and holds and counted and not _same_verdict(claim, verdict):
+    elif claim is not None and holds and counted and not _same_verdict(claim, verdict, limits):
         holds, why = False, "its figure, verdict or numbers of classes and records at fault are others"
     return Line(f"requirement: {verdict.asked}", worst, found, holds, why, required=True)
 
 
-def _same_verdict(claim: Mapping[str, Any], verdict: Verdict) -> bool:
-    return all(_same(claim[part], getattr(verdict, part)) for part in ("figure", "worst", "classes", "records"))
+def _same_verdict(claim: Mapping[str, Any], verdict: Verdict, limits: _Limits) -> bool:
+    same = all(_same(claim[part], getattr(verdict, part)) for part in ("figure", "classes", "records"))
+    return same and _same(claim["worst"], limits.told(verdict.figure, verdict.worst))
 
 
 def _measured(claimed: Mapping[str, Any], policy: Policy, table: FrequencyTable, limits: _Limits) -> Iterator[Line]:
     found = _figures(table, policy, limits)
+    overall = {name: limits.told(name, value) for name, value in found.overall.items()}
     for name, value in claimed.items():
         if name == "columns":
             continue
-        yield _figure(f"measured.{name}", value, found.overall.get(name), limits.of_figure(name), _OF_PERSONS.get(name))
+        yield _figure(f"measured.{name}", value, overall.get(name), limits.of_figure(name), _OF_PERSONS.get(name))
     for column, values in claimed["columns"].items():
-        own = found.columns.get(column, {})
+        own = {name: limits.told(name, value) for name, value in found.columns.get(column, {}).items()}
         for name, value in values.items():
             yield _figure(f"measured.columns.{column}.{name}", value, own.get(name), limits.of_figure(name, column))
 

@@ -89,6 +89,9 @@ PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TO
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
+PasswordFile = Annotated[
+    Path | None, typer.Option(help="A file whose first line is the password of the private key.", show_default=False)
+]
 Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected when left out.")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected when left out.")]
 
@@ -190,6 +193,21 @@ def anonymize(
         ),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report, HTML, to this file.")] = None,
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what the certificate must not tell, with the key of its digests, to this file. Keep it with "
+            "the data, do not publish it: shoal verify --receipt needs it."
+        ),
+    ] = None,
+    receipt_key: Annotated[
+        Path | None,
+        typer.Option(help="An earlier receipt whose key is used again, so that the certificate is the same again."),
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign the certificate with this private key, which shoal keys made.")
+    ] = None,
+    password_file: PasswordFile = None,
     attacks: Annotated[
         bool, typer.Option("--attacks", help="Attack the release too, for the report and the certificate.")
     ] = False,
@@ -214,12 +232,16 @@ def anonymize(
         from shoal.errors import OutputError
         from shoal.pipeline import anonymize as run
         from shoal.policy import Policy
+        from shoal.receipt import key_of, read_receipt, receipt_of, write_receipt
         from shoal.release import refuse_to_overwrite
         from shoal.report.terminal import show_release
+        from shoal.signatures import read_private
+        from shoal.signatures import sign as signed
 
     asked = Policy.load(policy)
     if frontier:
         of_one = {"--report": report, "--certificate": certificate, "--recoding": recoding, "--attacks": attacks}
+        of_one |= {"--receipt": receipt, "--sign": sign}
         for option, given in of_one.items():
             if given:
                 raise OutputError(f"--frontier compares releases, and {option} is of one", "leave one of them out")
@@ -229,13 +251,21 @@ def anonymize(
         return
     if output is None:
         raise OutputError("-o: name the file to write the release to", "or sweep parameters with --frontier k=2,5,10")
-    sources = [Path(data), policy, *asked.files]
+    kept = None if receipt_key is None else key_of(read_receipt(receipt_key))
+    signer = None if sign is None else read_private(sign, password=_password(password_file))
+    sources = [Path(data), policy, *asked.files, *(path for path in (receipt_key, sign, password_file) if path)]
     for source in sources:
         refuse_to_overwrite(source, output)
     _check_different(
-        {"the release": output, "its certificate": certificate, "its report": report, "its recoding": recoding}
+        {
+            "the release": output,
+            "its certificate": certificate,
+            "its report": report,
+            "its recoding": recoding,
+            "its receipt": receipt,
+        }
     )
-    for target in (certificate, report, recoding):
+    for target in (certificate, report, recoding, receipt):
         _check_text_target(target, force, sources)
     if in_memory(data, engine, memory):
         check_target(Path(output), force)
@@ -258,9 +288,16 @@ def anonymize(
         if attacks and release.attacks is None:  # limits in the policy have brought their own, on everybody
             progress("attacking", 0)
             release = release.attacked()
+        if kept is not None:
+            release = release.with_key(kept)
         progress("writing", 0)
         proof = release.save(output, force=force)
     exits.written.append(output)
+    if receipt is not None:  # before the certificate: whose digest nobody could ever check without it
+        write_receipt(receipt_of(release, proof), receipt, force=force)
+        exits.written.append(str(receipt))
+    if signer is not None:
+        proof = signed(proof, signer)
     if certificate is not None:
         write_text(certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
         exits.written.append(str(certificate))
@@ -278,7 +315,7 @@ def anonymize(
     if json:
         _print_json(proof)
     elif not quiet:
-        beside = {"certificate": certificate, "report": report, "recoding": recoding}
+        beside = {"certificate": certificate, "report": report, "recoding": recoding, "receipt": receipt}
         show_release(release, output, proof["warnings"], beside)
 
 
@@ -526,9 +563,13 @@ def verify(
         str | None,
         typer.Option(
             help="The table that the release was made from, named as for check: with it requirements are judged that "
-            "the release alone cannot tell."
+            "the release alone cannot tell, and with --receipt it is told whether it is that table."
         ),
     ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="What anonymize --receipt wrote: with it the digests of the input are checked.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The public key of whoever should have signed it.")] = None,
     table: TableName = None,
     parquet: Parquet = None,
     engine: EngineName = "auto",
@@ -550,7 +591,7 @@ def verify(
     require_certificate(certificate)  # whoever has swapped the two is told so, and not what the rows are like
     rows = _opened(release, table, parquet, engine, memory, separator, encoding)
     truth = None if original is None else beside(original, rows, engine=engine, memory=memory)
-    found = verify_certificate(certificate, rows, original=truth)
+    found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key)
     if json:
         _print_json(found.as_dict())
     elif not quiet:
@@ -606,6 +647,42 @@ def compare(
     elif not quiet:
         show_comparison(found)
     _exit_unless_found(entry.outcome for entry in found)
+
+
+@app.command()
+def keys(
+    name: Annotated[str, typer.Argument(help="The keys will be NAME.key and NAME.pub.", show_default=False)],
+    password_file: PasswordFile = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+) -> None:
+    """Make a pair of keys: NAME.key signs certificates and stays private, NAME.pub verifies them and is published."""
+    with loading():
+        from shoal.report.terminal import show_keys
+        from shoal.signatures import fingerprint, make_keys, read_public
+
+    private, public = make_keys(name, password=_password(password_file), force=force)
+    own = fingerprint(read_public(public))
+    if json:
+        _print_json({"private": str(private), "public": str(public), "key": own})
+    elif not quiet:
+        show_keys(private, public, own, locked=password_file is not None)
+
+
+def _password(path: Path | None) -> str | None:
+    """The first line of a file: on a command line others could read it."""
+    from shoal.errors import DataError
+
+    if path is None:
+        return None
+    try:
+        password = path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path}: no password can be read from it") from None
+    if not password:
+        raise DataError(f"{path}: its first line is empty", "write the password there")
+    return password
 
 
 _EXIT_CODES = {"holds": 0, "fails": 1, "unknown": 2}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 DEEPEST = 100  # levels of plain values within one another; whoever needs more is not describing a table
@@ -37,10 +37,13 @@ def _holds_others(item: Any) -> bool:
     return isinstance(item, Mapping | list | tuple)
 
 
-def read_json(text: str) -> Any:
-    """The values of a JSON text; ValueError also where they lie too deep, or a number has too many digits."""
+def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """The values of a JSON text; ValueError also where they lie too deep, or a number has too many digits.
+
+    ``pairs`` makes an object of its fields, where a dict will not do.
+    """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=pairs)
     except RecursionError:
         raise ValueError("nested too deep") from None
     if nested_deeper(value, DEEPEST):

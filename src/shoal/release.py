@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import datetime
 import os
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal import __version__
 from shoal.attacks.risk import Attacks, Risk
+from shoal.certificate import certificate_of
 from shoal.engines import files, frames
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.fingerprints import digest_of_counts
@@ -25,9 +23,8 @@ from shoal.errors import OutputError, VerificationError
 from shoal.figures import Figures
 from shoal.judge import judged, require
 from shoal.mapping import mapping_of
-from shoal.plain import finite
 from shoal.policy import Policy
-from shoal.presets import PRESETS
+from shoal.receipt import KEY_BYTES, new_key, receipt_of, write_receipt
 from shoal.recoding import Recoding
 from shoal.report.formats import counted
 from shoal.table.frequency import FrequencyTable
@@ -39,8 +36,6 @@ if TYPE_CHECKING:
     from shoal.report.pictures import Charts
     from shoal.sweep import Frontier
     from shoal.warning_list import Caution
-
-SCHEMA = "shoal-certificate/1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +53,7 @@ class Release:
     suppressed: int
     warnings: tuple[Caution, ...]
     attacks: Attacks | None = None  # what intruders found, where they were sent
+    key: bytes = field(default_factory=new_key, repr=False)  # of the digests in the certificate; not for publication
 
     @cached_property
     def table(self) -> Any:
@@ -92,46 +88,18 @@ class Release:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
         rows = self.rows
         output = digest_of_counts(rows.groups) if isinstance(rows, Query) else frames.fingerprint(rows.table)
-        return self._certificate(output, _now())
-
-    def _certificate(self, output: str, created: str) -> dict[str, Any]:
-        recoding = self.recoding
-        certificate = {
-            "schema": SCHEMA,
-            "policy": self.policy.model_dump(mode="json", exclude_none=True),
-            "input": {"sha256": self.engine.fingerprint, "records": self.engine.n_records},
-            "output": {"sha256": output, "records": self.rows.n_records, "suppressed": self.suppressed},
-            "requirements": [verdict.as_dict() for verdict in self.verdicts.verdicts],
-            "measured": self.measured.as_dict(),
-            "loss": dict(self.loss),
-            "levels": self.levels,
-            "hierarchies": recoding.fingerprints,
-            "search": {
-                "algorithm": recoding.algorithm,
-                "proved": recoding.proved,
-                "nodes": recoding.n_nodes,
-                "evaluated": recoding.n_evaluated,
-                "bound": recoding.bound,
-                "claim": recoding.claim,
-            },
-            "attacks": None if self.attacks is None else self.attacks.as_dict(),
-            "preset": self._preset,
-            "seed": self.policy.release.seed,
-            "warnings": list(map(str, self.warnings)),
-            "versions": {"python": platform.python_version()}
-            | {"shoal": __version__}
-            | {name: version(name) for name in _PARTS},
-            "created": created,
-        }
-        return {name: finite(value) for name, value in certificate.items()}
+        return certificate_of(self, output, _now())
 
     @property
-    def _preset(self) -> dict[str, str] | None:
-        """Which rule was asked for by name, and where it is written."""
-        if self.policy.preset is None:
-            return None
-        preset = PRESETS[self.policy.preset]
-        return {"name": self.policy.preset, "citation": preset.citation, "note": preset.note}
+    def receipt(self) -> dict[str, Any]:
+        """What the certificate must not tell, with the key of its digests; to be kept with the original."""
+        return receipt_of(self, self.certificate)
+
+    def with_key(self, key: bytes) -> Release:
+        """The same release with the key of an earlier receipt: then equal inputs have equal digests."""
+        if len(key) != KEY_BYTES:
+            raise OutputError(f"a key has {KEY_BYTES} bytes, not {len(key)}", "shoal.receipt.new_key makes one")
+        return replace(self, key=key)
 
     def attacked(self, **given: Any) -> Release:
         """The same release with the results of ``shoal.attack`` on it, which its certificate then holds."""
@@ -139,10 +107,11 @@ class Release:
 
         return replace(self, attacks=attack(self, **given))
 
-    def save(self, path: str | Path, *, force: bool = False) -> dict[str, Any]:
+    def save(self, path: str | Path, *, force: bool = False, receipt: str | Path | None = None) -> dict[str, Any]:
         """Write the release; the written file is counted again by SQL first, and only a file that holds appears.
 
-        In an engine ``path`` may be ``table:schema.name``, or a folder. Returns the certificate of what was written.
+        In an engine ``path`` may be ``table:schema.name``, or a folder. ``receipt`` is a private file for what the
+        certificate must not tell. Returns the certificate of what was written.
         """
         refuse_to_overwrite(self.engine.source, path)
         created = _now()
@@ -155,8 +124,10 @@ class Release:
             sha256 = self.engine.write(
                 self.rows, str(path), self.policy, force=force, verify=self._verify_groups, formulas=formulas
             )
-        certificate = self._certificate(sha256, created)
+        certificate = certificate_of(self, sha256, created)
         certificate["warnings"] += [] if formulas is None else formulas.notes
+        if receipt is not None:
+            write_receipt(receipt_of(self, certificate), receipt, force=force)
         return certificate
 
     def _write_file(self, rows: Rows, path: str | Path, force: bool, formulas: Formulas | None) -> str:
@@ -229,9 +200,6 @@ class Release:
                     "did the table change meanwhile? Try again",
                 )
             raise VerificationError("the written file does not count as the release in memory did; nothing was written")
-
-
-_PARTS = ("numpy", "numba", "pyarrow", "duckdb")
 
 
 def formulas_in(path: str | Path, policy: Policy) -> Formulas | None:

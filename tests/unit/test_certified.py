@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.certificate import SCHEMA
 from shoal.certified import Verification, schema, verify_certificate
 from shoal.cli import app
 from shoal.errors import DataError
 from shoal.policy import Policy
-from shoal.release import SCHEMA
 
 PEOPLE = pa.table({
     "name": [f"p{i}" for i in range(24)],
@@ -94,9 +94,16 @@ def test_every_line_of_a_release_without_suppression(name: str, tmp_path: Path) 
     assert told["measured.t"].holds is True  # nothing was dropped: the release has the original's distribution
     assert told["measured.columns.cost.delta"].holds is True
     untold = {line.name for line in found if line.holds is None}
-    assert untold == {"input.sha256", "levels", "hierarchies", "search", "versions", "warnings", "created"} | {
-        f"loss.{name}" for name in certificate["loss"] if name not in ("discernibility", "average-class")
-    }
+    assert untold == {
+        "signature",
+        "input.hmac_sha256",
+        "levels",
+        "hierarchies",
+        "search",
+        "versions",
+        "warnings",
+        "created",
+    } | {f"loss.{name}" for name in certificate["loss"] if name not in ("discernibility", "average-class")}
 
 
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian", "local_suppression", "top_down"])
@@ -129,7 +136,7 @@ def test_closeness_is_untold_where_records_were_dropped(tmp_path: Path) -> None:
     assert "needs the original, of which" in found.sentence
     with_it = verify_certificate(certificate, path, original=PEOPLE)
     assert with_it.outcome == "holds"
-    assert lines(with_it)[line.name].found == pytest.approx(line.claimed)
+    assert float(f"{lines(with_it)[line.name].found:.2g}") == line.claimed  # the certificate has two digits
     assert lines(with_it)["measured.t"].holds is True
 
 
@@ -378,7 +385,7 @@ def test_the_schema_is_one_and_names_its_version() -> None:
 def test_every_certificate_keeps_the_schema_and_has_no_field_that_it_does_not_name(options: dict[str, Any]) -> None:
     certificate = shoal.anonymize(PEOPLE, policy(**options)).certificate
     jsonschema.validate(certificate, schema())
-    assert set(certificate) == set(schema()["properties"])
+    assert set(certificate) == set(schema()["properties"]) - {"signature"}
     preset = Policy.of({**policy().model_dump(mode="json", exclude_none=True), "preset": "lecture-low"})
     jsonschema.validate(shoal.anonymize(PEOPLE, preset).certificate, schema())
 
@@ -395,8 +402,8 @@ def test_a_certificate_without_a_field_is_none(field: str, tmp_path: Path) -> No
 
 def test_messages_do_not_quote(tmp_path: Path) -> None:
     certificate, path = saved(tmp_path, policy())
-    certificate["input"]["sha256"] = "Ada Lovelace"
-    with pytest.raises(DataError, match=r"input\.sha256 is not as") as caught:
+    certificate["input"]["hmac_sha256"] = "Ada Lovelace"
+    with pytest.raises(DataError, match=r"input\.hmac_sha256 is not as") as caught:
         verify_certificate(certificate, path)
     assert "Ada" not in str(caught.value)
     certificate, _ = saved(tmp_path, policy(), "other.csv")

@@ -19,8 +19,8 @@ from shoal.policy import Policy
 
 pytestmark = pytest.mark.xdist_group("demo")  # one worker makes the demo that they look at
 
-FILES = ["certificate.json", "hospital.csv", "policy.toml", "release.csv", "report.html", "voters.csv"]
-TIMED = {"certificate.json", "report.html"}  # which tell when they were made
+FILES = ["certificate.json", "hospital.csv", "policy.toml", "receipt.json", "release.csv", "report.html", "voters.csv"]
+TIMED = {"certificate.json", "receipt.json", "report.html"}  # which tell when they were made, or have a key
 K, L = 5, 3  # what the bundled policy asks
 
 
@@ -86,8 +86,9 @@ def test_what_is_left_in_the_folder(shown: tuple[Path, Demo]) -> None:
     assert (folder / "policy.toml").read_text(encoding="utf-8") == POLICY
     certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert certificate == found.certificate
-    for part, name in (("input", "hospital.csv"), ("output", "release.csv")):
-        assert certificate[part]["sha256"] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    receipt = json.loads((folder / "receipt.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    for part, proof, name in (("input", receipt, "hospital.csv"), ("output", certificate, "release.csv")):
+        assert proof[part]["sha256"] == hashlib.sha256((folder / name).read_bytes()).hexdigest()
     assert "name" not in rows(folder / "release.csv")[0]
 
 

@@ -27,6 +27,7 @@ from shoal.engines.base import Rows
 from shoal.errors import InfeasibleError, OutputError, PolicyError, VerificationError
 from shoal.judge import judged
 from shoal.policy import Policy
+from shoal.receipt import keyed
 from shoal.verify import recounted
 
 approx = pytest.approx
@@ -422,9 +423,11 @@ def test_a_certificate_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest
     output = tmp_path / "release.csv"
     certificate = release.save(output)
     assert json.loads(json.dumps(certificate, allow_nan=False)) == certificate
-    assert certificate["schema"] == "shoal-certificate/1"
+    assert certificate["schema"] == "shoal-certificate/2"
     assert certificate["created"] == "2023-11-14T22:13:20+00:00"
-    assert certificate["input"] == {"sha256": hashlib.sha256(source.read_bytes()).hexdigest(), "records": 12}
+    sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
+    assert certificate["input"] == {"hmac_sha256": keyed(release.key, "input", sha256), "records": 12}
+    assert sha256 not in json.dumps(certificate)
     assert certificate["output"] == {
         "sha256": hashlib.sha256(output.read_bytes()).hexdigest(),
         "records": 8,
@@ -445,12 +448,17 @@ def test_a_certificate_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest
     ]
     assert certificate["measured"]["k"] == 4
     assert certificate["measured"]["columns"]["disease"]["l"] == 2
-    assert certificate["loss"] == dict(release.loss)
+    assert certificate["loss"] == {
+        "loss": float(f"{release.loss['loss']:.2g}"),
+        "discernibility": release.loss["discernibility"],
+        "average-class": release.loss["average-class"],
+    }
     assert certificate["levels"] == {"age": 1, "zip": 0}
     assert certificate["search"]["algorithm"] == "optimal"
     assert certificate["search"]["proved"] is True
     assert certificate["seed"] == 0
     assert certificate["warnings"] == list(release.warnings)
+    assert set(certificate["search"]) == {"algorithm", "proved", "bound", "claim"}
     assert set(certificate["versions"]) == {"python", "shoal", "numpy", "numba", "pyarrow", "duckdb"}
     assert certificate["versions"]["shoal"] == shoal.__version__
     # No value of the data but what the policy itself says.
@@ -480,7 +488,7 @@ def test_a_figure_that_is_infinite_has_its_word() -> None:
 def test_a_release_in_memory_has_a_certificate_too() -> None:
     release = made()
     certificate = release.certificate
-    assert certificate["input"]["sha256"] == release.engine.fingerprint
+    assert certificate["input"]["hmac_sha256"] == keyed(release.key, "input", release.engine.fingerprint)
     assert len(certificate["output"]["sha256"]) == 64
     assert certificate["output"]["sha256"] == made(data=PEOPLE.to_pandas()).certificate["output"]["sha256"]
 

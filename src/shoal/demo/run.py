@@ -21,12 +21,13 @@ from shoal.release import Release
 from shoal.search.base import Progress, silent
 
 KNOWN = ("birth", "zip", "sex")  # what the voter list and the hospital share
-PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, REPORT = (
+PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT = (
     "hospital.csv",
     "voters.csv",
     "policy.toml",
     "release.csv",
     "certificate.json",
+    "receipt.json",
     "report.html",
 )
 
@@ -64,7 +65,7 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     engine = LocalEngine.of(folder / PATIENTS)
     before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
-    certificate = release.save(folder / RELEASE, force=True)
+    certificate = release.save(folder / RELEASE, receipt=folder / RECEIPT, force=True)
     proof = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
     files.write_text(folder / CERTIFICATE, proof, force=True)
     progress("drawing", 0)
@@ -78,7 +79,7 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
 
 def claim(folder: Path) -> None:
     """Make the folder, or take one that holds nothing but an earlier demo."""
-    ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, REPORT}
+    ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [entry for entry in folder.iterdir() if entry.name not in ours]

@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from shoal import __version__
 from shoal.attacks.risk import Attacks, Risk
+from shoal.certificate import neutral
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
-from shoal.plain import finite
 from shoal.report import charts
 from shoal.report.formats import counted, interval, number, share, visible
 from shoal.report.pictures import groups_of, pictures, worst_class
@@ -73,13 +73,9 @@ def _attacks(risks: Sequence[Risk]) -> Attacks:
 
 def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
     """What ``save`` returned; another release's would say what this page does not."""
-    own = {
-        "policy": release.policy.model_dump(mode="json", exclude_none=True),
-        "input": {"sha256": release.engine.fingerprint, "records": release.engine.n_records},
-        "requirements": finite([verdict.as_dict() for verdict in release.verdicts.verdicts]),
-        "measured": finite(release.measured.as_dict()),
-    }
-    if any(certificate.get(name) != value for name, value in own.items()):
+    own = release.certificate
+    same = all(certificate.get(name) == own[name] for name in ("policy", "requirements", "measured"))
+    if not same or certificate.get("input", {}).get("records") != own["input"]["records"]:
         raise OutputError("the certificate is not of this release", "give the one that its save returned")
     return certificate
 
@@ -121,9 +117,9 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "shared": shared(release.policy),
         "proof": _proof(release),
         "warnings": certificate["warnings"],
-        "hashes": {name: certificate[name]["sha256"][:12] for name in ("input", "output")},
+        "hash": certificate["output"]["sha256"][:12],
         "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
-        "policy": release.policy.to_toml(),
+        "policy": neutral(release.policy).to_toml(),
         "certificate": compact_json(certificate),
         "colours": Markup(charts.style_rules()),
     }

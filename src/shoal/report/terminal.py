@@ -105,8 +105,19 @@ def show_verification(found: Verification) -> None:
             table.add(line.name, _claim(line.claimed), _claim(line.found), mark)
     table.show(console)
     for why, names in _untold(found).items():
+        if names == ["signature"]:
+            console.print(text(f"The certificate is {why}."))
+            continue
         console.print(text(f"Not to be told from the release alone ({why}): {', '.join(names)}.", style="dim"))
     console.print(text(found.sentence, style=_STYLES[found.outcome]))
+
+
+def show_keys(private: Path, public: Path, own: str, *, locked: bool) -> None:
+    """A new pair of keys."""
+    lock = "locked by a password" if locked else "without a password"
+    console.print(text(f"Private key, {lock}, for anonymize --sign: {private}"))
+    console.print(text(f"Public key, to be published, for verify --key: {public}"))
+    console.print(text(f"Its SHA-256, by which others can tell that it is yours: {own}"))
 
 
 def _claim(value: object) -> str:
@@ -172,6 +183,7 @@ def show_release(
 
 _BESIDE = {
     "certificate": "Certificate",
+    "receipt": "Receipt, to be kept with the data and not published",
     "report": "Report, to be opened in a browser",
     "recoding": "Recoding, to be kept with the data and not published",
 }
