@@ -2,19 +2,24 @@
 
 R. C.-W. Wong, A. W.-C. Fu, K. Wang, J. Pei, "Minimality attack in privacy preserving data publishing", VLDB 2007.
 Who has the raw quasi-identifiers of everybody knows how the classes one step below would look. Where their sizes do
-not explain why they were refused, their sensitive values do. The values of each class are dealt to its people at
-random; deals under which a finer release would have been allowed are thrown away, and what the others agree on is
-learned. Needs a full-domain release of all records, the original, the policy, and a requirement on sensitive values.
+not explain why they were refused, their sensitive values do. All ways to deal the values of each class to its people
+are weighed by chance (``deals``). Those under which a finer release would have been allowed are impossible, and what
+the others make likely is learned. The posterior is exact where the classes have few deals, and estimated from drawn
+ones where they have many. Needs a full-domain release of all records, the original, the policy, and a requirement on
+sensitive values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.attacks.deals import TooManyError, deals, posterior
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 from shoal.engines.local import LocalEngine
@@ -28,10 +33,7 @@ from shoal.table.kernels import group
 
 Rows = NDArray[np.int64]
 
-LARGEST = 100_000  # records; with more, dealing often enough takes too long
-EFFORT = 1_000_000  # records dealt in all
-DRAWS = (30, 300)  # deals, at least and at most
-ENOUGH = 5  # deals that must be left to learn anything
+LARGEST = 100_000  # records; with more, dealing takes too long
 
 
 class NotApplicableError(Exception):
@@ -80,12 +82,14 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
             finer = _Finer(*_classes(leaves, hierarchies, [*node[:j], level - 1, *node[j + 1 :]]))
             if _allowed(finer, policy, [], sensitive=False):
                 lower.append(finer)
-    truths = np.column_stack([codes for _, codes in whole])
-    learned = _learned(class_of, lower, truths, whole, policy, seed)
+    if any(_allowed(finer, policy, whole, sensitive=True) for finer in lower):
+        raise NotApplicableError("a finer release would have been allowed, so nothing follows from there being none")
+    learned, listed = _learned(class_of, lower, whole, policy, np.random.default_rng(seed))
     risks = []
     for i, (domain, codes) in enumerate(whole):
-        blind = _right(class_of, [codes], codes)
-        found = blind if learned is None else _right(learned[0], [dealt[:, i] for dealt in learned[1]], codes)
+        blind = _right(class_of, codes, _histogram(class_of, codes, len(domain.texts)))
+        found = blind if learned is None else _right(learned.group_of, codes, learned.likely[i])
+        how = "" if listed else "; estimated, since not all ways to deal the values could be tried"
         risks.append(
             risk(
                 "minimality",
@@ -93,7 +97,7 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
                 Scored(found, blind, "the most frequent value of the class"),
                 f"Who knows how the release was computed, and everybody's quasi-identifiers, guesses the "
                 f"{domain.column} of {percent(float(found.mean()))} of the people; the classes alone give "
-                f"{percent(float(blind.mean()))}.",
+                f"{percent(float(blind.mean()))}{how}.",
                 column=domain.column,
             )
         )
@@ -130,6 +134,12 @@ def _classes(leaves: Codes, hierarchies: tuple[Hierarchy, ...], node: list[int])
 
 def _allowed(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *, sensitive: bool) -> bool:
     """Whether the finer release would have been allowed, its failing classes suppressed within the budget."""
+    failing = _failing(finer, policy, dealt, sensitive=sensitive)
+    return int(failing[finer.class_of].sum()) <= policy.allowance(len(finer.class_of))
+
+
+def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *, sensitive: bool) -> NDArray[np.bool_]:
+    """Which classes of the finer release fail."""
     table = FrequencyTable(
         policy.quasi,
         finer.codes,
@@ -140,44 +150,95 @@ def _allowed(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *
     for model in policy.models:
         if sensitive or not isinstance(model, SensitiveModel):
             failing |= ~model.passes(table)
-    return int(table.counts[failing].sum()) <= policy.allowance(len(finer.class_of))
+    return failing
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """People whom no deal tells apart, and how likely each value is for them."""
+
+    group_of: Rows
+    likely: tuple[NDArray[np.float64], ...]  # per sensitive column (groups, values)
 
 
 def _learned(
     class_of: Rows,
     lower: list[_Finer],
-    truths: Codes,
     whole: list[tuple[Domain, Codes]],
     policy: Policy,
-    seed: int,
-) -> tuple[Rows, list[Codes]] | None:
-    """The group of each record, which no deal tells apart from its equals, and the deals left; None if too few are."""
+    random: np.random.Generator,
+) -> tuple[_Groups | None, bool]:
+    """What is likely for each group, and whether all deals were listed; None where every finer release is refused
+    for its sizes.
+    """
     if not lower:
-        return None
-    random = np.random.default_rng(seed)
+        return None, True
     keys = np.column_stack([class_of, *(finer.class_of for finer in lower)])
-    group_of, _ = group(packed(keys.astype(np.int32)))
-    home = np.argsort(class_of, kind="stable")
-    kept = []
-    for _ in range(min(max(EFFORT // len(class_of), DRAWS[0]), DRAWS[1])):
-        order = np.lexsort((random.random(len(class_of)), class_of))
-        dealt = np.empty_like(truths)
-        dealt[home] = truths[order]
-        pairs = [(domain, dealt[:, i]) for i, (domain, _) in enumerate(whole)]
-        if not any(_allowed(finer, policy, pairs, sensitive=True) for finer in lower):
-            kept.append(dealt)
-    return (group_of.astype(np.int64), kept) if len(kept) >= ENOUGH else None
+    group_of, firsts = group(packed(keys.astype(np.int32)))
+    group_of = group_of.astype(np.int64)
+    truths = np.column_stack([codes for _, codes in whole])
+    value_of, of_value = group(packed(truths.astype(np.int32)))
+    joint = truths[of_value]  # (joint values, sensitive columns)
+    refused = [_refusal(finer, policy, [domain for domain, _ in whole], joint) for finer in lower]
+    likely = tuple(np.zeros((len(firsts), len(domain.texts))) for domain, _ in whole)
+    classes, of_class = [], []
+    order = np.argsort(class_of, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(class_of[order])) + 1):
+        groups, where = np.unique(group_of[members], return_inverse=True)
+        values, counts = np.unique(value_of[members], return_counts=True)
+        parts = [finer.class_of[firsts[groups]] for finer in lower]
+        judges = [partial(judge, values) for judge in refused]
+        classes.append(deals(np.bincount(where), counts.astype(np.int64), parts, judges, random))
+        of_class.append((groups, values, np.bincount(where)))
+    try:
+        chances = posterior(classes, policy.allowance(len(class_of)))
+    except TooManyError:
+        raise NotApplicableError("cannot be told: too many ways to suppress records of finer releases") from None
+    if chances is None:
+        raise NotApplicableError("cannot be told: none of the deals that were tried explains the release")
+    for one, chance, (groups, values, sizes) in zip(classes, chances, of_class, strict=True):
+        expected = np.einsum("d,dgv->gv", chance, one.tables) / sizes[:, None]
+        for i, table in enumerate(likely):
+            for v, value in enumerate(values.tolist()):
+                table[groups, joint[value, i]] += expected[:, v]
+    return _Groups(group_of, likely), all(one.listed for one in classes)
 
 
-def _right(group_of: Rows, seen: list[Codes], truth: Codes) -> NDArray[np.float64]:
-    """Per person, how likely a guess among the values seen most often in the group is right."""
-    width = int(max(truth.max(), *(codes.max() for codes in seen))) + 1
-    keys, counts = np.unique(np.concatenate([group_of * width + codes for codes in seen]), return_counts=True)
-    of_key = keys // width
-    most = np.zeros(int(group_of.max()) + 1, np.int64)
-    np.maximum.at(most, of_key, counts)
-    best = counts == most[of_key]
-    n_best = np.bincount(of_key[best], minlength=len(most))
-    own = group_of * width + truth
-    place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-    return np.where((keys[place] == own) & best[place], 1 / n_best[group_of], 0.0)
+def _refusal(
+    finer: _Finer, policy: Policy, domains: list[Domain], joint: Codes
+) -> Callable[[Rows, int, Rows], NDArray[np.bool_]]:
+    """Judges the classes of a finer release by their sizes, and by the joint values that their people may have."""
+    models = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    too_small = _failing(finer, policy, [], sensitive=False)
+
+    def fails(values: Rows, part: int, histograms: Rows) -> NDArray[np.bool_]:
+        if too_small[part]:
+            return np.ones(len(histograms), np.bool_)
+        row, column = np.nonzero(histograms)
+        n = histograms[row, column]
+        sensitive = {
+            domain.column: Histogram.of(
+                row, joint[values[column], i].astype(np.int32), len(histograms), len(domain.texts), domain, n
+            )
+            for i, domain in enumerate(domains)
+        }
+        codes = np.zeros((len(histograms), len(policy.quasi)), np.int32)
+        table = FrequencyTable(policy.quasi, codes, histograms.sum(axis=1), sensitive)
+        failing = np.zeros(len(histograms), np.bool_)
+        for model in models:
+            failing |= ~model.passes(table)
+        return failing
+
+    return fails
+
+
+def _histogram(class_of: Rows, codes: Codes, n_values: int) -> NDArray[np.float64]:
+    out = np.zeros((int(class_of.max()) + 1, n_values))
+    np.add.at(out, (class_of, codes), 1.0)
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _right(group_of: Rows, truth: Codes, likely: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Per person, how likely a guess among the most likely values of the group is right."""
+    best = likely >= likely.max(axis=1, keepdims=True) - 1e-9
+    return np.where(best[group_of, truth], 1 / best.sum(axis=1)[group_of], 0.0)
