@@ -272,3 +272,21 @@ def test_a_release_that_changed_values_is_not_laid_beside_others(texts: list[str
     by_tens = by_age(*["20-29"] * 10, *["30-39"] * 2)
     with pytest.raises(PolicyError, match=message):
         shoal.check(by_tens, of_ages(), original=AGES, previous=[by_age(*texts)])
+
+
+def test_an_earlier_release_may_be_coarser_than_levels_allow_now():
+    people = pa.table({"age": ["21", "22", "31", "32"] * 3, "illness": ["flu", "gout", "hiv", "flu"] * 3})
+
+    def asked(**limits):
+        return shoal.Policy.of({
+            "columns": {
+                "age": {"role": "quasi", "hierarchy": {"intervals": [10, 20]}, **limits},
+                "illness": {"role": "sensitive"},
+            },
+            "require": [{"model": "k-anonymity", "k": 2}],
+        })  # fmt: skip
+
+    coarse = shoal.anonymize(people, asked(min_level=2)).table
+    fine = shoal.anonymize(people, asked(max_level=1)).table
+    verdicts = shoal.check(fine, asked(max_level=1), original=people, previous=[coarse])
+    assert verdicts.holds

@@ -389,12 +389,14 @@ class _Session:
     def _present(self, people: pa.Table) -> NDArray[np.bool_] | None:
         """Which people of a register are in the original: the referee compares names, which the intruder cannot."""
         target = self.target
-        if target.original is None or target.policy is None:
+        if target.original is None:
             return None
         everybody = target.original.table
-        both = [n for n in target.policy.identifiers if n in people.column_names and n in everybody.column_names]
-        if not both:
-            return None
+        # Without a policy every other column that both have tells who is who. Where there is none, it is only known
+        # that people with values that nobody in the original has are not there.
+        names = everybody.column_names if target.policy is None else target.policy.identifiers
+        roles = {*target.quasi, *target.sensitive}
+        both = [n for n in names if n in people.column_names and n in everybody.column_names and n not in roles]
         there = set(_tuples(everybody, [*both, *self.on]))
         return np.array([key in there for key in _tuples(people, [*both, *self.on])], np.bool_)
 

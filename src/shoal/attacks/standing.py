@@ -59,15 +59,19 @@ def column_of(
     what a patient intruder concludes.
     """
     base = known if ground is None else ground
-    reader = Reader(released.texts, base.texts, _hierarchies(name, base.texts, known.texts, policy))
+    hierarchies = _hierarchies(name, base.texts, known.texts, policy)
+    reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None)
     of_known = reader.of(known.texts)
     # Without the original, a text that nobody's value explains may just be somebody else's value.
     strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
     null = len(released.texts)
+    silent = list(reader.everything)
+    if strange and null == 1:  # one word for everybody tells nothing, whatever it is
+        silent, strange = strange, []
     of_null = [null] if (released.codes < 0).any() else []
     # A null where the original has none can only have been suppressed, as some tools write it.
     suppressed = of_null if ground is not None and not (ground.codes < 0).any() else []
-    everything = [*reader.everything, *([null] if wildcard else suppressed)]
+    everything = [*silent, *([null] if wildcard else suppressed)]
     stand = [sorted({*(found or strange), *everything}) for found in of_known]
     stand.append(list(range(null + 1)) if wildcard else sorted({*of_null, *everything}))
     number_of: dict[tuple[int, ...], int] = {}
@@ -81,7 +85,7 @@ def column_of(
         np.fromiter((text for texts in number_of for text in texts), np.int64, sum(lengths)),
         null + 1,
         len(strange),
-        unread_cells(reader.understood, released) if ground is not None else 0,
+        unread_cells(reader.understood, released) if strange else 0,
         len(released.codes),
     )
 

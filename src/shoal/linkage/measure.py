@@ -20,7 +20,7 @@ from shoal.linkage.columns import Codes, Column
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
 from shoal.table.notation import is_star
-from shoal.table.spans import EVERYTHING, Span, closed
+from shoal.table.spans import EVERYTHING, Span, closed, standard_deviation
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
@@ -197,7 +197,7 @@ def _float(text: str) -> float:
 
 
 def _deviation(values: Floats) -> float:
-    sd = float(values.std()) if len(values) else 0.0
+    sd = standard_deviation(values)
     return sd if sd > 0 else 1.0  # a constant column tells nobody from anybody, on any scale
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError, PolicyError
 from shoal.risk.keys import Floats, engine_of, numbers
+from shoal.table.spans import standard_deviation
 
 PERCENTS = tuple(range(1, 11))
 
@@ -41,20 +42,32 @@ class IntervalDisclosure:
     columns: Mapping[str, ColumnDisclosure]
 
     @property
+    def rank_column(self) -> str:
+        """The column that ranks disclose most, which ``rank`` speaks of."""
+        return max(self.columns, key=lambda name: self.columns[name].rank_mean)
+
+    @property
     def rank(self) -> float:
-        """The mean over percentages, of the worst column."""
-        return max(column.rank_mean for column in self.columns.values())
+        """The mean over percentages, of the worst column, ``rank_column``: not of all columns."""
+        return self.columns[self.rank_column].rank_mean
+
+    @property
+    def deviation_column(self) -> str:
+        """The column that standard deviations disclose most, which ``deviation`` speaks of."""
+        return max(self.columns, key=lambda name: self.columns[name].deviation_mean)
 
     @property
     def deviation(self) -> float:
-        """The mean over percentages, of the worst column."""
-        return max(column.deviation_mean for column in self.columns.values())
+        """The mean over percentages, of the worst column, ``deviation_column``: not of all columns."""
+        return self.columns[self.deviation_column].deviation_mean
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "rank": self.rank,
+            "rank_column": self.rank_column,
             "deviation": self.deviation,
+            "deviation_column": self.deviation_column,
             "columns": {name: asdict(column) for name, column in self.columns.items()},
         }
 
@@ -144,8 +157,7 @@ def _at(ranked: Floats, place: Floats) -> Floats:
 
 def deviation_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
     """Whether the original is within p per cent of the column's standard deviation (of a sample) from the masked."""
-    known = x[~np.isnan(x)]
-    sd = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
+    sd = standard_deviation(x[~np.isnan(x)])
     return np.asarray(np.abs(x - masked) <= p * sd / 100)
 
 

@@ -72,3 +72,8 @@ def _between(first: float, last: float, *, below: bool) -> float:
     end = last if below else first
     step = max(1.0, abs(end)) / 1000
     return end - step if below else end + step
+
+
+def standard_deviation(values: NDArray[np.float64]) -> float:
+    """That of a sample, divided by n − 1, wherever numbers are scaled or compared; 0 for fewer than two."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

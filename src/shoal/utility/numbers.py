@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.errors import DataError, PolicyError
 from shoal.micro.masking import numbers_of
+from shoal.table.spans import standard_deviation
 from shoal.utility.reading import engine_of
 
 
@@ -37,7 +38,7 @@ def il1(original: Any, masked: Any, columns: Sequence[str]) -> dict[str, float]:
         x, masked_x = (numbers_of(name, engine.coded(name)) for engine in (before, after))
         apart = np.abs(x - masked_x)
         relative.append(apart[x != 0] / np.abs(x[x != 0]))
-        spread = float(np.std(x, ddof=1)) if len(x) > 1 else 0.0
+        spread = standard_deviation(x)
         scaled.append(apart / (math.sqrt(2) * spread) if spread else np.where(apart > 0, np.inf, 0.0))
     nonzero = np.concatenate(relative) if relative else np.empty(0)
     return {

@@ -325,3 +325,16 @@ def test_sentences_and_notes_show_no_value():
     found = shoal.attack(RELEASE, original=PEOPLE, **ROLES)
     text = " ".join([risk.sentence for risk in found] + list(found.notes) + list(found.left_out))
     assert not [word for word in ("hiv", "gout", "20-29", "Ada") if word in text]
+
+
+def test_a_register_without_a_policy_counts_only_those_who_are_there():
+    random = np.random.default_rng(0)
+    n = 300
+    register = pa.table({"name": [f"p{i}" for i in range(n)], "age": random.integers(20, 40, n).astype(str)})
+    original = register.slice(0, 60).append_column("illness", pa.array(random.choice(["flu", "gout"], 60)))
+    release = original.drop_columns(["name"])
+    found = shoal.attack(release, original=original, register=register, quasi=["age"], sensitive=["illness"])
+    ages = np.array(register["age"].to_pylist())
+    crowd = np.array([(ages[:60] == age).sum() for age in ages])
+    really = (1 / crowd[:60]).sum() / n  # the others have no record
+    assert found.named("identity linking").share == pytest.approx(really)

@@ -74,7 +74,10 @@ def test_a_label_that_cannot_be_read_stands_for_who_has_none():
     assert column.unread == 1
     # Without the original it may be a value that nobody of these people has.
     assert standing(known, ["been", "single"])[0] == [set(), set(), {"single"}]
-    assert standing(known, ["Any"], ground=known)[0] == [{"Any"}] * 3
+    for word in ("Any", "whatever"):
+        found, column = standing(known, [word], ground=known)
+        assert found == [{word}] * 3
+        assert column.unread_cells == 0  # one word for everybody tells nothing
 
 
 def test_a_number_that_nobody_has_is_no_label():

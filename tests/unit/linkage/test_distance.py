@@ -1,6 +1,7 @@
 """Distance-based linkage."""
 
 import json
+import math
 import subprocess
 import sys
 
@@ -23,7 +24,7 @@ def policy(**hierarchies):
 def test_a_value_within_a_range_is_at_distance_0_and_one_outside_as_far_as_the_nearest_end():
     release = pd.DataFrame({"age": ["20-29", "60-69"]})
     found = distance_linkage(KNOWN, release)
-    deviation = KNOWN["age"].std(ddof=0)
+    deviation = KNOWN["age"].std(ddof=1)
     assert found.distance == pytest.approx(np.array([0, 2, 9, 3]) / deviation)
     assert found.rows.tolist() == [0, 0, 0, 1]
 
@@ -75,9 +76,9 @@ def test_each_file_is_scaled_by_itself_or_both_by_the_original():
     moved = known * 10 + 5
     assert distance_linkage(known, moved, scale="own").distance == pytest.approx([0, 0, 0])
     far = distance_linkage(known, moved, scale="original").distance
-    assert far == pytest.approx((5 - known[:, 0]) / known.std())
+    assert far == pytest.approx((5 - known[:, 0]) / known.std(ddof=1))
     wider = distance_linkage(known, moved, scale="original", original=np.array([[0.0], [100.0]])).distance
-    assert wider == pytest.approx((5 - known[:, 0]) / 50)
+    assert wider == pytest.approx((5 - known[:, 0]) / (100 / math.sqrt(2)))
 
 
 def test_a_constant_column_has_a_scale():
@@ -121,7 +122,9 @@ def test_text_is_a_number_only_on_request(tmp_path):
     path.write_text("age\n24\n31\n")
     release = pd.DataFrame({"age": ["25", "31"]})
     assert distance_linkage(path, release).distance.tolist() == [1, 0]
-    assert distance_linkage(path, release, numeric=["age"], scale="original").distance == pytest.approx([1 / 3.5, 0])
+    assert distance_linkage(path, release, numeric=["age"], scale="original").distance == pytest.approx(
+        [math.sqrt(2) / 7, 0]
+    )
 
 
 def test_ids_tell_who_is_who_and_are_not_compared():
@@ -218,7 +221,7 @@ def test_sets_and_labels_of_numbers_are_as_near_as_their_nearest_member():
     release = pd.DataFrame({"age": ["{20, 40}", "30-33", None]})
     known = pd.DataFrame({"age": [24.0, 31.0, 38.0, None]})
     found = distance_linkage(known, release, scale="original")
-    deviation = known["age"].std(ddof=0)
+    deviation = known["age"].std(ddof=1)
     assert found.distance == pytest.approx(np.array([4 / deviation, 0, 2 / deviation, 0]))
     assert found.rows.tolist() == [0, 1, 0, 2]
 
@@ -226,6 +229,6 @@ def test_sets_and_labels_of_numbers_are_as_near_as_their_nearest_member():
 def test_what_is_listed_as_numeric_is_and_nothing_else():
     release = pd.DataFrame({"age": [25, 31]})
     by_type = distance_linkage(KNOWN, release, scale="original", policy=policy(age={"intervals": [10]}))
-    assert by_type.distance[0] == pytest.approx(1 / KNOWN["age"].std(ddof=0))
+    assert by_type.distance[0] == pytest.approx(1 / KNOWN["age"].std(ddof=1))
     as_text = distance_linkage(KNOWN, release, numeric=[], policy=policy(age={"intervals": [10]}))
     assert as_text.distance.tolist() == [1, 0, 1, 1]

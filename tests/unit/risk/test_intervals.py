@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from shoal.errors import DataError, PolicyError
@@ -101,3 +102,12 @@ def test_what_cannot_be_compared_is_said():
         interval_disclosure(one, one, ["x"], percents=[101])
     with pytest.raises(PolicyError, match="columns"):
         interval_disclosure(one, one, "x")
+
+
+def test_the_figure_of_several_columns_names_the_worst_of_them():
+    original = pa.table({"a": [1.0, 2.0, 3.0, 40.0], "b": [10.0, 20.0, 30.0, 40.0]})
+    masked = pa.table({"a": [1.0, 2.0, 3.0, 40.0], "b": [40.0, 10.0, 20.0, 30.0]})
+    found = interval_disclosure(original, masked, ["b", "a"])
+    assert (found.rank_column, found.deviation_column) == ("a", "a")
+    assert found.rank == found.columns["a"].rank_mean > found.columns["b"].rank_mean
+    assert found.as_dict()["rank_column"] == "a"
