@@ -346,7 +346,10 @@ def _same(claimed: Any, found: Any) -> bool:
         return found is None or math.isnan(found)
     if isinstance(claimed, int) and isinstance(found, int):
         return claimed == found  # counts are exact, and a seed may have hundreds of digits
-    claimed = float(claimed)
+    try:
+        claimed = float(claimed)
+    except OverflowError:  # beyond all figures
+        return False
     return claimed == found or math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-12)
 
 

@@ -789,6 +789,7 @@ def _progress(quiet: bool) -> Iterator[Progress]:
 def main() -> None:
     """Run as a program."""
     output = exits.guard()
+    exits.guard_exit()
     numbers = signals.listen()
     code: Any = None
     try:

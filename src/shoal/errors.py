@@ -68,3 +68,9 @@ class VerificationError(ShoalError):
     """The finished release was counted again and a requirement does not hold; nothing was written."""
 
     exit_code = 1
+
+
+class UnreadableError(VerificationError):
+    """The finished release could not be counted again, so nothing can be told about it; nothing was written."""
+
+    exit_code = 2

@@ -32,6 +32,9 @@ written: list[str] = []  # files that are finished, whatever happens next
 _SHORT_OF = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG}
 
 
+_OUT_OF_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't start new thread")
+
+
 # ── failures ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -69,8 +72,7 @@ def _is_memory(error: BaseException) -> bool:
         isinstance(each, MemoryError)
         or type(each).__name__ == "OutOfMemoryException"
         or (isinstance(each, OSError) and each.errno == errno.ENOMEM)
-        or (isinstance(each, ImportError) and "Cannot allocate memory" in str(each))
-        or (isinstance(each, RuntimeError) and "start new thread" in str(each))
+        or any(told in str(each) for told in _OUT_OF_MEMORY)
         for each in _chain(error)
     )
 
@@ -116,6 +118,22 @@ class Output(io.FileIO):
         except OSError as error:
             self.failure = error
         return memoryview(data).nbytes
+
+
+def guard_exit() -> None:
+    """Let no library end the process with a code of its own: OpenBLAS exits with 1 where memory does not suffice.
+
+    We leave by ``os._exit``, which asks nobody; whoever calls C's ``exit`` meets this, and so a code that says no
+    verdict. Where the C library cannot be reached nothing is done.
+    """
+    with contextlib.suppress(Exception):
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        leave = ctypes.cast(library._exit, ctypes.c_void_p)
+        register = library.__cxa_atexit
+        register.argtypes = [ctypes.c_void_p] * 3
+        register(leave, BUG, None)
 
 
 def guard() -> Output | None:

@@ -10,7 +10,7 @@ The file lists values of the data beside what they became: it is for those who h
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.dependence import dependence_of
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
-from shoal.errors import DataError, InfeasibleError, OutputError, ShoalError, VerificationError
+from shoal.errors import DataError, InfeasibleError, OutputError, PolicyError, ShoalError, VerificationError
 from shoal.evidence import of_replay
 from shoal.judge import Gaps, failing_classes, judged, require
 from shoal.pipeline import engine_of, keeps_order, population_of
@@ -205,7 +205,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
     """
     kept = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
     folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
-    policy = Policy.of(dict(kept["policy"]), folder)
+    policy = _policy(kept, folder)
     engine = engine_of(data, policy)
     require_columns(engine.columns, policy)
     rows = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # or distinct ones, with numbers
@@ -256,6 +256,42 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(kept, dict) or kept.get("schema") != SCHEMA:
         raise DataError(f"{path} is not a recoding", "write one with shoal anonymize --recoding")
     return kept
+
+
+def _policy(kept: Mapping[str, Any], folder: Path) -> Policy:
+    """The policy of a recoding, where the rest of it fits that policy."""
+    try:
+        policy = Policy.of(kept.get("policy", {}), folder)
+    except PolicyError as error:
+        raise DataError(f"the recoding contains no valid policy: {error.message}", error.hint) from None
+    n = len(policy.quasi)
+    if "tuples" in kept:
+        fits = _are(kept["tuples"], lambda pair: _are(pair, lambda labels: _are_labels(labels, n), 2))
+    else:
+        columns = kept.get("columns")
+        fits = isinstance(columns, Mapping) and all(_is_column(columns.get(name)) for name in policy.quasi)
+    if not fits or not _are(kept.get("suppressed", []), lambda labels: _are_labels(labels, n)):
+        raise DataError(
+            "the recoding does not tell what the quasi columns of its policy become",
+            "was it changed? Write it again with shoal anonymize --recoding",
+        )
+    return policy
+
+
+def _is_column(given: Any) -> bool:
+    if not isinstance(given, Mapping) or not _are(given.get("values"), lambda pair: _are_labels(pair, 2)):
+        return False
+    level = given.get("level", "")
+    return level is None or (isinstance(level, int) and not isinstance(level, bool) and level >= 0)
+
+
+def _are_labels(given: Any, n: int) -> bool:
+    return _are(given, lambda label: label is None or isinstance(label, str), n)
+
+
+def _are(given: Any, fits: Callable[[Any], bool], n: int | None = None) -> bool:
+    """Whether all items of a list fit, and they are ``n``."""
+    return isinstance(given, list | tuple) and (n is None or len(given) == n) and all(map(fits, given))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
 from shoal.engines.layout import Dialect
-from shoal.errors import VerificationError
+from shoal.errors import UnreadableError, VerificationError
 from shoal.policy import Policy
 from shoal.sql import quoted, unused
 from shoal.table import codec
@@ -159,8 +159,10 @@ def _grouped(
     try:
         table = connection.sql(query).to_arrow_table()
         columns = [_typed(table.column(i), name, schema) for i, name in enumerate(names)]
+    except (duckdb.OutOfMemoryException, pa.ArrowMemoryError):
+        raise MemoryError from None
     except (duckdb.Error, pa.ArrowException):  # their messages may quote a line of the data
-        raise VerificationError("the release could not be read back and counted; nothing was written") from None
+        raise UnreadableError("the release could not be read back and counted; nothing was written") from None
     return pa.Table.from_arrays([*columns, table.column(len(names))], [str(i) for i in range(len(names) + 1)])
 
 

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import re
+import resource
 import subprocess
 import sys
 import threading
@@ -14,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from people import SECRET, Place
-from shoal import cli, errors, exits
+from shoal import cli, errors, exits, verify
+from shoal.engines import files
 
 MAIN = [sys.executable, "-m", "shoal"]
 FULL = Path("/dev/full")
@@ -230,3 +233,96 @@ def test_it_runs_as_a_module(module: str) -> None:
     done = subprocess.run([sys.executable, "-m", module, "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "No such command" in done.stderr
+
+
+# ── machines with too little of something ───────────────────────────────────────────────────────────────────
+
+EXITS = """
+import ctypes
+from shoal import cli
+cli.app = lambda: ctypes.CDLL(None).exit(1)
+cli.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the C library of Linux")
+def test_a_library_that_exits_on_its_own_gives_no_verdict() -> None:
+    # OpenBLAS does, with 1, where there is no memory for its buffers.
+    assert subprocess.run([sys.executable, "-c", EXITS], check=False).returncode == 70
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are heeded on Linux")
+@pytest.mark.parametrize("megabytes", [300, 700])
+def test_a_limit_of_memory_gives_no_verdict(finished: Place, megabytes: int) -> None:
+    limit = megabytes * 2**20
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    code, told = ended(finished, "check holds", stdout=subprocess.DEVNULL, preexec_fn=limited)
+    assert code not in (0, 1)
+    assert "Traceback" not in told
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody is in")
+@pytest.mark.parametrize("engine", ["local", "duckdb"])
+def test_a_working_folder_that_was_deleted(finished: Place, tmp_path: Path, engine: str) -> None:
+    gone = tmp_path / "gone"
+    script = f"import os; os.mkdir({str(gone)!r}); os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})\n"
+    script += "from shoal.cli import main; main()"
+    base = ["anonymize", str(finished.data), "-p", str(finished.policy), "--engine", engine, "-q"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *base, "-o", "release.csv"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("OutputError: release.csv cannot be written: ")
+    target = tmp_path / "release.csv"  # what needs no working folder goes on
+    done = subprocess.run(
+        [sys.executable, "-c", script, *base, "-o", str(target)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert target.exists()
+
+
+@pytest.mark.parametrize("option", ["--certificate", "--report", "--recoding"])
+def test_where_a_later_file_fails_the_message_says_what_was_written(
+    place: Place, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    target = place.folder / "beside.x"
+    publish = files._publish
+
+    def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
+        if path == target:
+            raise OSError(errno.EROFS, "Read-only file system")
+        publish(hidden, path, *more, **named)
+
+    monkeypatch.setattr(files, "_publish", read_only)
+    done = CliRunner().invoke(cli.app, place.anonymize(option, target))
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        f"OutputError: {target} cannot be written: Read-only file system",
+        f"Written before that: {place.output}",
+    ]
+    assert place.names() == sorted([*place.inputs, place.output.name])
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_work(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.data.unlink()
+    # As on a read-only disk, for whomever runs this.
+    monkeypatch.setattr(files.os, "access", lambda _, mode, **__: not mode & os.W_OK)
+    done = CliRunner().invoke(cli.app, place.anonymize("--certificate", place.folder / "c.json"))
+    assert done.exit_code == 2
+    assert "is not writable" in done.stderr
+
+
+def test_a_count_that_memory_does_not_suffice_for_is_no_verdict(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Connection:
+        def sql(self, _: str) -> None:
+            raise duckdb.OutOfMemoryException(SECRET)
+
+    with pytest.raises(MemoryError):
+        verify._grouped(Connection(), "x", ["a"], pa.schema([]), None)
+    monkeypatch.setattr(Connection, "sql", lambda *_: (_ for _ in ()).throw(duckdb.IOException(SECRET)))
+    with pytest.raises(errors.UnreadableError) as raised:
+        verify._grouped(Connection(), "x", ["a"], pa.schema([]), None)
+    assert raised.value.exit_code == 2

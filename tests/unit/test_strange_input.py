@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal import replay as replay_module
 from shoal import utility
 from shoal.errors import DataError, OtherTableError, OutputError, PolicyError
 from shoal.plain import DEEPEST, nested_deeper, read_json
@@ -271,6 +272,54 @@ def test_counts_beyond_all_that_is_counted_are_no_certificate(place: tuple[str |
 def test_figures_beyond_all_that_is_counted_do_not_hold() -> None:
     claims, table = claim("measured", "k", value=10**400)
     assert not shoal.verify_certificate(claims, table).hold
+
+
+RECODING: dict[str, Any] = replay_module.described(shoal.anonymize(TABLE, FIELDS))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("policy",), None),
+        (("policy", "columns"), 5),
+        (("columns",), None),
+        (("columns", "age"), None),
+        (("columns", "age", "level"), -1),
+        (("columns", "age", "level"), True),
+        (("columns", "age", "values"), [["21"]]),
+        (("columns", "age", "values"), [["21", ["20-29"]]]),
+        (("suppressed",), [["20-29"]]),
+        (("suppressed",), 3),
+        (("tuples",), [[["21"], ["20-29"]]]),
+        (("tuples",), {"21": "20-29"}),
+    ],
+)
+def test_a_recoding_that_was_changed(place: tuple[str, ...], value: Any) -> None:
+    kept = json.loads(json.dumps(RECODING))
+    assert replay(kept, TABLE).held_back == 0
+    inner = kept
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    with pytest.raises(DataError, match="the recoding "):
+        replay(kept, TABLE)
+
+
+def test_a_table_without_a_header_is_not_shown() -> None:
+    headless = pa.table({"Wilhelmina": ["a"], "21": ["b"]})
+    with pytest.raises(PolicyError, match="none of the 2 columns of the table is in the policy") as raised:
+        shoal.check(headless, FIELDS)
+    assert "Wilhelmina" not in str(raised.value)
+    twice = pa.Table.from_arrays([pa.array(["a"])] * 2, ["Wilhelmina", "Wilhelmina"])
+    with pytest.raises(DataError, match=r"more than once \(columns 1, 2\)") as again:
+        shoal.check(twice, FIELDS)
+    assert "Wilhelmina" not in str(again.value)
+
+
+def test_a_tree_has_no_numbers_that_are_none() -> None:
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(PolicyError, match="must be made of groups"):
+            Policy.of(changed({"tree": {"*": [value]}}, "columns", "age", "hierarchy"))
 
 
 # ── from Python ─────────────────────────────────────────────────────────────────────────────────────────────

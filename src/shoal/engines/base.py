@@ -78,6 +78,11 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
     """Every column of the table has a role, and every column with a role is in the table, or may be ``gone``."""
     unnamed = [name for name in present if name not in policy.columns]
     absent = [name for name, column in policy.columns.items() if name not in present and column.role not in gone]
+    if unnamed and len(unnamed) == len(present) > 1:  # without a header its first record would be shown
+        raise PolicyError(
+            f"none of the {len(present)} columns of the table is in the policy",
+            f"the policy has {_listed(absent)}: does the table begin with a line of names?",
+        )
     if unnamed:
         hint = "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)"
         if absent and len(present) == 1:

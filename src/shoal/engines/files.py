@@ -194,6 +194,8 @@ def check_place(path: Path, force: bool = False) -> None:
     with output_errors(path):
         if "\0" in str(path):
             raise OutputError(f"{str(path)!r}: no file can have this name")
+        if not path.is_absolute() and _is_nowhere():
+            raise OutputError(f"{path} cannot be written: the current folder was deleted", "change to another folder")
         if not path.parent.is_dir():
             raise OutputError(f"the folder {path.parent} does not exist", "create it first")
         if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -202,6 +204,15 @@ def check_place(path: Path, force: bool = False) -> None:
             raise OutputError(f"{path} is a directory", "name a file")
         if not force and (path.exists() or path.is_symlink()):
             raise _exists(path)
+
+
+def _is_nowhere() -> bool:
+    """Whether the current folder was deleted."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def write_text(path: Path, text: str, *, force: bool = False, private: bool = False) -> None:

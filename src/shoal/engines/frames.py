@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -86,10 +87,14 @@ def require_names(names: Sequence[str]) -> None:
         )
     if nul := sum("\0" in name for name in names):
         raise DataError(f"{nul} column names contain a NUL character", "rename these columns")
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        named = ", ".join(map(repr, twice[:10])) + _and_more(len(twice) - 10)
-        raise DataError(f"column names occur more than once: {named}", "each name, read as text, must be unique")
+    often = Counter(names)
+    if twice := [position for position, name in enumerate(names, 1) if often[name] > 1]:
+        # By their places: where a table has no header the names are its first record.
+        at = ", ".join(map(str, twice[:10])) + _and_more(len(twice) - 10)
+        raise DataError(
+            f"column names occur more than once (columns {at})",
+            "each name, read as text, must be unique; does the table begin with a line of names?",
+        )
 
 
 def fingerprint(table: pa.Table) -> str:

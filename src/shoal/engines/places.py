@@ -132,7 +132,8 @@ class IbisPlace:
 
     def resolved(self, path: str) -> PurePath:
         """Absolute, and without links."""
-        return Path(path).resolve()
+        with files.output_errors(Path(path)):
+            return Path(path).resolve()
 
     def table_named(self, target: str) -> tuple[str | None, str]:
         """Schema and name of ``table:schema.name``."""

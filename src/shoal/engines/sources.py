@@ -60,7 +60,7 @@ def opened(
         raise DataError(f"no such engine {engine!r}", "engines for files: auto, local, duckdb")
     path = Path(data)
     if not in_memory(data, engine, memory):
-        if not path.exists():
+        if not _is_there(path):
             raise DataError(f"{path} does not exist")
         from shoal.engines.connect import from_files
 
@@ -90,7 +90,21 @@ def in_memory(data: str, engine: str, memory: str | None) -> bool:
         return True
     if engine == "duckdb":
         return False
-    return engine == "local" or not (path.is_dir() or memory is not None or _large(path))
+    return engine == "local" or not (_is_folder(path) or memory is not None or _large(path))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long, a folder that may not be entered: reading tells
+        return False
 
 
 def _large(path: Path) -> bool:

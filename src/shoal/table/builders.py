@@ -8,6 +8,7 @@ own. What a description cannot place (a text that is no number, a date that is n
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -97,7 +98,7 @@ def _require_groups(node: object) -> None:
             raise ValueError("has a group without values")
         for below in node.values() if isinstance(node, dict) else node:
             _require_groups(below)
-    elif not isinstance(node, str | int | float | date):
+    elif not isinstance(node, str | int | float | date) or (isinstance(node, float) and not math.isfinite(node)):
         raise ValueError("must be made of groups { name = [values] }, texts and numbers")
 
 

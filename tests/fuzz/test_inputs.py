@@ -1,0 +1,15 @@
+"""A part of the fuzzing of inputs that fits in a test run; ``inputs.py`` beside this runs for as long as one likes."""
+
+import pytest
+
+from fuzz import inputs
+
+
+@pytest.mark.parametrize("first", [10**6, 2 * 10**6])
+def test_strange_input_ends_in_errors_of_ours_that_show_nothing(first: int) -> None:
+    counts, wrong = inputs.run(1_000, 0, first=first, seconds=60)
+    assert not wrong, "\n".join(wrong)
+    assert counts.total() >= 100
+    for kind in inputs.KINDS:
+        assert counts[f"{kind}: refused"], counts  # no kind is left untried
+    assert sum(n for outcome, n in counts.items() if outcome.endswith("accepted")) >= 0.05 * counts.total()
