@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError as ShoalError
     from shoal.exploration import explore as explore
     from shoal.generalizations import k_minimal as k_minimal
+    from shoal.inspection import inspect as inspect
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
@@ -37,6 +38,7 @@ _HOME = {
     "compare": "comparison",
     "explore": "exploration",
     "frontier": "sweep",
+    "inspect": "inspection",
     "k_minimal": "generalizations",
     "make_keys": "signatures",
     "measure": "pipeline",
@@ -55,6 +57,7 @@ __all__ = [
     "compare",
     "explore",
     "frontier",
+    "inspect",
     "k_minimal",
     "make_keys",
     "measure",

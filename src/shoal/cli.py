@@ -5,6 +5,7 @@ Only what is needed to read the flags is imported here; each command imports the
 
 from __future__ import annotations
 
+import csv
 import json as jsonlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -138,6 +139,19 @@ def demo(
 def inspect(
     data: Rows,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the policy to this file.")] = None,
+    known: Annotated[str | None, typer.Option(help="Columns that outsiders know, such as age,zip: quasi.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="Columns that nobody should learn, such as disease.")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns that a study needs as fine as possible, such as age,stage.")
+    ] = None,
+    purpose: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="analysis: every group of records is coarsened for itself, which loses least. tables: one level per "
+            "column, the same bins everywhere, to tabulate and to join.",
+        ),
+    ] = "analysis",
     table: TableName = None,
     parquet: Parquet = None,
     engine: EngineName = "auto",
@@ -151,20 +165,24 @@ def inspect(
     """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
     with loading():
         from shoal.engines.files import write_text
-        from shoal.engines.local import LocalEngine
-        from shoal.inspect import inspect as look
+        from shoal.inspection import inspect as look
         from shoal.report.terminal import show_inspection
 
     _check_text_target(output, force, [Path(data)])
     rows = _opened(data, table, parquet, engine, memory, separator, encoding)
-    found = look(rows.table if isinstance(rows, LocalEngine) else rows)
+    found = look(rows, known=_names(known), sensitive=_names(sensitive), keep=_names(keep), purpose=purpose)
     if output is not None:
-        write_text(output, found.policy(), force=force)
+        write_text(output, found.toml(), force=force)
         exits.written.append(str(output))
     if json:
         _print_json(found.as_dict())
     elif not quiet:
         show_inspection(found, (*rows.notes, *found.notes), output)
+
+
+def _names(text: str | None) -> list[str]:
+    """Columns with commas between; a name with a comma in it stands in double quotes, as in a CSV file."""
+    return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 @app.command()

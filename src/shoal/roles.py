@@ -1,6 +1,8 @@
 """Guess the role of a column from its name, the shape of its values and their numbers.
 
-Guessed on the safe side: what is not clearly harmless is taken for something that an outsider may know.
+The question is what an outsider could know. Demography, places, dates and visible traits are quasi-identifiers;
+diagnoses, laboratory values, scores, money and answers to questions are sensitive; sampling weights and technical
+columns are plain. A name that says nothing leaves the shape of the values, and the guess is called unsure.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal import vocabulary as words_of
 from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, words
 
 Kind = Literal["number", "date", "code", "text", "category"]
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
+Sure = Literal["sure", "likely", "unsure"]
 
 CROWD = 5  # records among which nobody stands out
 ENOUGH = 20  # below so many records, unique values say nothing about a column
@@ -51,54 +55,6 @@ SHAPES = {
 SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
 PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
 FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-
-
-def _vocabulary(text: str) -> re.Pattern[str]:
-    """Words, and parts of words where a hyphen stands for the rest; small letters, no accents."""
-    return re.compile("|".join(word.replace("-", r"\w*") for word in text.split()))
-
-
-# Words in the names of columns: English, German, French, Italian, Spanish, Portuguese, Dutch.
-NAMED = _vocabulary("""
-    name names -name surname- forename- maiden nom prenom- cognome nome nombre apellido- sobrenome naam
-    -naam
-""")
-REACHED = _vocabulary("""
-    email mail phone- telephone- telefo- tel mobile cell handy fax ssn passport- passeport passnummer
-    iban account- konto username login user address- adress- indirizzo direccion endereco adres street
-    strasse rue calle url ip mrn licen- plate kennzeichen codicefiscale nif dni nir bsn cpf
-""")
-KEYED = _vocabulary("""
-    id ids pid hid hhid uid userid personid patientid subjectid recordid customerid clientid memberid
-    key uuid guid nr no num number nummer numero index rowid rownum record identifier
-""")
-PEOPLE = _vocabulary("""
-    patient- person- subject- customer- client- employee- student- member- user- participant-
-    respondent- kunde- mitarbeiter- paziente- paciente- cliente-
-""")
-WHEN = _vocabulary("""
-    age ages alter eta edad idade leeftijd date dates datum fecha day year jahr annee anno ano jaar dob
-    birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-
-""")
-KNOWN = _vocabulary("""
-    zip- postal- postcode postleitzahl plz cap cp cep city town stadt ville citta ciudad cidade municip-
-    gemeinde comune commune county state region- provinc- district- country land pays paese pais nation-
-    citizen- native immigra- origin- herkunft sex gender geschlecht sexe sesso sexo genere genero
-    geslacht race ethn- etni- marit- married familienstand civil zivilstand stato estado education-
-    educ- school bildung- job jobs occupation- profession- beruf- work- employ- language- sprache langue
-    lingua idioma household- haushalt- children kids kinder height weight hair eye
-""")
-PRIVATE = _vocabulary("""
-    diseas- diagnos- illness- condition- symptom- krank- maladie- malatti- enfermedad- doenca- ziekte-
-    icd medic- drug- therap- terapi- treat- behandlung- hiv aids covid- disorder- disab- behinder-
-    mental- depress- cancer- pregnan- schwanger- genetic- genom- blood- blut- bmi health- gesund- sante
-    salute salud saude death- income- salar- wage wages earning- gehalt- einkommen- lohn- revenu-
-    salaire- stipendio- reddit- ingreso- sueldo- renda- cost costs price- charge- kosten- preis- cout-
-    costo costi coste custo- expen- amount- betrag- debt- loan- credit- kredit- score- balance- wealth-
-    asset- gain loss tax taxes steuer- schuld- relig- glaube- konfession- church- polit- party partei
-    vote votes voted union- gewerkschaft- crim- convict- offence- offense- arrest- sexual- orientation
-    abuse- suicid- addict- alcohol- smok- grade- rating-
-""")
 
 
 def all_numbers(texts: Sequence[str]) -> bool:
@@ -169,72 +125,127 @@ class Seen:
         """Whether a word of its name is one of these."""
         return any(map(vocabulary.fullmatch, words(self.name)))
 
+    @cached_property
+    def private(self) -> str:
+        """Which private matter the name speaks of; empty where of none."""
+        matters = {
+            "health": words_of.HEALTH,
+            "money": words_of.MONEY,
+            "opinions, scores or conduct": words_of.ANSWERS,
+        }
+        known = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
+        own = [word for word in words(self.name) if not (known and words_of.WEAK.fullmatch(word))]
+        return next((what for what, of in matters.items() if any(map(of.fullmatch, own))), "")
 
-def roles_of(seen: Sequence[Seen]) -> list[tuple[Role, str]]:
-    """The role of each column, and why."""
-    roles = [_role(column) for column in seen]
+    @cached_property
+    def looks_like_kilograms(self) -> bool:
+        """Whether numbers called a weight are those of bodies, in kilograms or pounds, and not of a sample."""
+        numbers = np.array([text for text in self.some if NUMBER.fullmatch(text)], dtype=np.float64)
+        if not len(numbers):
+            return False
+        return bool(25 <= np.median(numbers) <= 250 and numbers.max() < 700 and numbers.min() > 1)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column seems to be, why, and how sure that is."""
+
+    role: Role
+    reason: str
+    sure: Sure
+
+
+def roles_of(seen: Sequence[Seen], *, any_quasi: bool = False) -> list[Guess]:
+    """The role of each column; ``any_quasi`` tells that another column is known to outsiders in any case."""
+    guesses = [_guess(column) for column in seen]
     # A release without any quasi column promises nothing: take the next best for one.
     for spare in ("plain", "sensitive"):
-        if "quasi" not in dict(roles):
-            roles = [("quasi", "nothing else to link on") if role == spare else (role, why) for role, why in roles]
-    return roles
+        if not any_quasi and all(guess.role != "quasi" for guess in guesses):
+            guesses = [
+                Guess("quasi", "nothing else to link on", "unsure") if guess.role == spare else guess
+                for guess in guesses
+            ]
+    return guesses
 
 
-def _role(column: Seen) -> tuple[Role, str]:
-    return _identifier(column) or _sensitive(column) or _harmless(column) or _quasi(column)
+def _guess(column: Seen) -> Guess:
+    return _identifier(column) or _harmless(column) or _named(column) or _by_shape(column)
 
 
-def _identifier(column: Seen) -> tuple[Role, str] | None:
+def _identifier(column: Seen) -> Guess | None:
     if SAVED_INDEX.fullmatch(column.name):
-        return "identifier", "a row index that was saved with the table"
+        return Guess("identifier", "a row index that was saved with the table", "sure")
     if not column.some:
         return None
+    private = column.private
     if column.kind != "date" and (shape := _shape(column.some)):
-        return "identifier", f"the values look like {shape}"
-    if column.named(REACHED) and column.few_share and not column.named(PRIVATE):
-        return "identifier", "the name says that it leads straight to a person"
-    if column.named(NAMED) and not column.named(KNOWN) and _share(PERSON, column.some) >= 0.8:
-        return "identifier", "names of people, by its own name and the look of the values"
+        return Guess("identifier", f"the values look like {shape}", "sure")
+    if column.named(words_of.REACHED) and column.few_share and not private:
+        return Guess("identifier", "the name says that it leads straight to a person", "sure")
+    known = column.named(words_of.PLACES) or column.named(words_of.PERSONAL)
+    if column.named(words_of.NAMED) and not known and _share(PERSON, column.some) >= 0.8:
+        return Guess("identifier", "names of people, by its own name and the look of the values", "sure")
     if column.numbers_the_rows:
-        return "identifier", "numbers the rows"
-    if column.named(KEYED) and not column.named(PRIVATE) and column.kind != "date":
+        return Guess("identifier", "numbers the rows", "sure")
+    if column.named(words_of.KEYED) and not private and column.kind != "date":
         many = column.distinct > FEW
-        if column.named(PEOPLE) and (many or column.few_share):
-            return "identifier", PERSON_KEY
+        if column.named(words_of.PEOPLE) and (many or column.few_share):
+            return Guess("identifier", PERSON_KEY, "sure")
         if many and column.few_share:
-            return "identifier", "a key by its name, and few records share a value"
+            return Guess("identifier", "a key by its name, and few records share a value", "likely")
     return None
 
 
-def _sensitive(column: Seen) -> tuple[Role, str] | None:
-    # A date is known to others even where its subject is private; so is an age.
-    if not column.named(PRIVATE) or column.named(WHEN) or column.kind == "date":
-        return None
-    if column.kind == "text" and column.nearly_unique:
-        return "identifier", "private by its name, but nearly every record has a text of its own"
-    if column.kind == "number" and column.few_share:
-        return "sensitive", "the name speaks of something private; exact values may also single people out"
-    return "sensitive", "the name speaks of something private"
-
-
-def _harmless(column: Seen) -> tuple[Role, str] | None:
+def _harmless(column: Seen) -> Guess | None:
     if not column.texts:
-        return "plain", "empty"
+        return Guess("plain", "empty", "sure")
     if column.distinct == 1 and not column.nulls and column.records >= CROWD:
-        return "plain", "the same for everybody"
+        return Guess("plain", "the same for everybody", "sure")
+    weighs = column.named(words_of.SAMPLING) and not column.named(words_of.WHEN) and column.kind == "number"
+    if weighs and not column.looks_like_kilograms:
+        return Guess("plain", "a sampling weight, by its name: kept as it is, since estimates need it", "likely")
     return None
 
 
-def _quasi(column: Seen) -> tuple[Role, str]:
-    if column.named(KNOWN) or column.named(WHEN):
-        return "quasi", "by its name, something that others know about a person"
+def _named(column: Seen) -> Guess | None:
+    """What the name says. Private things win over known ones, but dates and ages are known whatever their subject."""
+    if column.kind == "date" or column.named(words_of.WHEN):
+        return Guess("quasi", "a date or an age, which others may know", "sure" if column.kind == "date" else "likely")
+    if column.private:
+        if column.kind == "text" and column.nearly_unique:
+            return Guess("identifier", "private by its name, but nearly every record has a text of its own", "likely")
+        exact = "; exact values may also single people out" if column.kind == "number" and column.few_share else ""
+        return Guess("sensitive", f"the name speaks of {column.private}{exact}", "likely")
+    for vocabulary, what in (
+        (words_of.PERSONAL, "who a person is, which others know"),
+        (words_of.PLACES, "a place, which others know"),
+    ):
+        if column.named(vocabulary):
+            if column.kind == "text" and column.nearly_unique:
+                return Guess("identifier", "nearly every record has a value of its own", "likely")
+            return Guess("quasi", f"by its name, {what}", "sure")
+    if column.named(words_of.SAMPLING):  # kilograms, as the shape told
+        return Guess("quasi", "by its name and size, something that others can see", "likely")
+    if column.named(words_of.NAMED):
+        return Guess("quasi", "a name, by its own name, though the values do not look like names", "unsure")
+    if column.named(words_of.TECHNICAL):
+        return Guess("plain", "by its name, about the study and not about the person", "likely")
+    return None
+
+
+def _by_shape(column: Seen) -> Guess:
+    """The name says nothing: measurements and short answers are rarely known outside, codes and texts often are."""
     if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
-        return "identifier", "long texts may hold anything, names among it"
+        return Guess("identifier", "long texts may hold anything, names among it", "likely")
     if column.nearly_unique and column.kind in ("text", "code"):
-        return "identifier", "nearly every record has a value of its own"
+        return Guess("identifier", "nearly every record has a value of its own", "likely")
     if column.filled >= ENOUGH and column.counts_up:
-        return "identifier", "consecutive numbers, a different one for every record"
-    return "quasi", f"a {column.kind} that may help to single people out"
+        return Guess("identifier", "consecutive numbers, a different one for every record", "likely")
+    if column.kind in ("code", "text"):
+        return Guess("quasi", f"a {column.kind} that may help to single people out", "unsure")
+    if column.kind == "number":
+        return Guess("sensitive", "a measurement or a count; nothing in its name says that others know it", "unsure")
+    return Guess("sensitive", "a short answer; nothing in its name says that others know it", "unsure")
 
 
 def _shape(some: Sequence[str]) -> str | None:

@@ -19,7 +19,7 @@ from shoal.demo.hospital import hospital
 from shoal.engines import connect
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
-from shoal.inspect import inspect
+from shoal.inspection import inspect
 
 TASK = TASKS["k and distinct values"]
 PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
@@ -169,25 +169,25 @@ def tables() -> dict[str, pa.Table]:
 def seen_alike(bench: Bench, table: pa.Table) -> None:
     found, expected = inspect(connect.engine_of_expression(bench.load(table))), inspect(LocalEngine.of(table).table)
     assert found.as_dict() == expected.as_dict()
-    assert found.policy() == expected.policy()
+    assert found.toml() == expected.toml()
 
 
 @pytest.mark.parametrize("tuples", [10**6, 0])  # that come here at the most
 @pytest.mark.parametrize("name", tables())
 def test_what_is_seen_in_a_database(database: Bench, name: str, tuples: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.inspect.TUPLES", tuples)
+    monkeypatch.setattr("shoal.inspection.TUPLES", tuples)
     seen_alike(database, tables()[name])
 
 
 def test_what_is_seen_on_spark(spark: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     seen_alike(spark, nasty())
-    monkeypatch.setattr("shoal.inspect.TUPLES", 0)
+    monkeypatch.setattr("shoal.inspection.TUPLES", 0)
     seen_alike(spark, tables()["numbers"].select(["row", "zip", "diagnosis"]))
 
 
 def test_columns_of_too_many_values(duck: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.inspect.MANY", 50)
-    monkeypatch.setattr("shoal.inspect.SOME", 20)
+    monkeypatch.setattr("shoal.inspection.MANY", 50)
+    monkeypatch.setattr("shoal.inspection.SOME", 20)
     table = tables()["numbers"]
     found = inspect(connect.engine_of_expression(duck.load(table)))
     expected = inspect(table)
@@ -195,7 +195,7 @@ def test_columns_of_too_many_values(duck: Bench, monkeypatch: pytest.MonkeyPatch
         (c.name, c.kind, c.distinct, c.nulls, c.role) for c in expected.columns
     ]
     assert found.separations == expected.separations
-    asked = shoal.Policy.parse(found.policy())  # covers what was not looked at
+    asked = found.policy  # covers what was not looked at
     assert shoal.anonymize(table, asked).measured["k"] >= 5
 
 

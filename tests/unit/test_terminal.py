@@ -9,7 +9,7 @@ from rich.console import Console
 
 import shoal
 from shoal.engines.local import LocalEngine
-from shoal.inspect import inspect
+from shoal.inspection import inspect
 from shoal.policy import Policy
 from shoal.report import terminal
 from shoal.report.terminal import number, share

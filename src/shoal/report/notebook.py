@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from shoal.comparison import Comparison
     from shoal.exploration import Exploration
     from shoal.figures import Figures
+    from shoal.inspection import Inspection
     from shoal.policy import Policy
     from shoal.release import Release
     from shoal.report.pictures import Picture
@@ -31,6 +32,14 @@ def figures_html(figures: Figures) -> str:
         for name, value in figures.items()
     ]
     return _table(["figure", "worst" if names else "value", *names], rows)
+
+
+def inspection_html(found: Inspection) -> str:
+    """What to decide first, and a row per column."""
+    rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.reason] for c in found.columns]
+    head = ["column", "kind", "distinct", "nulls", "role", "sure", "why"]
+    decide = [decision.sentence for decision in found.decisions[:3]]
+    return _paragraphs(decide) + _table(head, rows, f"{counted(found.records, 'record')}.")
 
 
 def verdicts_html(verdicts: Verdicts) -> str:

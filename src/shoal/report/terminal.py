@@ -15,7 +15,7 @@ from shoal.comparison import Comparison
 from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
 from shoal.exploration import Exploration, beaten
-from shoal.inspect import Inspection
+from shoal.inspection import Inspection
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
@@ -316,18 +316,23 @@ def compact(value: float) -> str:
 
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
-    """Columns with the roles they seem to have, then who stands out."""
-    console.print(text(f"{number(found.records)} records", style="bold"))
-    table = Columns("column", "kind", "distinct", "nulls", "role", "levels", "why", texts=(0, 1, 4, 6))
+    """What to decide first, the columns with the roles they seem to have, then who stands out."""
+    persons = f"; {found.entity!r} tells persons apart, and some have several" if found.entity else ""
+    console.print(text(f"{number(found.records)} records{persons}", style="bold"))
+    if found.decisions:
+        console.print(text("Decide these first:"))
+        for decision in found.decisions[:3]:
+            console.print(text(f"  {decision.sentence}"))
+        console.print(text("  Answer with --known a,b or --sensitive x,y, or edit the policy.\n"))
+    table = Columns("column", "kind", "distinct", "nulls", "role", "sure", "why", texts=(0, 1, 4, 5, 6))
     for column in found.columns:
-        levels = str(column.levels) if column.role == "quasi" else ""
         table.add(
             column.name,
             column.kind,
             number(column.distinct),
             number(column.nulls),
             column.role,
-            levels,
+            column.sure,
             column.reason,
         )
     table.show(console)

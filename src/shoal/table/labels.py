@@ -84,3 +84,12 @@ def ends_of(text: str) -> tuple[str | None, str | None] | None:
     if found := _AT_MOST.fullmatch(text):
         return None, found[1]
     return None
+
+
+_HALF_OPEN = re.compile(rf"\[({_NUMBER}), ({_NUMBER})\)")
+
+
+def half_open_ends_of(text: str) -> tuple[str, str] | None:
+    """The ends of ``[0.5, 1)`` as they are written; None for other texts."""
+    found = _HALF_OPEN.fullmatch(text)
+    return (found[1], found[2]) if found else None

@@ -20,7 +20,7 @@ from shoal.table.frequency import packed
 from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.intervals import number
 from shoal.table.kernels import group
-from shoal.table.labels import ends_of, written_range, written_set
+from shoal.table.labels import ends_of, half_open_ends_of, written_range, written_set
 
 Leaves = NDArray[np.int32]  # ascending
 Ids = NDArray[np.int32]  # numbers of values
@@ -156,6 +156,9 @@ class Vocabulary:
             return None
         if order == "time":
             return written_range(first, last, dates=True)
+        if whole := half_open_ends_of(last):  # bins with decimals: from the lower end of one to the upper of the other
+            begin = half_open_ends_of(first)
+            return None if begin is None else f"[{begin[0]}, {whole[1]})"
         # Below 18 and 19 is <=19: where the first of them is bottom-coded, the range has no lower end.
         lower, upper = (None, None) if first.startswith("<") else ends_of(first), ends_of(last)
         if lower is None or upper is None or lower[0] is upper[1] is None:  # open at both ends, it is no range

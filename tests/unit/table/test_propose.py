@@ -8,11 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.table.builders import Dates, Flat, Intervals, Mask, build
-from shoal.table.propose import Proposal, date_formats, is_code, propose, sample, words
+from shoal.table.propose import BINS, EXACT, Proposal, Spec, date_formats, is_code, propose, sample, words
 
 
-def proposed(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Proposal:
+def proposal(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Proposal:
     return propose(column, values, np.array(counts or [1] * len(values), dtype=np.int64))
+
+
+def proposed(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Spec:
+    return proposal(values, column, counts).hierarchy
 
 
 def numbers(*bounds: int) -> list[str]:
@@ -24,19 +28,41 @@ def days(first: date, last: date, step: int = 1) -> list[date]:
 
 
 @pytest.mark.parametrize(
-    ("values", "widths"),
+    ("values", "widths", "finest"),
     [
-        (numbers(17, 91), [5, 10, 20, 40]),
-        (numbers(0, 20), [5, 10]),
-        (numbers(0, 31), [2, 10, 20]),
-        (numbers(1900, 2025), [10, 50, 100, 200][:3]),
-        (numbers(-50, 51), [5, 10, 20, 40]),
-        ([f"{i / 100:.2f}" for i in range(300)], [0.2, 1, 2]),
-        ([f"{i / 1000:.3f}" for i in range(99)], [0.005, 0.01, 0.02, 0.04]),
+        (numbers(17, 91), [2, 10, 20], 0),
+        (numbers(0, 20), [2], 0),
+        (numbers(0, 31), [2, 10], 0),
+        (numbers(0, 4), [10], 0),
+        (numbers(1900, 2025), [2, 10, 20], 1),
+        (numbers(-50, 51), [2, 10, 20], 1),
+        (numbers(0, 100000, 17), [2000, 10000, 20000], 1),
+        ([f"{i / 100:.2f}" for i in range(300)], [0.05, 0.1, 0.2, 1], 1),
+        ([f"{i / 1000:.3f}" for i in range(99)], [0.002, 0.01, 0.02], 1),
     ],
 )
-def test_numbers_get_round_nested_widths(values, widths):
-    assert proposed(values).model_dump(mode="json", exclude_defaults=True) == {"intervals": widths}
+def test_numbers_get_round_nested_widths(values, widths, finest):
+    found = proposal(values)
+    assert found.hierarchy.model_dump(mode="json", exclude_defaults=True) == {"intervals": widths}
+    assert (found.cells, found.min_level) == ("range", finest)
+
+
+def test_ages_come_in_the_usual_groups():
+    assert proposed(numbers(17, 91), column="Age") == Intervals.model_validate({"intervals": [5, 10, 20, 40]})
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6).map(lambda x: f"{x:.3f}"), min_size=EXACT + 1, max_size=300, unique=True).filter(
+        lambda texts: len(set(map(float, texts))) > EXACT
+    )
+)
+def test_columns_with_many_numbers_start_at_bins_that_are_no_persons_own(values):
+    found = proposal(values)
+    assert isinstance(found.hierarchy, Intervals)
+    assert found.min_level == 1
+    width = float(found.hierarchy.intervals[0])
+    middle = np.sort(np.array(values, dtype=float))
+    assert width >= (middle[int(len(values) * 0.98)] - middle[int(len(values) * 0.02)]) / BINS
 
 
 def test_a_few_huge_values_do_not_widen_the_intervals():
@@ -44,9 +70,9 @@ def test_a_few_huge_values_do_not_widen_the_intervals():
     assert proposed(values, counts=[100] * 101 + [1]) == proposed(numbers(0, 101))
 
 
-def test_few_distinct_values_are_flat():
-    assert proposed(numbers(0, 12)) == Flat()
-    assert proposed([]) == Flat()
+def test_two_values_are_kept_joined_or_hidden():
+    assert proposal(["0", "1"]) == Proposal(Flat(), "set")
+    assert proposal([]) == Proposal(Flat(), "set")
 
 
 def test_the_many_spellings_of_one_number_are_flat():
@@ -172,7 +198,8 @@ def test_a_proposal_covers_the_values_it_was_made_from(values, column, data):
     counts = [1] * len(values)
     if data is not None:
         counts = data.draw(st.lists(st.integers(1, 1000), min_size=len(values), max_size=len(values)))
-    spec = proposed(values, column, counts)
-    hierarchy = build(column, spec, values, nulls=True, uncovered="error", folder=Path())
+    found = proposal(values, column, counts)
+    hierarchy = build(column, found.hierarchy, values, nulls=True, uncovered="error", folder=Path())
     assert hierarchy.missing(values) == 0
+    assert found.min_level < hierarchy.height
     assert hierarchy.cardinality(hierarchy.height) == 1

@@ -1,0 +1,120 @@
+"""Words in the names of columns: English, German, French, Italian, Spanish, Portuguese, some Dutch.
+
+A hyphen stands for any letters. Names are read word by word, in small letters and without accents or digits:
+``birthDate_Année`` is birth, date, annee. Abbreviations are those that public tables use.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> re.Pattern[str]:
+    return re.compile("|".join(word.replace("-", r"\w*") for word in text.split()))
+
+
+# ── identifiers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+NAMED = _words("""
+    name names -name surname- forename- maiden nom prenom- cognome nome nombre apellido- sobrenome naam -naam
+""")
+REACHED = _words("""
+    email mail phone- telephone- telefo- tel mobile cell handy fax ssn passport- passeport passnummer iban
+    account- konto username login user address- adress- indirizzo direccion endereco adres street strasse rue
+    calle url ip mrn licen- plate kennzeichen codicefiscale nif dni nir bsn cpf
+""")
+KEYED = _words("""
+    id ids pid hid hhid uid -id idnr idno idcase caseid userid personid patientid subjectid recordid customerid
+    clientid memberid studyid key uuid guid nr no num number -num -nummer nummer numero index rowid rownum
+    record identifier seq seqno seqn serial caseno subjno intnum persnum obs
+""")
+PEOPLE = _words("""
+    patient- person- persnum subject- subj customer- client- employee- student- pupil- member- user-
+    participant- respondent- proband- kunde- mitarbeiter- schuler- paziente- paciente- cliente- individu- case-
+    nr pid -pid
+""")
+HOUSEHOLDS = _words("""
+    household- hhold hh hhid hid hhnr famid familyid famnr family haushalt- menage foyer famiglia familia hogar
+    domicilio gezin
+""")
+
+# ── what others know ────────────────────────────────────────────────────────────────────────────────────────
+
+WHEN = _words("""
+    age ages age[a-z]{1,3} (?:child|chld|mth|moth|mother|fath|father|mid|high|entry|stud|lect|mat|pat)age alter
+    eta edad idade leeftijd date dates datum fecha data day tag year yr -yr yob jahr annee anno ano jaar month
+    monat mois mese mes dob birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-
+    admission- entlassung
+""")
+PERSONAL = _words("""
+    sex gender geschlecht sexe sesso sexo genere genero geslacht female fem male man woman men women weiblich
+    mannlich race racial ethn- etni- black blacks white whites -white hisp- latin- asian- aborigin- minority
+    citizen- native immigra- foreign- nation- origin- herkunft auslander- staatsangehorigkeit nationalite marit-
+    married maried mar mrt marr- single divorced widow- spouse familienstand civil zivilstand verheiratet marie
+    stato estado casado coniug- child child- kids- kid -kids kinder enfants figli hijos filhos nsib- siblings
+    hhsize famsize household- haushalt- menage nadults educ- school- yschool schul- bildung- edlevel edu college
+    degree diploma universit- istruzione educa- formation onderwijs major job jobs occup- profession- beruf-
+    work- employ- employed self industr- sector bluecol- trabajo lavoro metier emploi tenure exper- experience
+    seniority rank discipline service dienstalter veteran farm- head language- sprache langue lingua idioma taal
+    height tall groesse grosse taille statura altura hair eye eyes skin haar- augen-
+""")
+PLACES = _words("""
+    zip- postal- postcode postleitzahl plz cap cp cep city town townsize stadt ville citta ciudad cidade
+    municip- gemeinde comune commune county state states stateur region- provinc- district- canton kanton bezirk
+    quartier barrio country land pays paese pais urban rural smsa metro south- north- east west residence-
+    wohnort domicil- neighbo- village dorf hospital clinic- klinik- hopital ospedale krankenhaus center centre
+    site inst instit- ward station schid- schoolid provider provnum lat latitude long longitude popul population
+""")
+
+# What stays the same in all records of one person.
+STABLE = _words("""
+    sex gender geschlecht sexe sesso sexo genere genero geslacht female fem male race racial ethn- etni- black
+    white -white hisp- dob birth- born geburt- naissance nascita nacimiento nascimento geboorte- yob native
+    nation- origin- treat trt rx arm
+""")
+
+# ── what nobody should learn ────────────────────────────────────────────────────────────────────────────────
+
+HEALTH = _words("""
+    diseas- -disease diagnos- diag- illness- ill illdays condition- chcond symptom- krank- maladie- malatti-
+    enfermedad- doenca- ziekte- icd medic- drug- therap- terapi- treat- trt rx arm dose dosage behandlung- hiv
+    aids covid- disorder- disab- behinder- mental- depress- cancer- tumor- tumour- pregnan- npreg schwanger-
+    genetic- genom- geno- gene snp rs apo- blood- blut- bmi health- hlth gesund- sante salute salud saude death-
+    died dead dth todes- surviv- censor- event outcome relapse- recur- rel edrel remission stage histol- -type
+    celltype cell node- lymph- lesion- rash itch- -pain pain- fever dysuria discharge vagin- infect- -infct
+    surg- procedure- operation transplant- biops- admit- los doctor- docvis mdu -visit -visits visits pharvis
+    hosp hospadmi hospdays hospvis emr prescr- nonpresc ecog karno- beck bili- chol- albumin copper platelet-
+    protime trig- ast alt alk phos glu- insulin bp pressure systol- diastol- hemo- haemo- creatin- kappa lambda
+    mgus serum plasma titer injur- actdays numchron physlim adl- symptom- ascites hepato spiders edema
+    stroke- angina infarct- diabet- asthma- bweight birthweight bwt wt insur- -ins privins medicaid medicare hmo
+    hhi whi coverage futime followup time status exam- abnormal- condom partner- npartner contracep- addict-
+    alcohol- alc drink- smok- tobacco- cigar- rauch- fum- abuse- suicid-
+""")
+MONEY = _words("""
+    income- inc -inc -income incom- salar- wage- -wage -wages lnwg lwage lw earn- -earn- hearn- pay gehalt-
+    einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
+    price- charge- kosten- preis- cout- costo costi coste custo- expen- -exp totexp- spend- amount- betrag-
+    debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
+    loss tax- steuer- schuld- poverty poor welfare benefit- unemp- arbeitslos- chomage paro lunch- freelun- re
+    husby budget-
+""")
+ANSWERS = _words("""
+    relig- glaube- konfession- church- polit- party partei prty- ideol- vote vote- voted votes union-
+    gewerkschaft- crim- convict- offence- offense- arrest- prison- sexual- orientation affair- -affairs happ-
+    satisf- zufried- opinion- attitud- trust answer- response- resp reply rate rating- score- -score -scr -scor
+    iq sat act test- -test math- read- reading physics chemist- grade- note punkte mark marks points statusquo
+    news tvnews -lr hours hour hrs -hrs stunden stress anx- anger mood
+""")
+
+# Words that speak of health or answers only where no other word of the name says what it is about: marital status.
+WEAK = _words("status time -type event exam- rate rating- test- act hours hour mark marks points note cell arm rel pay")
+
+# ── what is neither ─────────────────────────────────────────────────────────────────────────────────────────
+
+SAMPLING = _words("""
+    wght wgt weight weights -wgt -wght -weight fnlwgt finalwt gewicht hochrechnung- poids peso ponder- sampl-
+    strat- psu cluster replicate-
+""")
+TECHNICAL = _words("""
+    wave visit round occasion panel item replicate rep trial- version file source study
+""")
