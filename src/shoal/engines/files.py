@@ -202,6 +202,8 @@ def check_place(path: Path, force: bool = False) -> None:
             raise OutputError(f"the folder {path.parent} is not writable", "name a file elsewhere")
         if path.is_dir():
             raise OutputError(f"{path} is a directory", "name a file")
+        if path.exists() and not path.is_file():  # renaming onto a device or a pipe would put a file in its place
+            raise OutputError(f"{path} is no regular file", "name another one; with -q nothing is printed")
         if not force and (path.exists() or path.is_symlink()):
             raise _exists(path)
 

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal.engines import files, layout
-from shoal.engines.files import check_target, read, sql_source, write
+from shoal.engines.files import check_target, read, sql_source, write, write_text
 from shoal.engines.layout import Dialect
 from shoal.errors import DataError, OutputError, VerificationError
 
@@ -748,3 +748,15 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
             write(table, tmp_path / "safe.csv", verify=fine)
         assert SECRET not in str(caught.value)
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_regular_file_is_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "out.csv"
+    os.mkfifo(pipe)
+    for put in (lambda: check_target(pipe, force=True), lambda: write_text(pipe, "x", force=True)):
+        with pytest.raises(OutputError, match="no regular file"):
+            put()
+    assert pipe.is_fifo()
+    with pytest.raises(OutputError, match="no regular file"):
+        write_text(Path(os.devnull), "x", force=True)
