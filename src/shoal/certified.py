@@ -134,7 +134,7 @@ def verify_certificate(
     engine = engine.reading(policy)
     truth = None if original is None else engine_of(original, policy)
     counted = _lines(claims, policy, _Counted.of(engine, policy), truth)
-    return Verification((signature, *counted, *_source(claims, policy, kept, truth)))
+    return Verification((*counted, signature, *_source(claims, policy, kept, truth)))
 
 
 def require_certificate(path: str | Path) -> None:

@@ -40,7 +40,7 @@ def test_a_budget_that_suffices_changes_nothing(database: Bench) -> None:
     wide, free = (shoal.anonymize(table, policy("optimal", n)) for n in (10**6, None))
     assert wide.warnings == free.warnings
     assert wide.levels == free.levels
-    assert wide.certificate["input"] == free.certificate["input"]
+    assert wide.receipt["input"] == free.receipt["input"]
 
 
 def test_a_budget_that_nothing_fits(duck: Bench) -> None:

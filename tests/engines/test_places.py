@@ -262,7 +262,7 @@ def test_a_csv_file_is_read_as_in_memory(tmp_path) -> None:
     here = shoal.anonymize(path, asked)
     there = shoal.anonymize(connect.from_files(path, memory="200MB"), asked)
     assert here.save(tmp_path / "here.csv")["output"] == there.save(tmp_path / "there.csv")["output"]
-    assert here.certificate["input"] == there.certificate["input"]
+    assert here.receipt["input"] == there.receipt["input"]
     with pytest.raises(OutputError, match="the input itself"):
         there.save(path, force=True)
 
