@@ -15,7 +15,8 @@ import pytest
 import shoal
 from shoal import replay as replay_module
 from shoal import utility
-from shoal.errors import DataError, OtherTableError, OutputError, PolicyError
+from shoal.engines import connect
+from shoal.errors import DataError, HierarchyError, OtherTableError, OutputError, PolicyError
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Parts
@@ -320,6 +321,27 @@ def test_a_tree_has_no_numbers_that_are_none() -> None:
     for value in (float("nan"), float("inf")):
         with pytest.raises(PolicyError, match="must be made of groups"):
             Policy.of(changed({"tree": {"*": [value]}}, "columns", "age", "hierarchy"))
+
+
+def test_levels_are_counted_before_a_search_prepares_for_them(tmp_path: Path) -> None:
+    lines = [";".join([age, *(f"{level}" for level in range(2998)), "*"]) for age in TABLE["age"].to_pylist()]
+    path = tmp_path / "deep.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    fields = changed(str(path), "columns", "age", "hierarchy") | {"release": {"time_budget": 2}}
+    with pytest.raises(HierarchyError, match="column 'age': its hierarchy has 3000 levels; 256 are allowed"):
+        shoal.anonymize(TABLE, fields)
+    path.write_text("\n".join(";".join([*line.split(";")[:255], "*"]) for line in lines), encoding="utf-8")
+    assert shoal.anonymize(TABLE, fields).classes
+
+
+def test_a_uri_with_brackets_is_no_address_of_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(connect, "_on_spark", lambda uri, *_: asked.append(uri))
+    for uri in ("spark://local[2]", "spark://local[*]", "spark://local["):
+        connect.connected(uri, parquet="people")
+        assert asked[-1] == uri
+    with pytest.raises(DataError, match="could not be reached"):
+        connect.connected("postgresql://[x", table="t")
 
 
 # ── from Python ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import ibis
 import pyarrow.parquet as pq
@@ -63,7 +62,7 @@ def connected(
     uri: str, *, table: str | None = None, parquet: str | None = None, memory: str | None = None
 ) -> IbisEngine:
     """The engine behind a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2]."""
-    scheme = urlsplit(uri).scheme
+    scheme = uri.partition("://")[0]  # urllib takes local[2] for a bad address
     shown = safe_uri(uri)
     if scheme == "spark":
         return _on_spark(uri, table, parquet)

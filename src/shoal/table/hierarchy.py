@@ -24,6 +24,9 @@ Label = str | None
 Number = TypeVar("Number", bound=np.generic)
 LeafOrder = Literal["given", "numeric", "time", "text"]
 
+# Searches prepare for every pair of levels, before they look at the clock.
+MOST_LEVELS = 256
+
 TOP = "*"
 """The top of every hierarchy that is built from the data."""
 
@@ -85,6 +88,11 @@ class Hierarchy:
 
         ``shares[level][code]`` replaces the shares by leaves; codes count labels by first appearance.
         """
+        if len(levels) > MOST_LEVELS:
+            raise HierarchyError(
+                f"column {column!r}: its hierarchy has {len(levels)} levels; {MOST_LEVELS} are allowed",
+                "leave out levels that differ little from their neighbours",
+            )
         if repeated := len(leaves) - len(set(leaves)):
             raise HierarchyError(f"column {column!r}: {repeated} values have more than one entry at level 0 (C1)")
         table = np.empty((len(levels), len(leaves)), np.int32)
