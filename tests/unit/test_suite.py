@@ -97,7 +97,7 @@ def test_matrix(bench): pass
         (["--engine", "local"], {"none"}),
         (["-m", "long", "--engine", "spark"], {"matrix[spark]"}),
     ],
-    ids=" ".join,
+    ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else " ".join(given),
 )
 def test_engines_are_chosen(options: list[str], chosen: set[str], tmp_path: Path) -> None:
     (tmp_path / "test_engines.py").write_text(ENGINES, encoding="utf-8")
