@@ -324,7 +324,10 @@ def require_names_apart(names: list[str]) -> None:
 
 
 def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
-    """An order that depends on what the rows say and on the seed, not on where they stood."""
+    """An order that depends on what the rows say and on the seed, not on where they stood.
+
+    Equal rows stand in any order but the original one: whoever knows which is whose learns nothing from their places.
+    """
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
@@ -334,7 +337,7 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
         connection.register("rows", rows)
         ordered = connection.sql(
             f"SELECT {quoted(place)} FROM rows "
-            f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, {quoted(place)}"
+            f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
         )
         return np.asarray(ordered.fetchnumpy()[place], np.int64)
 
