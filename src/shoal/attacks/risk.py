@@ -253,6 +253,7 @@ class Attacks(Sequence[Risk]):
     left_out: tuple[str, ...] = ()  # attack and reason
     notes: tuple[str, ...] = ()
     unread: Mapping[str, float] = field(default_factory=dict)  # per column, the share of cells that were not understood
+    unread_values: Mapping[str, float] = field(default_factory=dict)  # the same, per sensitive column
     owners_known: bool = True  # whether the referee knows whose record is whose
     everybody: bool = True  # whether all people were attacked, or a sample of them
 
@@ -322,11 +323,12 @@ class Attacks(Sequence[Risk]):
 
     def not_understood(self, risk: Risk, most: float) -> str:
         """Whether cells that could not be read may hide that the attack reaches more."""
-        if risk.bound is not None and risk.bound <= most and risk.name not in ON_AVERAGE:
-            return ""  # records that look the same do so however they are read
-        if not self.unread or risk.above + sum(self.unread.values()) <= most:
+        unread = {name: share for name, share in self.unread_values.items() if name == risk.column}
+        if risk.bound is None or risk.bound > most or risk.name in ON_AVERAGE:
+            unread = {**self.unread, **unread}  # else records that look the same do so however they are read
+        if not unread or risk.above + sum(unread.values()) <= most:
             return ""  # not even if all of them were their owners' ruin
-        column, share = max(self.unread.items(), key=lambda item: item[1])
+        column, share = max(unread.items(), key=lambda item: item[1])
         return f"{percent(share)} of the cells of {column!r} were not understood"
 
     def not_owned(self, risk: Risk, most: float) -> str:
@@ -354,7 +356,7 @@ class Attacks(Sequence[Risk]):
             },
             "left_out": list(self.left_out),
             "notes": list(self.notes),
-            "unread": dict(self.unread),
+            "unread": {**self.unread, **self.unread_values},
         }
 
     def _repr_html_(self) -> str:

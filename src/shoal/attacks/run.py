@@ -24,6 +24,7 @@ from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
 from shoal.attacks.unsorted import MOST_PEOPLE, unsorted_matching
+from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
@@ -259,11 +260,14 @@ class _Session:
             risks.append(self._unsorted(gone, masked))
         if not target.sensitive:
             left_out.append("attacks on attributes: there is no sensitive column")
+        unread: dict[str, float] = {}
         for name in target.sensitive:
-            found = secret(seen, name, target.release, people)
+            found = self._secret(seen, name, target.release, people)
+            if found.unread_share:
+                unread[name] = found.unread_share
             theirs = None
             if outside is not None and name in outside[1].column_names:
-                theirs = secret(outside[0], name, target.release, outside[1])
+                theirs = self._secret(outside[0], name, target.release, outside[1])
             self._attributes(found, theirs, risks, left_out)
             if previous is not None:
                 risks.append(self._complementary(found, previous, people, name))
@@ -277,6 +281,7 @@ class _Session:
             tuple(left_out),
             tuple(notes),
             unread=self._unread(seen),
+            unread_values=unread,
             owners_known=seen.owner is not None,
             everybody=people.num_rows == everybody.num_rows,
         )
@@ -291,15 +296,15 @@ class _Session:
         release, mine, theirs = self.target.release, None, None
         for name in self.target.sensitive:
             known, released = codec.texts(name, people[name]), codec.texts(name, release[name])
-            place = {text: i for i, text in enumerate(released.texts)}
-            of_known = np.array([*(place.get(text, -1) for text in known.texts), len(place)], np.int64)[known.codes]
-            of_record = np.where(released.codes < 0, len(place), released.codes).astype(np.int64)
+            ground = known if people is self.target.people else codec.texts(name, self.target.people[name])
+            read = values_of(name, released, known, ground, self.target.policy)
+            of_known, of_record, n = read.of_person, read.of_record, len(read.texts) + 1
             if mine is None or theirs is None:
                 mine, theirs = of_known, of_record
                 continue
-            mine = np.where((mine < 0) | (of_known < 0), -1, mine * (len(place) + 1) + of_known)
-            both = np.unique(theirs * (len(place) + 1) + of_record)  # numbered anew: products soon grow too large
-            theirs = np.searchsorted(both, theirs * (len(place) + 1) + of_record)
+            mine = np.where((mine < 0) | (of_known < 0), -1, mine * n + of_known)
+            both = np.unique(theirs * n + of_record)  # numbered anew: products soon grow too large
+            theirs = np.searchsorted(both, theirs * n + of_record)
             found = np.minimum(np.searchsorted(both, mine), len(both) - 1)
             mine = np.where((mine >= 0) & (both[found] == mine), found, -1)
         return None if mine is None or theirs is None else (mine, theirs)
@@ -320,6 +325,9 @@ class _Session:
             persons=self.target.persons if own else None,
             **known,
         )
+
+    def _secret(self, seen: Sight, name: str, release: pa.Table, truth: pa.Table) -> Secret:
+        return secret(seen, name, release, truth, ground=self.target.people, policy=self.target.policy)
 
     def _nearest(self, seen: Sight, people: pa.Table) -> Sight:
         return seen.with_nearest(people, self.target.release, self.target.policy, self.target.people)
@@ -373,7 +381,7 @@ class _Session:
         return (self._nearest(seen, people) if masked else seen), people
 
     def _table(self, what: str, data: Any) -> pa.Table:
-        table, _ = _rows(data, [*self.on, *self.target.sensitive], None)
+        table, _ = _rows(data, [*self.on, *self.target.sensitive], self.target.policy)
         if absent := [name for name in self.on if name not in table.column_names]:
             raise PolicyError(
                 f"the {what} has no column {_listed(absent)}", "name with known the columns that it shares"
@@ -441,10 +449,10 @@ class _Session:
         if isinstance(previous, Release):
             table = released_rows(previous.rows)[0]
         else:
-            table, _ = _rows(previous, names, None)
+            table, _ = _rows(previous, names, self.target.policy)
         if absent := [column for column in names if column not in table.column_names]:
             raise PolicyError(f"the previous release has no column {_listed(absent)}")
-        return complementary_release(found, secret(self._sight(people, table), name, table, people))
+        return complementary_release(found, self._secret(self._sight(people, table), name, table, people))
 
     def _minimality(self, risks: list[Risk], left_out: list[str]) -> None:
         target = self.target

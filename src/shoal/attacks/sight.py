@@ -19,6 +19,7 @@ from scipy.sparse import csr_array, vstack
 from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
 from shoal.attacks.standing import Column, Rows, column_of
+from shoal.attacks.values import values_of
 from shoal.errors import DataError
 from shoal.linkage.distance import distance_linkage
 from shoal.policy import Policy
@@ -242,6 +243,7 @@ class Secret:
     of_tuple: csr_array  # (tuples, values)  records
     shown: csr_array  # (kinds + 1, values)  records that fit and have the value
     truth: Rows  # (people)  -1 for a value that the release does not have
+    unread_share: float = 0.0  # of the released cells, those of which nobody can tell what they say
 
     @cached_property
     def whole(self) -> Rows:
@@ -349,23 +351,34 @@ def sight(
     return replace(seen, domain=whole, says=says, absent=absent)
 
 
-def secret(seen: Sight, name: str, release: pa.Table, truth: pa.Table) -> Secret:
-    """The sensitive column ``name`` of a release, with its true values for the people in sight."""
-    released, real = codec.texts(name, release[name]), codec.texts(name, truth[name])
-    null = len(released.texts)
-    place = {text: i for i, text in enumerate(released.texts)}
-    if place and real.texts and not place.keys() & set(real.texts):
+def secret(
+    seen: Sight,
+    name: str,
+    release: pa.Table,
+    truth: pa.Table,
+    *,
+    ground: pa.Table | None = None,
+    policy: Policy | None = None,
+) -> Secret:
+    """The sensitive column ``name`` of a release, with its true values for the people in sight.
+
+    ``ground`` is the original, the table ``truth`` itself unless told.
+    """
+    real = codec.texts(name, truth[name])
+    original = real if ground is None else codec.texts(name, ground[name])
+    read = values_of(name, codec.texts(name, release[name]), real, original, policy)
+    n_values = len(read.texts)
+    if n_values and real.texts and (read.of_person[real.codes >= 0] < 0).all():
         raise DataError(
-            f"column {name!r}: none of its {len(released.texts)} released values occurs in the original",
-            "an attack compares values as texts: write them alike in both tables",
+            f"column {name!r}: none of its {n_values} released values stands for one of the original",
+            "write them alike in both tables, or tell how they are written in the policy",
         )
-    of_record = np.where(released.codes < 0, null, released.codes).astype(np.int64)
-    numbers = np.array([*(place.get(text, -1) for text in real.texts), null], np.int64)
-    shape = (len(seen.tuples), null + 1)
-    of_tuple = csr_array((np.ones(len(of_record), np.int64), (seen.tuple_of, of_record)), shape=shape)
+    shape = (len(seen.tuples), n_values + 1)
+    of_tuple = csr_array((np.ones(len(read.of_record), np.int64), (seen.tuple_of, read.of_record)), shape=shape)
     of_tuple.sum_duplicates()
     shown = (seen.fits @ of_tuple).tocsr()
-    return Secret(seen, name, (*released.texts, None), of_record, of_tuple, shown, numbers[real.codes])
+    values = (*read.texts, None)
+    return Secret(seen, name, values, read.of_record, of_tuple, shown, read.of_person, read.unread_share)
 
 
 def _numbers(table: pa.Table, name: str) -> bool:

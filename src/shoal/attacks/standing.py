@@ -15,6 +15,7 @@ from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
 from shoal.table.hierarchy import Hierarchy
+from shoal.table.notation import DecimalMark
 from shoal.table.reading import Reader, unread_cells
 
 Rows = NDArray[np.int64]
@@ -59,8 +60,8 @@ def column_of(
     what a patient intruder concludes.
     """
     base = known if ground is None else ground
-    hierarchies = _hierarchies(name, base.texts, known.texts, policy)
-    reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None)
+    hierarchies = hierarchies_of(name, base.texts, known.texts, policy)
+    reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None, mark=mark_of(name, policy))
     of_known = reader.of(known.texts)
     # Without the original, a text that nobody's value explains may just be somebody else's value.
     strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
@@ -90,7 +91,12 @@ def column_of(
     )
 
 
-def _hierarchies(name: str, base: Sequence[str], known: Sequence[str], policy: Policy | None) -> list[Hierarchy]:
+def mark_of(name: str, policy: Policy | None) -> DecimalMark | None:
+    """The decimal mark that the policy names for a column's numbers, if it names one."""
+    return None if policy is None or name not in policy.columns else policy.spellings[name].mark
+
+
+def hierarchies_of(name: str, base: Sequence[str], known: Sequence[str], policy: Policy | None) -> list[Hierarchy]:
     """As the release has it; and one that knows the values of people who are not in it."""
     column = None if policy is None else policy.columns.get(name)
     if policy is None or column is None or column.hierarchy is None:

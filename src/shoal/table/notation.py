@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -74,6 +74,21 @@ def decimal_mark(texts: Iterable[str]) -> DecimalMark:
             return "."
         comma = comma or _COMMA.fullmatch(text) is not None
     return "," if comma else "."
+
+
+_NUMERAL = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+
+
+def released_mark(texts: Iterable[str], values: Collection[str], mark: DecimalMark) -> DecimalMark:
+    """The decimal mark of texts made of ``values``, which have points: that of the data unless a point is shown.
+
+    It is where a number cannot be read otherwise, or is one of the values: ``1.125-2.375`` among 1.125 and 2.375.
+    """
+    for text in texts:
+        for numeral in _NUMERAL.findall(text):
+            if "." in numeral and (_POINT.fullmatch(numeral) or numeral in values):
+                return "."
+    return mark
 
 
 # ── Ranges ──────────────────────────────────────────────────────────────────────────────────────────────────

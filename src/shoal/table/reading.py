@@ -34,6 +34,7 @@ from shoal.table.notation import (
     read_number,
     read_period,
     read_range,
+    released_mark,
 )
 
 # Words for a cell that was suppressed, where the original has no such value.
@@ -64,7 +65,8 @@ class Reader:
     texts are values themselves. ``hierarchies``: the first that knows a value tells its labels. ``ignored``: leaves
     that are no values of the original. ``freely``: whether what fits no value of the original may
     still be read: NA, any and the like as saying nothing, and 351* as 35138. That asks for all values of the original,
-    and is not for who decides whether a release is safe. ``mark``: the decimal mark, where numbers do not show it.
+    and is not for who decides whether a release is safe. ``mark``: the decimal mark of the data, where it is named: the
+    values are then written with a point, as shoal releases them, and who else has released them may have kept it.
     """
 
     def __init__(
@@ -83,7 +85,10 @@ class Reader:
         self._labels = [_labels(hierarchy, ignored) for hierarchy in hierarchies]
         self._own = self._base.union(*self._labels)
         values = list(self._base)
-        self._marks = mark or decimal_mark(values), mark or decimal_mark(released)
+        self._marks: tuple[DecimalMark, DecimalMark] = (
+            "." if mark else decimal_mark(values),
+            decimal_mark(released) if mark is None else released_mark(released, self._base, mark),
+        )
         self._order = day_order(values)
         self._dates: dict[str, Moments | None] = {}
         self.numeric = _most(read_number(text, self._marks[0]) is not None for text in values)
@@ -371,11 +376,19 @@ class Leaves:
         self.everything = set(reader.everything)
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool = False, freely: bool = True) -> Leaves:
+    def of(
+        cls,
+        hierarchy: Hierarchy,
+        texts: Sequence[str],
+        *,
+        nearest: bool = False,
+        freely: bool = True,
+        mark: DecimalMark | None = None,
+    ) -> Leaves:
         """Read the texts by the hierarchy that was built on the original."""
         own = [(leaf, text) for leaf, text in enumerate(hierarchy.leaves) if text is not None]
         own = [(leaf, text) for leaf, text in own if leaf != hierarchy.uncovered]
-        reader = Reader(texts, {text for _, text in own}, [hierarchy], freely=freely)
+        reader = Reader(texts, {text for _, text in own}, [hierarchy], freely=freely, mark=mark)
         behind: list[set[int]] = [set() for _ in texts]
         for (leaf, _), found in zip(own, reader.of([text for _, text in own]), strict=True):
             for i in found:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from shoal.table.propose import NUMBER, date_formats, sample
 
@@ -40,6 +41,11 @@ class Spelling:
         point = "[.]" if self.decimal == "." else self.decimal
         marked = f"[1-9][0-9]{{0,2}}([{MARKS[self.thousands]}][0-9]{{3}})+({point}[0-9]+)?"
         return f"^[-+]?({'|'.join(filter(None, (marked, unmarked)))})$"
+
+    @property
+    def mark(self) -> Literal[".", ","] | None:
+        """The decimal mark, where a mark of its numbers is named."""
+        return "," if self.decimal == "," else None if self.thousands is None else "."
 
     @property
     def dropped(self) -> str:

@@ -26,7 +26,7 @@ from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
-from shoal.table.notation import is_star
+from shoal.table.notation import DecimalMark, is_star
 from shoal.table.reading import Leaves
 from shoal.table.spans import spans
 
@@ -141,16 +141,17 @@ def _column(name: str, before: Coded, after: Coded, policy: Policy) -> Column:
     )
     leaf_of = hierarchy.encode([*before.texts, None] if None in hierarchy.leaves else before.texts)
     texts = (*after.texts, None)
-    masses, understood = _masses(hierarchy, texts, wildcard=policy.release.nulls == "wildcard")
+    wildcard = policy.release.nulls == "wildcard"
+    masses, understood = _masses(hierarchy, texts, wildcard=wildcard, mark=policy.spellings[name].mark)
     released = np.where(after.codes < 0, len(after.texts), after.codes).astype(np.int32)
     return Column(hierarchy, leaf_of[before.codes], released, texts, masses, int((~understood[released]).sum()))
 
 
 def _masses(
-    hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool
+    hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool, mark: DecimalMark | None
 ) -> tuple[csr_array, NDArray[np.bool_]]:
     """How likely each leaf is behind each text, and which texts could be read."""
-    read = Leaves.of(hierarchy, [text for text in texts if text is not None], nearest=True)
+    read = Leaves.of(hierarchy, [text for text in texts if text is not None], nearest=True, mark=mark)
     nulls = {leaf for leaf, text in enumerate(hierarchy.leaves) if text is None}
     behind = [*read.behind, nulls]  # the null is the last text
     everything = [leaf for leaf in range(len(hierarchy.leaves)) if leaf != hierarchy.uncovered] or [0]

@@ -226,3 +226,20 @@ def test_cells_that_were_not_understood_are_counted():
 def test_a_number_that_no_record_has_stands_for_the_nearest_where_that_is_asked():
     ages = Hierarchy.from_paths("age", [(text, "*") for text in AGES], leaf_order="numeric")
     assert leaves_behind(ages, ["26.5", "2", "9999", "24-26"], nearest=True) == [{2}, {0}, {5}, set()]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1,5-2,5", {"1.5", "2.125"}),
+        ("[1,5; 2)", {"1.5"}),
+        ("1.125,0-2.000,0", {"1500"}),
+        ("1.5-2", {"1.5"}),  # shoal writes points
+        ("1.125-2.125", {"1.125", "1.5", "2.125"}),  # and these are values
+        ("1.126-2.124", {"1500"}),
+    ],
+)
+def test_a_decimal_mark_that_is_named_counts_where_no_point_is_shown(text, values):
+    base = ["1.125", "1.5", "2.125", "1500"]
+    found = Reader([text], base, mark=",").of(base)
+    assert {value for value, texts in zip(base, found, strict=True) if texts} == values

@@ -1,0 +1,76 @@
+"""What people and records say in a sensitive column, whoever wrote it: 23.0 is 23, and 1,500 is 1500.
+
+Texts are read as everywhere (``table.reading``). One that stands for a single value of the original is that value; one
+that stands for several, such as a range, is a value of its own, which those have for whom no other text stands. Where
+another does, and where a text stands for nothing, nobody can tell what is learned from it: these cells are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.standing import hierarchies_of, mark_of
+from shoal.policy import Policy
+from shoal.table.codec import Coded
+from shoal.table.reading import Reader, unread_cells
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A sensitive column of a release, and of people: equal numbers say the same."""
+
+    texts: tuple[str, ...]  # as the original has them, where it does; a null is the number after the last
+    of_record: Rows
+    of_person: Rows  # -1 for a value that the release does not have
+    unread_share: float  # of the released cells, those of which nobody can tell what they say
+
+
+def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> Values:
+    """Read a sensitive column for the people known; ``ground`` has the values of the original."""
+    base = frozenset(ground.texts)
+    said, shared, unread = _read(name, released, ground.texts, policy)
+    theirs = _read(name, known, ground.texts, policy)[0]  # who are not in the original may write otherwise
+    place = {text: i for i, text in enumerate(sorted(set(said)))}  # the same numbers however values are written
+    number = [place[text] for text in said]
+    labels = {value: place[label] for value, label in shared.items()}
+    found = [place.get(text, labels.get(text, -1) if text in base else -1) for text in theirs]
+    return Values(
+        tuple(place),
+        np.array([*number, len(place)], np.int64)[released.codes],  # a null, -1, takes the last place
+        np.array([*found, len(place)], np.int64)[known.codes],
+        unread / len(released.codes) if len(released.codes) else 0.0,
+    )
+
+
+def _read(name: str, coded: Coded, base: Sequence[str], policy: Policy | None) -> tuple[list[str], dict[str, str], int]:
+    """What each text says, the label of values that only a label stands for, and the cells that nobody can tell."""
+    own = frozenset(base)
+    strange = [text for text in coded.texts if text not in own]
+    if not strange:
+        return list(coded.texts), {}, 0
+    reader = Reader(strange, own, hierarchies_of(name, base, base, policy), freely=False, mark=mark_of(name, policy))
+    behind: list[list[str]] = [[] for _ in strange]
+    for value, found in zip(base, reader.of(base), strict=True):
+        for i in found:
+            behind[i].append(value)
+    same = {text: values[0] for text, values in zip(strange, behind, strict=True) if len(values) == 1}
+    there = set(coded.texts)
+    texts_of = {value: {value} if value in there else set[str]() for value in base}
+    for text, values in zip(strange, behind, strict=True):
+        for value in values:
+            texts_of[value].add(same.get(text, text))
+    told = own.union(same)
+    told |= {
+        text
+        for text, values in zip(strange, behind, strict=True)
+        if values and all(texts_of[value] == {text} for value in values)
+    }
+    labels = {value: next(iter(texts)) for value, texts in texts_of.items() if len(texts) == 1}
+    unread = unread_cells(np.array([text in told for text in coded.texts], np.bool_), coded)
+    return [same.get(text, text) for text in coded.texts], labels, unread
