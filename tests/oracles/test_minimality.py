@@ -9,6 +9,7 @@ import pytest
 import shoal
 from shoal.attacks import deals as dealing
 from shoal.errors import InfeasibleError
+from shoal.models.measured import InferenceRisk
 
 AGES = ["21", "24", "27", "33", "36"]
 
@@ -133,3 +134,52 @@ def test_drawn_deals_come_near_the_listed_ones(monkeypatch):
     assert "estimated" in drawn.sentence
     assert drawn.successes == pytest.approx(exact.successes, abs=3)
     assert exact.successes > exact.control.successes
+
+
+def small(ages, illness):
+    return pa.table({"age": ages, "sex": ["F"] * len(ages), "illness": illness})
+
+
+def test_four_people_fall_where_only_their_common_value_explains_the_release():
+    # The decades were refused, since all values in one of them are the same; only hiv occurs four times.
+    requirements = [{"model": "alpha-k-anonymity", "k": 2, "alpha": 0.75}]
+    table = small(["25"] * 4 + ["35"] * 12, ["hiv"] * 4 + ["flu", "cold", "gout", "mumps"] * 3)
+    release = shoal.anonymize(table, policy(requirements))
+    assert (release.levels["age"], release.levels["sex"]) == (2, 0)
+    risk = shoal.attack(release).named("minimality")
+    assert risk.successes == pytest.approx(4 + 12 / 4)  # the other four values are equally likely for the others
+    assert risk.control.successes == pytest.approx(4)  # hiv is the most frequent of all sixteen
+    # With four values that occur four times, any of them may be the common one.
+    table = small(["25"] * 4 + ["35"] * 12, ["hiv"] * 4 + ["flu", "cold", "gout"] * 4)
+    risk = shoal.attack(shoal.anonymize(table, policy(requirements))).named("minimality")
+    assert risk.successes == pytest.approx(16 / 4)
+    assert risk.above == 0
+
+
+def test_a_release_that_sizes_explain_tells_nothing_more():
+    table = small(["25"] + ["35"] * 5, ["hiv", "flu", "cold", "gout", "flu", "hiv"])
+    requirements = [{"model": "k-anonymity", "k": 2}, {"model": "distinct-l-diversity", "l": 2}]
+    found = shoal.attack(shoal.anonymize(table, policy(requirements)))
+    risk = found.named("minimality")
+    assert risk.above == 0
+    assert risk.successes == risk.control.successes
+    assert found.undecided == {}
+
+
+def test_where_nothing_explains_the_release_inference_cannot_be_told(monkeypatch):
+    n = 60
+    table = small(["25"] * 4 + ["35"] * (n - 4), ["hiv"] * 4 + ["flu", "cold", "gout", "mumps"] * ((n - 4) // 4))
+    asked = policy([{"model": "alpha-k-anonymity", "k": 2, "alpha": 0.75}])
+    release = shoal.anonymize(table, asked)
+    monkeypatch.setattr(dealing, "LISTED", 3)
+    monkeypatch.setattr(dealing, "DRAWN", 1)
+    found = shoal.attack(release)
+    assert not [risk for risk in found if risk.name == "minimality"]
+    assert "minimality: cannot be told: none of the deals that were tried explains the release" in found.left_out
+    tolerant = {"singling out": 1.0, "linkability": 1.0, "inference": 1.0}
+    answers = {answer.question: answer for answer in found.answers(tolerant)}
+    assert answers["inference"].possible is None
+    assert "none of the deals that were tried explains the release" in answers["inference"].missing
+    assert answers["singling out"].possible is False
+    limit = InferenceRisk(max=1.0).judge(found)
+    assert (limit.outcome, limit.missing) == ("unknown", answers["inference"].missing)

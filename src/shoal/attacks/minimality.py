@@ -40,6 +40,10 @@ class NotApplicableError(Exception):
     """Why the attack cannot be tried."""
 
 
+class UntoldError(NotApplicableError):
+    """Why nobody can tell what the attack would reach."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Finer:
     """A release one step below: the class of every record, and whether its sizes alone forbid it."""
@@ -55,7 +59,8 @@ class _Finer:
 def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed: int = 0) -> list[Risk]:
     """One Risk per sensitive column: how often the most likely value, given that nothing finer held, is the true one.
 
-    Raises NotApplicableError where the release is not of the kind that can be attacked so.
+    Raises NotApplicableError where the release is not of the kind that can be attacked so, and UntoldError where it is
+    and what follows could not be computed.
     """
     judged = [m for m in policy.models if not isinstance(m, ReleaseModel | PopulationModel)]
     if len(judged) < len(policy.models) or not any(isinstance(m, SensitiveModel) for m in judged):
@@ -193,9 +198,9 @@ def _learned(
     try:
         chances = posterior(classes, policy.allowance(len(class_of)))
     except TooManyError:
-        raise NotApplicableError("cannot be told: too many ways to suppress records of finer releases") from None
+        raise UntoldError("too many ways to suppress records of finer releases") from None
     if chances is None:
-        raise NotApplicableError("cannot be told: none of the deals that were tried explains the release")
+        raise UntoldError("none of the deals that were tried explains the release")
     for one, chance, (groups, values, sizes) in zip(classes, chances, of_class, strict=True):
         expected = np.einsum("d,dgv->gv", chance, one.tables) / sizes[:, None]
         for i, table in enumerate(likely):

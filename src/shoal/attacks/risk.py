@@ -254,6 +254,7 @@ class Attacks(Sequence[Risk]):
     notes: tuple[str, ...] = ()
     unread: Mapping[str, float] = field(default_factory=dict)  # per column, the share of cells that were not understood
     unread_values: Mapping[str, float] = field(default_factory=dict)  # the same, per sensitive column
+    undecided: Mapping[Question, str] = field(default_factory=dict)  # why an attack that applies could not be computed
     owners_known: bool = True  # whether the referee knows whose record is whose
     everybody: bool = True  # whether all people were attacked, or a sample of them
 
@@ -302,8 +303,8 @@ class Attacks(Sequence[Risk]):
             return Answer(question, True, surest, tolerance)
         highest = max(able, key=lambda risk: (risk.most_above > tolerance, risk.above, risk.share))
         unread = next(filter(None, (self.not_understood(risk, tolerance) for risk in (highest, *able))), "")
-        if unread:
-            return Answer(question, None, highest, tolerance, unread)
+        if missing := unread or self.undecided.get(question, ""):
+            return Answer(question, None, highest, tolerance, missing)
         if highest.most_above <= tolerance:
             return Answer(question, False, highest, tolerance)
         missing = self.not_owned(highest, tolerance) or "too few people to tell"
@@ -312,14 +313,15 @@ class Attacks(Sequence[Risk]):
     def untold(self, question: Question, most: float) -> str:
         """Why figures of attacks within ``most`` do not prove that a release is; empty where they do.
 
-        Everybody was attacked or not; and cells, or whose records are whose, were understood or not.
+        Everybody was attacked or not; cells, or whose records are whose, were understood or not; and every attack that
+        applies was computed or not.
         """
         for risk in self.able(question):
             if missing := self.not_understood(risk, most) or self.not_owned(risk, most):
                 return missing
             if not self.everybody and risk.most_above > most:
                 return f"a sample of {risk.attempts} people was attacked, too few to tell: attack all of them"
-        return ""
+        return self.undecided.get(question, "")
 
     def not_understood(self, risk: Risk, most: float) -> str:
         """Whether cells that could not be read may hide that the attack reaches more."""

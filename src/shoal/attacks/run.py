@@ -17,12 +17,13 @@ from shoal.attacks.external import external_knowledge
 from shoal.attacks.homogeneity import homogeneity
 from shoal.attacks.identity import identity
 from shoal.attacks.inference import inference
-from shoal.attacks.minimality import NotApplicableError, minimality
-from shoal.attacks.risk import Attacks, Risk
+from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
+from shoal.attacks.risk import Attacks, Question, Risk
 from shoal.attacks.sight import Secret, Sight, secret, sight
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
+from shoal.attacks.standing import as_in
 from shoal.attacks.unsorted import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Rows
@@ -249,7 +250,7 @@ class _Session:
             )
             seen = self._nearest(seen, people)
         outside = None if control is None else self._outside(control, masked)
-        linked = seen if register is None else self._register(register, masked)
+        linked = seen if register is None else self._register(register, masked, notes)
         strangers = None if outside is None else outside[0]
         risks = [singling_out(linked, strangers), identity(linked, strangers)]
         if target.original is None:
@@ -273,7 +274,7 @@ class _Session:
                 risks.append(self._complementary(found, previous, people, name))
         if previous is None:
             left_out.append("complementary release: no other release of the same people was given")
-        self._minimality(risks, left_out)
+        untried = self._minimality(risks, left_out)
         if outside is None:
             notes.append("no control group was given: the controls are guesses without the release's classes")
         return Attacks(
@@ -282,6 +283,7 @@ class _Session:
             tuple(notes),
             unread=self._unread(seen),
             unread_values=unread,
+            undecided=untried,
             owners_known=seen.owner is not None,
             everybody=people.num_rows == everybody.num_rows,
         )
@@ -389,15 +391,19 @@ class _Session:
         rows = self._drawn(table.num_rows)
         return table if rows is None else table.take(pa.array(rows))
 
-    def _register(self, register: Any, masked: bool) -> Sight:
+    def _register(self, register: Any, masked: bool, notes: list[str]) -> Sight:
         people = self._table("register", register)
-        seen = self._sight(people, present=self._present(people))
+        seen = self._sight(people, present=self._present(people, notes))
         return self._nearest(seen, people) if masked else seen
 
-    def _present(self, people: pa.Table) -> NDArray[np.bool_] | None:
+    def _present(self, people: pa.Table, notes: list[str]) -> NDArray[np.bool_] | None:
         """Which people of a register are in the original: the referee compares names, which the intruder cannot."""
         target = self.target
         if target.original is None:
+            notes.append(
+                "without the original nobody knows who of the register is in the release: who fits a record is taken "
+                "to be, so singling out and linking are upper bounds"
+            )
             return None
         everybody = target.original.table
         # Without a policy every other column that both have tells who is who. Where there is none, it is only known
@@ -405,8 +411,18 @@ class _Session:
         names = everybody.column_names if target.policy is None else target.policy.identifiers
         roles = {*target.quasi, *target.sensitive}
         both = [n for n in names if n in people.column_names and n in everybody.column_names and n not in roles]
+        if not both:
+            notes.append(
+                "register and original share no column that tells who is who: people with equal values are taken to "
+                "be the same, so singling out and linking are upper bounds"
+                + ("" if target.policy is None else " (give one that both have the role identifier)")
+            )
         there = set(_tuples(everybody, [*both, *self.on]))
-        return np.array([key in there for key in _tuples(people, [*both, *self.on])], np.bool_)
+        as_there = {}
+        for name in self.on:
+            known, ground = codec.texts(name, people[name]), codec.texts(name, everybody[name])
+            as_there[name] = as_in(ground.texts, name, known.texts, target.policy)
+        return np.array([key in there for key in _tuples(people, [*both, *self.on], as_there)], np.bool_)
 
     def _unsorted(self, gone: int, masked: bool) -> Risk:
         people = self.target.people.slice(0, MOST_PEOPLE)
@@ -454,21 +470,29 @@ class _Session:
             raise PolicyError(f"the previous release has no column {_listed(absent)}")
         return complementary_release(found, self._secret(self._sight(people, table), name, table, people))
 
-    def _minimality(self, risks: list[Risk], left_out: list[str]) -> None:
+    def _minimality(self, risks: list[Risk], left_out: list[str]) -> dict[Question, str]:
+        """Add what it finds, or why it was left out; return what cannot be told for that, and why."""
         target = self.target
         if target.policy is None or target.original is None:
             left_out.append("minimality: needs the original and the policy")
-            return
+            return {}
         try:
             risks.extend(minimality(target.original, target.release, target.policy, seed=self.seed))
+        except UntoldError as reason:
+            left_out.append(f"minimality: cannot be told: {reason}")
+            return {"inference": f"what follows from minimality was not found, {reason}"}
         except NotApplicableError as reason:
             left_out.append(f"minimality: {reason}")
+        return {}
 
 
-def _tuples(table: pa.Table, names: Sequence[str]) -> list[tuple[str | None, ...]]:
+def _tuples(
+    table: pa.Table, names: Sequence[str], written: Mapping[str, Sequence[str]] | None = None
+) -> list[tuple[str | None, ...]]:
+    """The rows as texts; ``written`` has other words for the distinct texts of a column."""
     columns = []
     for name in names:
         coded = codec.texts(name, table[name])
-        texts = (*coded.texts, None)
+        texts = (*(written or {}).get(name, coded.texts), None)
         columns.append([texts[code] for code in coded.codes])
     return list(zip(*columns, strict=True))

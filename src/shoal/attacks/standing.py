@@ -60,9 +60,10 @@ def column_of(
     what a patient intruder concludes.
     """
     base = known if ground is None else ground
-    hierarchies = hierarchies_of(name, base.texts, known.texts, policy)
+    values = as_in(base.texts, name, known.texts, policy)
+    hierarchies = hierarchies_of(name, base.texts, values, policy)
     reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None, mark=mark_of(name, policy))
-    of_known = reader.of(known.texts)
+    of_known = reader.of(values)
     # Without the original, a text that nobody's value explains may just be somebody else's value.
     strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
     null = len(released.texts)
@@ -89,6 +90,26 @@ def column_of(
         unread_cells(reader.understood, released) if strange else 0,
         len(released.codes),
     )
+
+
+def as_in(base: Sequence[str], name: str, texts: Sequence[str], policy: Policy | None) -> list[str]:
+    """The texts of a column as the original writes them, where they stand for one of its values: 23 for 23.0."""
+    own = frozenset(base)
+    strange = [text for text in texts if text not in own]
+    behind = zip(strange, behind_of(name, strange, base, policy), strict=True) if strange else ()
+    same = {text: values[0] for text, values in behind if len(values) == 1}
+    return [same.get(text, text) for text in texts]
+
+
+def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Policy | None) -> list[list[str]]:
+    """The values of the original for which each of some texts stands that are none themselves."""
+    hierarchies = hierarchies_of(name, base, base, policy)
+    reader = Reader(strange, base, hierarchies, freely=False, mark=mark_of(name, policy))
+    out: list[list[str]] = [[] for _ in strange]
+    for value, found in zip(base, reader.of(base), strict=True):
+        for i in found:
+            out[i].append(value)
+    return out
 
 
 def mark_of(name: str, policy: Policy | None) -> DecimalMark | None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.standing import hierarchies_of, mark_of
+from shoal.attacks.standing import as_in, behind_of
 from shoal.policy import Policy
 from shoal.table.codec import Coded
-from shoal.table.reading import Reader, unread_cells
+from shoal.table.reading import unread_cells
 
 Rows = NDArray[np.int64]
 
@@ -33,13 +33,12 @@ class Values:
 
 def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> Values:
     """Read a sensitive column for the people known; ``ground`` has the values of the original."""
-    base = frozenset(ground.texts)
     said, shared, unread = _read(name, released, ground.texts, policy)
-    theirs = _read(name, known, ground.texts, policy)[0]  # who are not in the original may write otherwise
+    theirs = as_in(ground.texts, name, known.texts, policy)  # who are not in the original may write otherwise
     place = {text: i for i, text in enumerate(sorted(set(said)))}  # the same numbers however values are written
     number = [place[text] for text in said]
     labels = {value: place[label] for value, label in shared.items()}
-    found = [place.get(text, labels.get(text, -1) if text in base else -1) for text in theirs]
+    found = [place.get(text, labels.get(text, -1)) for text in theirs]
     return Values(
         tuple(place),
         np.array([*number, len(place)], np.int64)[released.codes],  # a null, -1, takes the last place
@@ -54,11 +53,7 @@ def _read(name: str, coded: Coded, base: Sequence[str], policy: Policy | None) -
     strange = [text for text in coded.texts if text not in own]
     if not strange:
         return list(coded.texts), {}, 0
-    reader = Reader(strange, own, hierarchies_of(name, base, base, policy), freely=False, mark=mark_of(name, policy))
-    behind: list[list[str]] = [[] for _ in strange]
-    for value, found in zip(base, reader.of(base), strict=True):
-        for i in found:
-            behind[i].append(value)
+    behind = behind_of(name, strange, base, policy)
     same = {text: values[0] for text, values in zip(strange, behind, strict=True) if len(values) == 1}
     there = set(coded.texts)
     texts_of = {value: {value} if value in there else set[str]() for value in base}

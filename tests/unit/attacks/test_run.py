@@ -90,6 +90,9 @@ def test_without_names_who_fits_is_taken_to_be_there():
     register = pa.table({"age": ["21", "24", "77"], "sex": ["f", "m", "f"]})
     found = shoal.attack(PEOPLE, original=PEOPLE, register=register, **ROLES)
     assert found.named("identity linking").successes == 2
+    assert [note for note in found.notes if "share no column that tells who is who" in note and "upper bound" in note]
+    alone = shoal.attack(PEOPLE, register=register, **ROLES)
+    assert [note for note in alone.notes if "without the original" in note and "upper bound" in note]
 
 
 def test_a_register_that_lacks_a_column_needs_to_say_what_it_knows():
@@ -412,6 +415,10 @@ def test_a_register_without_a_policy_counts_only_those_who_are_there():
     ages = np.array(register["age"].to_pylist())
     crowd = np.array([(ages[:60] == age).sum() for age in ages])
     really = (1 / crowd[:60]).sum() / n  # the others have no record
+    assert found.named("identity linking").share == pytest.approx(really)
+    assert not [note for note in found.notes if "upper bound" in note]
+    floats = register.set_column(1, "age", pa.array([f"{age}.0" for age in ages]))
+    found = shoal.attack(release, original=original, register=floats, quasi=["age"], sensitive=["illness"])
     assert found.named("identity linking").share == pytest.approx(really)
 
 
