@@ -285,6 +285,25 @@ def inspect(
     )
 
 
+def policy_for(data: Any, *, k: int, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> Policy:
+    """The proposal with these roles: of the other columns, identifiers are removed and the rest is kept as it is."""
+    found = inspect(data, known=quasi, sensitive=sensitive)
+    named = {*quasi, *sensitive}
+    columns = {
+        column.name: column.fields("analysis")
+        if column.name in named or column.role == "identifier"
+        else {"role": "plain"}
+        for column in found.columns
+    }
+    proposed = found.policy
+    fields: dict[str, Any] = {
+        "columns": columns,
+        "require": [{"model": "k-anonymity", "k": k}],
+        "release": proposed.release.model_dump(mode="json", exclude_none=True),
+    }
+    return Policy.of(fields | ({"missing": list(found.missing)} if found.missing else {}))
+
+
 def _require_columns(seen: Sequence[Seen], known: Sequence[str], sensitive: Sequence[str], keep: Sequence[str]) -> None:
     names = {column.name for column in seen}
     for what, given in (("known", known), ("sensitive", sensitive), ("keep", keep)):

@@ -36,13 +36,22 @@ if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
 
-def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -> Release:
+def anonymize(
+    data: Any,
+    policy: PolicySource | None = None,
+    *,
+    k: int | None = None,
+    quasi: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Release:
     """Turn a table into a release that satisfies the policy, at the least loss the algorithm finds.
 
     ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are; ``policy``
-    is a Policy, the path of a TOML file, or a dict. Raises InfeasibleError where no release satisfies.
+    is a Policy, the path of a TOML file, or a dict. Without one, name ``k`` and the ``quasi`` columns: hierarchies are
+    proposed as ``inspect`` does. Raises InfeasibleError where no release satisfies.
     """
-    policy = policy_of(policy)
+    policy = _asked(data, policy, k, quasi, sensitive)
     engine = engine_of(data, policy)
     outside = population_of(policy)
     problem, population, recoding = _solved(engine, policy, outside, progress)
@@ -64,6 +73,24 @@ def anonymize(data: Any, policy: PolicySource, *, progress: Progress = silent) -
         warnings_of(of_release(engine, rows, recoding, released, policy, loss["loss"])),
         attacks,
     )
+
+
+def _asked(
+    data: Any, policy: PolicySource | None, k: int | None, quasi: Sequence[str], sensitive: Sequence[str]
+) -> Policy:
+    """The policy, or the one that k and the roles of columns stand for."""
+    if policy is not None:
+        if k is not None or quasi or sensitive:
+            raise PolicyError("give a policy, or k, quasi and sensitive, not both")
+        return policy_of(policy)
+    if k is None or not quasi:
+        raise PolicyError(
+            "what is asked for? There is no policy, and k or quasi is missing",
+            'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or give a policy',
+        )
+    from shoal.inspection import policy_for  # the vocabulary of roles is not needed elsewhere
+
+    return policy_for(data, k=k, quasi=quasi, sensitive=sensitive)
 
 
 def _solved(

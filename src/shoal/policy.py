@@ -478,6 +478,20 @@ class Policy(_Frozen):
             raise PolicyError("policy: folder: no such field", f"fields: {', '.join(_allowed(('folder',)))}")
         return cls(**fields, folder=folder)
 
+    def with_columns(self, **columns: Any) -> Policy:
+        """The same policy with some columns as given: a role, or fields such as ``{"role": "quasi", "cells": "set"}``.
+
+        Fields that are not given stay as they are, unless the role changes.
+        """
+        fields = self.model_dump(mode="json", exclude_none=True)
+        fields["columns"] = {name: _given(column) for name, column in self.columns.items()}
+        for name, given in columns.items():
+            before = fields["columns"].get(name, {})
+            new = {"role": given} if isinstance(given, str) else dict(given)
+            stays = before if new.get("role", before.get("role")) == before.get("role") else {}
+            fields["columns"][name] = {**stays, **new}
+        return Policy.of(fields, self.folder)
+
     def to_toml(self) -> str:
         """The policy as TOML text that reads back equal."""
         top = {"preset": self.preset} if self.preset is not None else {}
