@@ -39,8 +39,8 @@ from shoal.policy import Policy
 from shoal.search import SEARCHES
 from shoal.search.classes import Partition
 from shoal.search.cost import losses
-from shoal.search.local import partition_of
 from shoal.search.local_boxes import Space
+from shoal.search.local_start import partition_of
 from shoal.table.frequency import FrequencyTable
 
 Floats = NDArray[np.float64]

@@ -33,6 +33,7 @@ class Evidence:
     suppressed: tuple[int, int] = (0, 0)  # records that were, and of how many
     loss: float | None = None
     notes: Sequence[str] = ()  # what the engine told while it read
+    unfinished: str = ""  # how far the search had come when its time ended
 
     @property
     def known(self) -> Countable:
@@ -71,6 +72,7 @@ def of_release(
         (parts.n_suppressed, engine.n_records),
         loss,
         engine.notes,
+        recoding.unfinished,
     )
 
 

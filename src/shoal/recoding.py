@@ -46,6 +46,7 @@ class Recoding:
     n_evaluated: int = 0  # nodes, or whatever the search looks at
     n_nodes: int | None = None  # of so many, where they were counted
     bound: float | None = None  # no answer costs less; where it was not proved that none does
+    unfinished: str = ""  # that a time budget ended the search, and how far it had come
 
     @property
     def released(self) -> tuple[Values, ...]:

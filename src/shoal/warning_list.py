@@ -40,6 +40,7 @@ KINDS = (
     "spelling",
     "single-label",
     "half-lost",
+    "time-budget",
     "closeness-before-suppression",
     "nulls-alone",
 )
@@ -79,6 +80,7 @@ def warnings_of(evidence: Evidence) -> tuple[Caution, ...]:
         found += _spelling(seen)
         found += _single_label(evidence)
         found += _half_lost(evidence)
+        found += _time_budget(evidence)
         found += _closeness_before_suppression(table, seen, policy)
         found += _nulls_alone(table, seen, policy)
     return tuple(found)
@@ -335,6 +337,17 @@ def _half_lost(evidence: Evidence) -> Iterator[Caution]:
         f"More than half of the table is lost: {lost}",
         'Ask for less (a smaller k), give finer hierarchies or fewer quasi columns, or try algorithm = "local"',
     )
+
+
+def _time_budget(evidence: Evidence) -> Iterator[Caution]:
+    """A search that had no time for all that it makes where none is given."""
+    if evidence.unfinished:
+        yield _caution(
+            "time-budget",
+            None,
+            evidence.unfinished[:1].upper() + evidence.unfinished[1:],
+            "The rest may lose less: give a larger time_budget, or leave it out",
+        )
 
 
 # ── requirements that hold with a reservation ───────────────────────────────────────────────────────────────

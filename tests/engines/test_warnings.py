@@ -55,6 +55,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str], list[dict[str, Any]], dic
         [K3],
         {"algorithm": "suppress_records", "max_suppression": 1.0},
     ),
+    "time-budget": ({}, {}, [K3], {"algorithm": "local", "time_budget": 1e-9}),
     "closeness-before-suppression": (
         {
             "town": ["Ulm"] * 48 + ["Bonn"] * 48 + ["Jena"] * 144,

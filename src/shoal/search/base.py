@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -154,6 +155,12 @@ class Problem:
     def seconds_left(self) -> float:
         """Of the time budget; without one there is no end of them."""
         return math.inf if self._deadline is None else self._deadline - time.monotonic()
+
+    def given(self, seconds: float | None) -> Problem:
+        """The same problem with so many seconds from now on, or with all the time there is."""
+        found = copy(self)
+        found._deadline = None if seconds is None or math.isinf(seconds) else time.monotonic() + seconds
+        return found
 
     @cached_property
     def n_records(self) -> int:

@@ -1,9 +1,9 @@
 """Local: every class recoded for itself; whole neighbourhoods are taken apart and put together again while it pays.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose less than those it starts from, which are the best of a cover (cheapest node first), of
-       Mondrian and of clusters; nothing is proved least, but a bound tells how much less any recoding could lose.
-Costs  a few dozen steps for each record, each linear in k and in the number of neighbours that are looked at.
+Finds  classes that lose no more than those it starts from (``local_start.py``): the best of Mondrian, a cover, the
+       optimum of the lattice and clusters. Nothing is proved least, but a bound tells what no recoding goes below.
+Costs  a dozen steps for each record, each linear in k and in the number of neighbours that are looked at.
 
 The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
@@ -22,29 +22,16 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InfeasibleError
 from shoal.models.base import SensitiveModel
-from shoal.models.size import KAnonymity
-from shoal.recoding import Cells, Recoding
+from shoal.recoding import Recoding
 from shoal.search.base import Problem
-from shoal.search.classes import (
-    SUPPRESSED,
-    Partition,
-    grouped,
-    holds,
-    passing,
-    recoding,
-    released,
-    require_class_by_class,
-)
-from shoal.search.clusters import clusters, kinds_of
-from shoal.search.cost import loss_of
-from shoal.search.first_cover import first_cover
+from shoal.search.classes import SUPPRESSED, Partition, grouped, passing, require_class_by_class
+from shoal.search.clusters import kinds_of
 from shoal.search.local_bound import least_loss
 from shoal.search.local_boxes import Space
 from shoal.search.local_exchange import exchange
@@ -60,10 +47,9 @@ from shoal.search.local_kernels import (
     rebox_all,
     settle,
 )
-from shoal.search.mondrian import mondrian_relaxed
-from shoal.search.optimal import optimal
-from shoal.table.frequency import Counts, FrequencyTable, packed
-from shoal.table.kernels import group, sum_by_class
+from shoal.search.local_start import Answer, best_start, first_answer, sizes_decide
+from shoal.table.frequency import Counts
+from shoal.table.kernels import sum_by_class
 
 STEPS = 12  # for each record at k = 5, where no time is given
 FEWEST = 1_000  # steps, however small the table is
@@ -79,94 +65,38 @@ PROPOSALS = 512  # at once, where they are judged together
 
 
 def local(problem: Problem) -> Recoding:
-    """Start from what is known to be good, improve it, and tell what no recoding goes below."""
+    """Start from what is known to be good, improve it, and tell what no recoding goes below.
+
+    With a time budget each part is begun only while time is left; the first answer is always finished.
+    """
     require_class_by_class(problem, "local")
+    first = first_answer(problem)
+    if problem.out_of_time:
+        return replace(first.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
     space = Space(problem)
-    start = _start(problem, space)
-    found = start
+    found = start = best_start(problem, space, first)
+    if problem.out_of_time:
+        return replace(start.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
     search = _Search(problem, space, start.partition)
     if search.total > 0:
-        search.run()
-        ended = _Answer.of(problem, search.partition)
+        search.run(start.seconds)
+        ended = Answer.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
     bound, claim = least_loss(problem, space, found.partition)
-    return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim)
+    saved = 1 - found.loss / start.loss if start.loss else 0.0
+    unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
+    return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
 
 
-# --- what it starts from -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """A partition, what it is released as, and what that costs."""
-
-    problem: Problem
-    partition: Partition
-    recoding: Cells
-    loss: float
-
-    @classmethod
-    def of(cls, problem: Problem, partition: Partition) -> _Answer:
-        answer = recoding(problem, partition, "local")
-        return cls(problem, partition, answer, loss_of(problem, answer.values, answer.became, problem.objective_name))
-
-    @property
-    def holds(self) -> bool:
-        """Whether it may be released; classes that look alike are judged as the one that they are."""
-        problem = self.problem
-        if not holds(problem, self.partition):
-            return False
-        alike = all(model.unions_pass for model in problem.models)
-        return alike or bool(passing(problem, released(problem, self.recoding)).all())
-
-
-def _start(problem: Problem, space: Space) -> _Answer:
-    """The best answer at hand; where all records together fail, that of the lattice, which may suppress some."""
-    table = problem.table
-    whole = Partition.of_rows(table, np.zeros(table.n_classes, np.int64))
-    answers = []
-    if passing(problem, whole.classes(table)).all():
-        covered = first_cover(problem, space, sizes_decide=_sizes_decide(problem))
-        splits = (partition_of(mondrian_relaxed(problem, dimension=by), problem) for by in ("range", "gain"))
-        starts = (covered, *splits, whole, *clusters(problem, space))
-        answers = [_Answer.of(problem, each) for each in starts if each is not None]
-    else:
-        answers = [_Answer.of(problem, partition_of(_of_the_lattice(problem, whole.classes(table)), problem))]
-    answers = [answer for answer in answers if answer.holds]
-    if not answers:
-        raise InfeasibleError(
-            "algorithm 'local' found no release to start from: classes that pass look alike, and fail together",
-            "use algorithm 'optimal'",
-        )
-    return min(answers, key=lambda answer: answer.loss)
-
-
-def _of_the_lattice(problem: Problem, together: FrequencyTable) -> Recoding:
-    try:
-        return optimal(problem)
-    except InfeasibleError as error:
-        # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
-        if problem.monotone or not all(model.passes(together).all() for model in problem.absorbing):
-            raise
-        raise InfeasibleError(
-            f"algorithm 'local' found no release: the {problem.n_records} records fail as one class, and no node of "
-            f"the lattice satisfies with at most {problem.limit} of them suppressed",
-            "ask for less, or let more records be suppressed",
-        ) from error
-
-
-def partition_of(answer: Recoding, problem: Problem) -> Partition:
-    """Who is with whom in an answer."""
-    parts = answer.parts(problem.table)
-    class_of = np.full(len(parts.row), SUPPRESSED, np.int64)
-    kept = ~parts.suppressed
-    class_of[kept] = group(packed(parts.codes[kept]))[0]
-    return Partition(parts.row, parts.counts, class_of)
-
-
-def _sizes_decide(problem: Problem) -> bool:
-    return all(isinstance(model, KAnonymity) for model in problem.models) and problem.table.entities is None
+def _unfinished(problem: Problem, share: float, saved: float) -> str:
+    """That the time ended before the steps that are made where none is given, and what those made gained."""
+    if problem.time_budget is None or share >= 1:
+        return ""
+    done = "before the first of the planned steps"
+    if share > 0:
+        done = f"after {max(1, int(100 * share))} % of the planned steps, which saved {100 * saved:.0f} % of the loss"
+    return f"the time budget of {problem.time_budget:g} seconds ended {done}"
 
 
 # --- the search --------------------------------------------------------------------------------------------------
@@ -179,10 +109,11 @@ class _Search:
         self.problem = problem
         self.space = space
         self.k = problem.least_class_size
-        self.verify = not _sizes_decide(problem)
+        self.verify = not sizes_decide(problem)
         self.rng = np.random.default_rng(problem.seed)
         self.n_steps = 0
         self._seconds = math.inf  # that it has, where time is given
+        self._for_steps = math.inf  # of these
         # A tuple with many records: k of them are atoms of their own, who may be lent, and the others stay together.
         parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
         weights = np.ones(len(parts), np.int64)
@@ -233,12 +164,28 @@ class _Search:
         classes.cost[APART] = self.space.suppressed(weights)
         return rebox_all(self.boxes, self.atoms, classes) / max(1, self.problem.n_records)
 
-    def run(self) -> None:
-        """Rounds of steps, each with its own weights and its own halves of the classes."""
+    @property
+    def n_planned(self) -> int:
+        """Steps where no time is given.
+
+        One takes apart classes of some k records, each of which looks at as many: the larger k, the fewer steps.
+        """
+        return max(FEWEST, int(STEPS * len(self.row) * min(1.5, (10 / (self.k + 5)) ** 2)))
+
+    @property
+    def done(self) -> float:
+        """The share of the planned steps that were made; with time to spare there are more of them."""
+        return min(1.0, self.n_steps / self.n_planned)
+
+    def run(self, to_write: float = 0.0) -> None:
+        """Rounds of steps, each with its own weights and its own halves of the classes.
+
+        Where time is given, ``to_write`` seconds of it are left to write the answer.
+        """
         problem = self.problem
         self._seconds = max(1e-9, problem.seconds_left)
-        # A step takes apart classes of some k records, each of which looks at as many: the larger k, the fewer steps.
-        n_total = max(FEWEST, int(STEPS * len(self.row) * min(1.5, (10 / (self.k + 5)) ** 2)))
+        self._for_steps = max(1e-9, min(FOR_STEPS * self._seconds, self._seconds - to_write))
+        n_total = self.n_planned
         n_call = min(6_000, 10 + 12_000_000 // (self.k + 5) ** 3)  # some tenths of a second
         threads = 2 if len(self.row) >= 5_000 else 1
         hot, cold = self.total * HOT, self.total * COLD
@@ -290,8 +237,8 @@ class _Search:
         """How much of the work is done: by steps, or by time where time is given."""
         if self.problem.time_budget is None:
             return self.n_steps / n_total
-        used = 1 - self.problem.seconds_left / self._seconds
-        return max(self.n_steps / (20 * n_total), used / FOR_STEPS)
+        used = self._seconds - self.problem.seconds_left
+        return max(self.n_steps / (20 * n_total), used / self._for_steps)
 
     def _split(self, threads: int) -> NDArray[np.int8]:
         """Deal the classes out to the threads: near ones together, the cut somewhere else each round."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -278,9 +278,8 @@ class Space:
             return np.array([column.node_prices.max(initial=0.0) for column in self.columns])
         return np.full(len(self.columns), math.log(max(1, self._n)) if self.name == "entropy" else 1.0)
 
-    def orders(self, rng: np.random.Generator, n: int) -> list[Ints]:
+    def orders(self, rng: np.random.Generator, n: int) -> Iterator[Ints]:
         """Orders of the tuples that put like tuples together, from coarse labels to fine ones, columns mixed."""
-        found = []
         for _ in range(n):
             # A column's labels come from the top down; whose turn it is, chance decides.
             turns = rng.permutation(np.repeat(np.arange(len(self.columns)), [len(c.nodes) - 1 for c in self.columns]))
@@ -290,8 +289,7 @@ class Space:
                 left[j] -= 1
                 keys.append(self._at(j, left[j]))
             keys += [self._at(j, 0) for j in range(len(self.columns))]
-            found.append(np.argsort(packed(np.column_stack(keys)), kind="stable"))
-        return found
+            yield np.argsort(packed(np.column_stack(keys)), kind="stable")
 
     def _at(self, j: int, level: int) -> NDArray[np.int32]:
         return np.asarray(self.columns[j].nodes[level][self.codes[:, j]])
@@ -304,11 +302,18 @@ class Space:
             meet_along(boxes, np.arange(m), m, near, away)
             return near, away
         for order in self.orders(rng, n // 3):
+            if self.problem.out_of_time:
+                return near, away
             meet_along(boxes, order, n // 2, near, away)
         known = near.copy()
         pieces = np.linspace(0, m, 2 + m // 5_000, dtype=np.int64).tolist()  # short calls: each is met by an interrupt
+
+        def meet(piece: tuple[int, int]) -> None:
+            if not self.problem.out_of_time:
+                meet_friends(boxes, known, near, away, *piece)
+
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda piece: meet_friends(boxes, known, near, away, *piece), pairwise(pieces)))
+            list(pool.map(meet, pairwise(pieces)))
         return near, away
 
 

@@ -37,9 +37,9 @@ from shoal.table.values import told_apart
 BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
 
 
-def mondrian(problem: Problem) -> Recoding:
-    """Strict: equal tuples share a class."""
-    return _mondrian(problem, "mondrian", parting=False)
+def mondrian(problem: Problem, *, dimension: str | None = None) -> Recoding:
+    """Strict: equal tuples share a class. ``dimension`` overrides what the problem says."""
+    return _mondrian(problem, "mondrian", parting=False, dimension=dimension)
 
 
 def mondrian_relaxed(problem: Problem, *, dimension: str | None = None) -> Recoding:

@@ -81,7 +81,7 @@ class Vocabulary:
         self._covers: list[Leaves] = []
         self._at: list[tuple[int, int] | None] = []  # level and code, where it is a label of the hierarchy
         self._by_label: dict[Label, int] = {}
-        self._by_leaves: dict[bytes, int] = {}
+        self._by_leaves: dict[bytes | tuple[int, int], int] = {}
         self.nodes = np.empty((hierarchy.n_levels, len(hierarchy.leaves)), np.int32)
         for level in range(hierarchy.height, -1, -1):
             for code, leaves in enumerate(_under(hierarchy, level)):
@@ -105,7 +105,7 @@ class Vocabulary:
             if len(leaves) == len(self._covers[found]):
                 self._at[found] = (level, code)
             return found
-        found = self._by_leaves.get(leaves.tobytes())
+        found = self._by_leaves.get(_key(leaves))
         if found is None:
             return self._added(label, leaves, (level, code))
         del self._by_label[self._labels[found]]
@@ -114,7 +114,7 @@ class Vocabulary:
         return found
 
     def _added(self, label: Label, leaves: Leaves, at: tuple[int, int] | None) -> int:
-        self._by_label[label] = self._by_leaves[leaves.tobytes()] = len(self._labels)
+        self._by_label[label] = self._by_leaves[_key(leaves)] = len(self._labels)
         self._labels.append(label)
         self._covers.append(leaves)
         self._at.append(at)
@@ -125,8 +125,8 @@ class Vocabulary:
 
         Nulls and values without an entry are in no range and in no set but the whole: with them it is the top.
         """
-        found = self._by_leaves.get(leaves.tobytes())
-        if self._hidden[leaves].any():
+        found = self._by_leaves.get(_key(leaves))
+        if self._hides(leaves):
             return self.TOP_ID if found is None else found
         if found is not None and not self._tells_more(found, leaves):
             return found
@@ -205,10 +205,14 @@ class Vocabulary:
         return min(self._share(leaves), *(float(self.hierarchy.shares[level][codes[level, 0]]) for level in common))
 
     def lowest(self, leaves: Leaves) -> tuple[int, int]:
-        """The lowest label that stands for all of some leaves."""
-        codes = self.hierarchy.table[:, leaves]
-        level = int((codes == codes[:, :1]).all(axis=1).argmax())
-        return level, int(codes[level, 0])
+        """The lowest label that stands for all of some leaves (ascending)."""
+        table, first, last = self.hierarchy.table, int(leaves[0]), int(leaves[-1])
+        in_a_row = last - first + 1 == len(leaves)
+        for level in np.flatnonzero(table[:, first] == table[:, last]).tolist():
+            changes, code = self._changes[level], int(table[level, first])
+            if changes[first] == changes[last] or not (in_a_row or (table[level, leaves] != code).any()):
+                return level, code
+        return self.hierarchy.height, int(table[-1, first])
 
     def _share(self, leaves: Leaves) -> float:
         """(M−1)/(D−1); of numbers, the part of the data's range."""
@@ -222,6 +226,22 @@ class Vocabulary:
 
     def _first_number(self, leaves: Leaves) -> Decimal | None:
         return next((n for leaf in leaves if (n := self._numbers[leaf]) is not None), None)
+
+    @cached_property
+    def _changes(self) -> NDArray[np.int64]:
+        """Per level and leaf, how often the label changes up to it: leaves in a row share it where it never does."""
+        return np.cumsum(np.diff(self.hierarchy.table, axis=1, prepend=self.hierarchy.table[:, :1]) != 0, axis=1)
+
+    def _hides(self, leaves: Leaves) -> bool:
+        """Whether one of the leaves is in no range and in no set; of leaves in a row, only the ends are looked up."""
+        first, last = int(leaves[0]), int(leaves[-1])
+        if last - first + 1 == len(leaves):
+            return bool(self._n_hidden[last + 1] > self._n_hidden[first])
+        return bool(self._hidden[leaves].any())
+
+    @cached_property
+    def _n_hidden(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(self._hidden)])
 
     @cached_property
     def _numbers(self) -> list[Decimal | None]:
@@ -240,6 +260,12 @@ class Vocabulary:
         return np.array(
             [text is None or leaf == self.hierarchy.uncovered for leaf, text in enumerate(leaves)], np.bool_
         )
+
+
+def _key(leaves: Leaves) -> bytes | tuple[int, int]:
+    """What tells sets of leaves (ascending) apart: of those in a row the ends, so that wide ranges take no room."""
+    first, last = int(leaves[0]), int(leaves[-1])
+    return (first, last) if last - first + 1 == len(leaves) else leaves.tobytes()
 
 
 # --- the least value that stands for all of a class ------------------------------------------------------------
@@ -261,8 +287,13 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
         class_of, firsts = group(packed(bounds))
         ends = np.cumsum([0, *map(len, groups)])
         in_order = np.concatenate([*groups, np.empty(0, np.int32)])
-        wanted = [in_order[ends[low] : ends[high + 1]] for low, high in bounds[firsts].tolist()]
-        return np.array([vocabulary.of(np.sort(leaves)) for leaves in wanted], np.int32)[class_of]
+        falls = np.cumsum(np.diff(in_order, prepend=-1) < 0)
+        ids_of = []
+        for low, high in bounds[firsts].tolist():
+            first, last = ends[low], ends[high + 1] - 1
+            wanted = in_order[first : last + 1]  # a view: thousands of ranges of thousands of leaves take no room
+            ids_of.append(vocabulary.of(wanted if falls[first] == falls[last] else np.sort(wanted)))
+        return np.array(ids_of, np.int32)[class_of]
     owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
     owner, places = np.divmod(np.unique(owner * len(groups) + places), len(groups))
     lengths = np.bincount(owner, minlength=len(starts))

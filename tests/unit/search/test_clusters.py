@@ -12,6 +12,7 @@ from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.classes import Partition, passing
 from shoal.search.clusters import clusters, kinds_of, least_variation
+from shoal.search.cost import loss_of
 from shoal.search.local_boxes import Space
 from shoal.search.local_exchange import exchange
 from shoal.search.local_kernels import rebox_all
@@ -124,6 +125,6 @@ def composition(problem: Problem, partition: Partition) -> list[tuple[int, ...]]
 def test_local_starts_from_clusters_where_they_lose_least():
     problem = problem_of(500, TCloseness(column="s0", t=0.25))
     space = Space(problem)
-    least = min(local._Answer.of(problem, each).loss for each in clusters(problem, space))
+    least = min(local.Answer.of(problem, each).loss for each in clusters(problem, space))
     answer = local.local(problem)
-    assert local.loss_of(problem, answer.values, answer.became, problem.objective_name) <= least
+    assert loss_of(problem, answer.values, answer.became, problem.objective_name) <= least

@@ -74,7 +74,7 @@ def test_a_box_costs_what_its_cells_will(monkeypatch, name, small):
             ground = priced[vocabulary.nodes[0]].min()
             expected += weights[j] * (priced[covering(vocabulary, mine[:, j], np.array([0]))[0]] - ground)
         assert search.classes.cost[c + 1] == pytest.approx(expected, abs=1e-6)
-    answer = local._Answer.of(problem, partition)
+    answer = local.Answer.of(problem, partition)
     assert search.loss == pytest.approx(answer.loss, rel=1e-9)
 
 
@@ -116,7 +116,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
             seen.add((j, value == vocabulary.TOP_ID, len(set(mine[:, j].tolist())) > 1))
         assert search.classes.cost[c + 1] == pytest.approx(expected, abs=1e-6)
     assert len(seen & {(1, True, True), (1, False, True), (1, False, False)}) == 3  # with a null in it, and without
-    answer = local._Answer.of(problem, partition)
+    answer = local.Answer.of(problem, partition)
     assert search.loss == pytest.approx(answer.loss, rel=1e-9)
 
 
@@ -229,7 +229,7 @@ def test_it_loses_less_than_what_it_starts_from(objective):
     problem = problem_of(400, 4, objective=objective)
     answer = SEARCHES["local"](problem)
     covered = first_cover(problem, Space(problem), sizes_decide=True)
-    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local._Answer.of(problem, covered).loss]
+    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.Answer.of(problem, covered).loss]
     found = loss(problem, answer)
     assert found <= min(starts) if objective == "discernibility" else found < min(starts)
     assert not answer.proved
@@ -244,7 +244,7 @@ def test_a_search_with_little_time_cools_down_in_what_the_start_has_left(monkeyp
     problem = problem_of(200, time_budget=60)
     whole = Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
     search = local._Search(problem, Space(problem), whole)
-    search._seconds = 20  # of 60: the start took the others
+    search._seconds, search._for_steps = 20, 18  # of 60: the start took the others
     shares = []
     for left in (20, 11, 2):
         monkeypatch.setattr(Problem, "seconds_left", left)
@@ -269,7 +269,7 @@ def test_classes_pass_whatever_is_asked(model):
     problem = problem_of(300, 3, model, values=4, limit=5)
     answer = SEARCHES["local"](problem)
     assert passing(problem, released(problem, answer)).all()
-    start = local._start(problem, Space(problem))
+    start = local.best_start(problem, Space(problem), local.first_answer(problem))
     assert loss(problem, answer) < start.loss
     assert answer.parts(problem.table).n_suppressed <= 5
 
@@ -312,7 +312,7 @@ def ticking(monkeypatch):
 @pytest.mark.usefixtures("ticking")
 def test_a_time_budget_ends_it():
     steps = []
-    for seconds in (3, 3.5):
+    for seconds in (3.75, 4):
         seen = []
         problem = problem_of(
             400, 4, time_budget=seconds, progress=lambda what, share, seen=seen: seen.append((what, share))
@@ -321,6 +321,71 @@ def test_a_time_budget_ends_it():
         assert any(what.startswith("loss ") for what, _ in seen)
         assert all(0 <= share <= 1 for _, share in seen)
     assert 0 < steps[0] < steps[1]
+
+
+def test_however_little_time_there_is_mondrian_by_gain_is_finished():
+    problem = problem_of(400, time_budget=1e-6)
+    split = problem_of(400, dimension="gain")
+    answer = SEARCHES["local"](problem)
+    assert loss(problem, answer) == loss(split, SEARCHES["mondrian"](split)) < 0.5
+    assert answer.unfinished == "the time budget of 1e-06 seconds ended before the first of the planned steps"
+
+
+@pytest.mark.usefixtures("ticking")
+def test_a_start_that_takes_long_leaves_time_for_the_steps(monkeypatch):
+    """The cover looks at the clock at every node; it may use up a third of the time, and no more."""
+    looks = []
+
+    def covers_for_ever(problem, space, *, sizes_decide):
+        while not problem.out_of_time:
+            looks.append(problem.seconds_left)
+        return Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
+
+    monkeypatch.setattr("shoal.search.local_start.first_cover", covers_for_ever)
+    problem = problem_of(400, 4, time_budget=60)
+    answer = SEARCHES["local"](problem)
+    assert looks
+    assert looks[0] < 20  # a third of sixty
+    assert answer.n_evaluated > 0
+    assert loss(problem, answer) <= loss(problem, SEARCHES["mondrian"](problem_of(400, 4, dimension="gain")))
+
+
+@pytest.mark.usefixtures("ticking")
+def test_it_tells_after_how_many_of_the_planned_steps_the_time_ended(monkeypatch):
+    monkeypatch.setattr(local, "STEPS", 1_200)
+    problem = problem_of(400, 4, time_budget=4)
+    answer = SEARCHES["local"](problem)
+    start = local.first_answer(problem)
+    planned = local._Search(problem, Space(problem), start.partition).n_planned
+    percent = int(100 * answer.n_evaluated / planned)
+    assert 0 < percent < 100
+    assert f"the time budget of 4 seconds ended after {percent} % of the planned steps" in answer.unfinished
+
+
+def test_without_a_budget_nothing_is_unfinished_and_no_clock_is_read(monkeypatch):
+    problem = problem_of(400, 4)
+    monkeypatch.setattr("shoal.search.base.time", None)
+    assert SEARCHES["local"](problem).unfinished == ""
+
+
+@pytest.mark.parametrize("limit", [0, 20])
+def test_it_is_never_worse_than_what_it_may_start_from(monkeypatch, limit):
+    monkeypatch.setattr(local, "FEWEST", 1)
+    monkeypatch.setattr(local, "STEPS", 0)
+    for seed in range(5):
+        problem = problem_of(120, 4, seed=seed, limit=limit)
+        by_gain = problem_of(120, 4, seed=seed, limit=limit, dimension="gain")
+        others = [loss(by_gain, SEARCHES[name](by_gain)) for name in ("optimal", "mondrian", "mondrian_relaxed")]
+        assert loss(problem, SEARCHES["local"](problem)) <= min(others) + 1e-12
+
+
+def test_a_lattice_with_too_much_work_is_not_searched_for_its_optimum(monkeypatch):
+    def refuse(problem):
+        raise AssertionError("looked for the optimum")
+
+    monkeypatch.setattr("shoal.search.local_start.optimal", refuse)
+    monkeypatch.setattr("shoal.search.local_start.WORK", 5)
+    SEARCHES["local"](problem_of(100))
 
 
 def test_a_lattice_too_large_is_not_covered(monkeypatch):
