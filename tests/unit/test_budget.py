@@ -164,6 +164,20 @@ def test_the_terminal_tells_the_gap(tmp_path):
     assert f"the best in the time given, none is below {number(bound)}" in " ".join(result.stdout.split())
 
 
+def test_the_terminal_and_the_certificate_tell_that_the_time_of_local_ended(tmp_path):
+    asked = policy(algorithm="local", max_suppression=0.0, time_budget=NO_TIME)
+    told = "The time budget of 1e-09 seconds ended before the first of the planned steps. The rest may lose less"
+    result = Place(tmp_path, records(), asked).run()
+    assert result.exit_code == 0
+    assert told in " ".join(result.stdout.split())
+    release = shoal.anonymize(records(), asked)
+    assert any(warning.startswith(told) for warning in release.certificate["warnings"])
+    release.report(tmp_path / "report.html")
+    assert told in (tmp_path / "report.html").read_text(encoding="utf-8")
+    patient = shoal.anonymize(records(), policy(algorithm="local", max_suppression=0.0))
+    assert "time-budget" not in {warning.kind for warning in patient.warnings}
+
+
 def test_the_terminal_tells_a_proof(tmp_path):
     result = Place(tmp_path, records(), policy(time_budget=600)).run()
     assert result.exit_code == 0

@@ -109,3 +109,31 @@ def test_a_range_that_begins_with_bottom_coded_values_is_open_below():
     assert label(2, 5) == label(2, 4) == ">=19"
     # Every number there is, and no null: no range says that.
     assert label(0, 5) == "{<18, 19, 22, >=60}"
+
+
+@pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda hierarchy: hierarchy.column)
+def test_the_lowest_label_over_any_leaves_is_the_one_that_all_of_them_have(hierarchy):
+    vocabulary = Vocabulary(hierarchy)
+    draw = random.Random(5)
+    n = len(hierarchy.leaves)
+    drawn = [sorted(draw.sample(range(n), draw.randint(1, n))) for _ in range(200)]
+    in_a_row = [list(range(first, last + 1)) for first in range(n) for last in range(first, n)]
+    for leaves in drawn + in_a_row:
+        alike = [len(set(hierarchy.table[level][leaves].tolist())) == 1 for level in range(hierarchy.n_levels)]
+        level, code = vocabulary.lowest(np.array(leaves, np.int32))
+        assert level == alike.index(True)
+        assert code == hierarchy.table[level][leaves[0]]
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_ranges_of_many_values_take_no_room_of_their_own(null):
+    n = 3_000
+    hierarchy = Intervals.model_validate({"intervals": [10, 100]}).build("n", [str(i) for i in range(n)])
+    vocabulary = Vocabulary(hierarchy.with_null() if null else hierarchy, "range")
+    before = len(vocabulary.values.covers)
+    leaves = np.array([(i, n - 1 - i) for i in range(1, 500)], np.int32).ravel()
+    covering(vocabulary, leaves, np.arange(0, len(leaves), 2))
+    covers = vocabulary.values.covers[before:]
+    assert len(covers) == 499
+    assert all(leaves.base is not None for leaves in covers)
+    assert all(np.shares_memory(leaves, covers[0]) for leaves in covers)
