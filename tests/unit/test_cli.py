@@ -347,7 +347,7 @@ BAD_TABLES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "empty"),
     "blank": (b" \n\n", "empty"),
     "header only": (HEADER.encode(), "no rows"),
-    "a name twice": (f"name,age,zip,disease,age\n{ROW}".encode(), "'age'"),
+    "a name twice": (f"name,age,zip,disease,age\n{ROW}".encode(), "(columns 2, 5)"),
     "a name without letters": (f"name,age,zip,disease,\n{ROW}".encode(), "column 5 of 5 has no name"),
     "names that differ in case": (f"name,age,zip,disease,AGE\n{ROW}".encode(), "differ only in case"),
     "a ragged line": (f"{HEADER}{ROW}{SECRET},21\n{ROW}".encode(), "line 3"),

@@ -278,8 +278,8 @@ def test_pieces_put_together_are_the_column(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_names_that_are_refused() -> None:
     assert "(columns 1, 2)" in failure(pd.DataFrame([[SECRET, 2]], columns=["a", "a"]))
-    assert "'1'" in failure(pd.DataFrame([[SECRET, 2]], columns=[1, "1"]))
-    assert "'a'" in failure(pa.table([[SECRET], [2]], names=["a", "a"]))
+    assert "(columns 1, 2)" in failure(pd.DataFrame([[SECRET, 2]], columns=[1, "1"]))
+    assert "(columns 1, 2)" in failure(pa.table([[SECRET], [2]], names=["a", "a"]))
     assert "2 levels" in failure(pd.DataFrame([[SECRET, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])))
     for label in ("", None, float("nan")):
         assert "column 2 of 2 has no name" in failure(
