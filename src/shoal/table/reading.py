@@ -98,11 +98,12 @@ class Reader:
         self._owners: list[list[int]] = [[i] for i in range(len(released))]
         self._number = {text: i for i, text in enumerate(released)}
         tops = {hierarchy.top for hierarchy in hierarchies}
+        labels = set[str]().union(*self._labels)  # ** may be a code of two letters, where others have three
         loose = {plain(text) for text in self._own} if any(text not in self._own for text in released) else set()
         self.everything = [
             i
             for i, text in enumerate(released)
-            if text in tops or is_star(text) or (freely and self._says_nothing(text, loose))
+            if text in tops or (is_star(text) and text not in labels) or (freely and self._says_nothing(text, loose))
         ]
         silent = set(self.everything)
         for i, text in enumerate(released):
@@ -294,7 +295,7 @@ class Reader:
             for side, kept in (("right", masked.rstrip("*")), ("left", masked.lstrip("*"))):
                 if kept != masked and "*" not in kept:
                     self._ends.add((side, len(kept), len(masked)))
-            if "*" in masked.strip("*"):
+            if "*" in masked.rstrip("*") and "*" in masked.lstrip("*"):
                 self._inner[len(masked)].add(frozenset(i for i, letter in enumerate(masked) if letter == "*"))
         if not freely:
             return
