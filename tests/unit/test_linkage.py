@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks.linkage import Linkage, generalized, link
+from shoal.attacks.linkage import Linkage, link
 from shoal.policy import Policy
+from shoal.table import builders
 
 RECORDS = pa.table({
     "zip": ["02138", "02138", "02139", "02141", "02141", None],
@@ -80,48 +81,59 @@ def test_plain_values() -> None:
     }  # fmt: skip
 
 
-# ── the register at the levels of a release ─────────────────────────────────────────────────────────────────
+# ── the register beside the labels of a release ─────────────────────────────────────────────────────────────
 
 
-def labels(
-    spec: Any, released: list[str], known: list[str | None], level: int, folder: Path = Path()
-) -> list[str | None]:
+def met(spec: Any, released: list[str], known: list[str | None], level: int, folder: Path = Path()) -> list[list[str]]:
+    """For each value known, the values of the original whose records at a level may be that person's."""
     fields = {"columns": {"q": {"role": "quasi", "hierarchy": spec}}, "require": [{"model": "k-anonymity", "k": 1}]}
     policy = Policy.of(fields, folder)
-    register = pa.table({"q": pa.array(known, pa.string())})
-    return generalized(register, {"q": released}, policy, {"q": level})["q"].to_pylist()
+    hierarchy = builders.build(
+        "q", policy.columns["q"].hierarchy, released, nulls=False, uncovered="error", folder=folder
+    )
+    codes = hierarchy.table[level][hierarchy.encode(released)]
+    original = pa.table({"q": released})
+    table = pa.table({"q": [hierarchy.labels[level][code] for code in codes]})
+
+    def meet(value: str | None, row: int) -> bool:
+        person = pa.table({"q": pa.array([value], pa.string())})
+        return link(table.slice(row, 1), person, ["q"], original=original, policy=policy).matched == 1
+
+    return [[text for row, text in enumerate(released) if meet(value, row)] for value in known]
 
 
 def test_dates_that_no_patient_has_fall_into_the_same_month() -> None:
-    spec = {"dates": ["month", "year"]}
-    known = ["1964-09-13", "1964-09-14", "1970-01-01"]
-    assert labels(spec, ["1964-09-13"], known, 0) == known
-    assert labels(spec, ["1964-09-13"], known, 1) == ["1964-09", "1964-09", "1970-01"]
-    assert labels(spec, ["1964-09-13"], known, 3) == ["*", "*", "*"]
+    spec, released = {"dates": ["month", "year"]}, ["1964-09-13", "1964-11-02"]
+    known: list[str | None] = ["1964-09-13", "1964-09-14", "1970-01-01"]
+    assert met(spec, released, known, 0) == [["1964-09-13"], [], []]
+    assert met(spec, released, known, 1) == [["1964-09-13"], ["1964-09-13"], []]
+    assert met(spec, released, known, 2) == [released, released, []]
+    assert met(spec, released, known, 3) == [released] * 3
 
 
 def test_a_decimal_among_the_known_does_not_change_the_words_of_the_release() -> None:
     # The release says 20-24; with 22.5 among its own values it would have said [20, 25).
-    assert labels({"intervals": [5]}, ["21", "33"], ["22", "22.5", "-3"], 1)[:2] == ["20-24", "20-24"]
-    assert labels({"intervals": [5]}, ["21.5", "33"], ["22"], 1) == ["[20, 25)"]
+    assert met({"intervals": [5]}, ["21", "33"], ["22", "22.5", "-3"], 1) == [["21"], ["21"], []]
+    assert met({"intervals": [5]}, ["21.5", "33"], ["22", "25"], 1) == [["21.5"], []]
 
 
 def test_a_longer_code_does_not_shift_the_others() -> None:
-    released, known = ["02138", "02139"], ["02138", "02131", "02138-1234"]
-    assert labels({"mask": "right"}, released, known, 1)[:2] == ["0213*", "0213*"]
-    assert labels({"mask": "right"}, released, known, 1)[2] == "02138-123*"
-    assert labels({"mask": "right"}, released, known, 5) == ["*"] * 3
-    assert labels({"mask": "left"}, released, ["38"], 1) == ["*8"]
+    released = ["02138", "02139"]
+    known: list[str | None] = ["02138", "02131", "02138-1234"]
+    assert met({"mask": "right"}, released, known, 1) == [released, released, []]
+    assert met({"mask": "right"}, released, known, 5) == [released] * 3
+    assert met({"mask": "left"}, released, ["38", "12138"], 1) == [[], ["02138"]]
 
 
 def test_a_tree_and_a_file(tmp_path: Path) -> None:
     tree = {"tree": {"*": {"care": ["nurse", "physician"], "trade": ["cook"]}}}
-    assert labels(tree, ["nurse"], ["physician", "cook", "astronaut", None], 1) == ["care", "trade", "*", None]
+    found = met(tree, ["nurse"], ["physician", "cook", "astronaut", None], 1)
+    assert found == [["nurse"], [], [], []]
     (tmp_path / "jobs.csv").write_text("nurse;care;*\nphysician;care;*\n", encoding="utf-8")
-    assert labels("jobs.csv", ["nurse"], ["physician", "nurse"], 1, tmp_path) == ["care", "care"]
+    assert met("jobs.csv", ["nurse"], ["physician", "nurse"], 1, tmp_path) == [["nurse"]] * 2
 
 
-def test_a_register_of_patients_gets_the_labels_of_the_release() -> None:
+def test_a_register_of_patients_meets_their_records() -> None:
     people = pa.table({
         "age": ["21", "25", "38", "7.5", "64"] * 3,
         "zip": ["02138", "02139", "0214", "99501", "02141"] * 3,
@@ -138,11 +150,9 @@ def test_a_register_of_patients_gets_the_labels_of_the_release() -> None:
     })  # fmt: skip
     release = shoal.anonymize(people, policy)
     assert any(release.levels.values())
-    ground = {name: release.engine.coded(name).texts for name in people.column_names}
-    register = generalized(people.slice(0, 5), ground, policy, release.levels)
-    for name in people.column_names:
-        assert register[name].to_pylist() == release.table[name].to_pylist()[:5]
-    found = link(release.rows.table, register, people.column_names)
+    own = {i: i for i in range(5)}
+    names = people.column_names
+    found = link(release.rows.table, people.slice(0, 5), names, own, original=people, policy=policy)
     assert found.matched == found.people == 5
     assert found.chance <= 1 / 6
 
@@ -159,7 +169,6 @@ def test_a_release_stands_against_its_own_table(suppressed: str) -> None:
         "release": {"max_suppression": 0.4, "suppressed": suppressed},
     })  # fmt: skip
     release = shoal.anonymize(RECORDS, policy)
-    ground = {name: release.engine.coded(name).texts for name in ("zip", "sex")}
-    found = link(release.rows.table, generalized(RECORDS, ground, policy, release.levels), ["zip", "sex"])
+    found = link(release.rows.table, RECORDS, ["zip", "sex"], original=RECORDS, policy=policy)
     assert found.singled_out == 0
     assert found.chance <= 1 / 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.attacks.linkage import Linkage, generalized, link
+from shoal.attacks.linkage import Linkage, link
 from shoal.demo.hospital import POLICY, hospital, voters
 from shoal.engines import files
 from shoal.engines.local import LocalEngine
@@ -71,9 +71,7 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     progress("drawing", 0)
     release.report(folder / REPORT, certificate=certificate, force=True)
 
-    ground = {name: engine.coded(name).texts for name in KNOWN}
-    levels = {name: level for name, level in release.levels.items() if level is not None}  # full-domain: all of them
-    after = link(release.table, generalized(register, ground, policy, levels), KNOWN)
+    after = link(release.table, register, KNOWN, original=engine.table, policy=policy)
     return Demo(patients.num_rows, before, after, release, certificate)
 
 
