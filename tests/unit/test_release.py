@@ -571,8 +571,10 @@ def test_only_public_names_are_there() -> None:
     assert pkgutil.resolve_name("shoal:anonymize") is shoal.anonymize
 
 
-@pytest.mark.parametrize("given", [None, 5, ["policy.toml"]])
-@pytest.mark.parametrize("run", [shoal.anonymize, shoal.check])
+@pytest.mark.parametrize(
+    ("run", "given"),
+    [(run, given) for run in (shoal.anonymize, shoal.check) for given in (5, ["policy.toml"])] + [(shoal.check, None)],
+)
 def test_what_is_no_policy_is_refused_with_how_to_get_one(run, given):
     told = r"must be a shoal.Policy, the path of a TOML file or a dict, not (NoneType|int|list)\nHint: Policy.load"
     with pytest.raises(PolicyError, match=told):
