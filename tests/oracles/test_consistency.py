@@ -35,7 +35,7 @@ PATHS: dict[str, dict[Cell, tuple[Cell, ...]]] = {
         "midwife": ("midwife", "nurse", "any"),
         "clerk": ("clerk", "clerk", "any"),
     },
-    "zip": {"11": ("11", "1*", "**"), "12": ("12", "1*", "**"), "2": ("2", "2*", "**")},
+    "zip": {"11": ("11", "1*", "*"), "12": ("12", "1*", "*"), "2": ("2", "*", "*")},
 }
 SPECS: dict[str, Any] = {
     "age": {"intervals": [10, 40]},
