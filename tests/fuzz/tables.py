@@ -294,8 +294,8 @@ class Tally:
         self.wrong.append(f"traceback ({case}):\n{traceback.format_exc()}")
 
 
-def run_case(seed: int, number: int, tally: Tally) -> None:
-    """One table through the entry points, which its own seed decides."""
+def run_case(seed: int, number: int, tally: Tally, every: int = 5) -> None:
+    """One table through the entry points, which its own seed decides; one in ``every`` is released too."""
     rng = random.Random(f"{seed}/{number}")
     name = f"seed {seed}, table {number}"
     with tempfile.TemporaryDirectory() as scratch:
@@ -304,7 +304,7 @@ def run_case(seed: int, number: int, tally: Tally) -> None:
         try:
             policy = shoal.Policy.of(copy.deepcopy(drawn.fields), drawn.folder)
             _check_as_it_stands(rng, drawn, policy, tally, name)
-            if number % 5 == 0:
+            if number % every == 0:
                 _anonymized(rng, drawn, tally, name)
         except ShoalError as error:
             tally.silent(str(error), name)
@@ -458,13 +458,21 @@ def _replayed(rng: random.Random, drawn: Drawn, release: shoal.Release, tally: T
         tally.compare("requirements of replays", holds(case, dict(model), tuples), True, f"{name}, {model['model']}")
 
 
-def fuzz(tables: int, seed: int = 0, *, seconds: float | None = None, first: int = 0, progress: bool = False) -> Tally:
+def fuzz(
+    tables: int,
+    seed: int = 0,
+    *,
+    seconds: float | None = None,
+    first: int = 0,
+    every: int = 5,
+    progress: bool = False,
+) -> Tally:
     """Many tables, or as many as the time allows."""
     tally, start = Tally(), time.monotonic()
     for number in range(first, first + tables):
         if seconds is not None and time.monotonic() - start > seconds:
             break
-        run_case(seed, number, tally)
+        run_case(seed, number, tally, every)
         if progress and (number + 1) % 1000 == 0:
             print(
                 f"{number + 1 - first} tables, {len(tally.wrong)} wrong, {time.monotonic() - start:.0f} s", flush=True
@@ -478,10 +486,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first table, to repeat one")
+    parser.add_argument(
+        "--every", type=int, default=5, help="one table in so many is anonymized, saved, verified, replayed"
+    )
     asked = parser.parse_args()
     if asked.tables == 10**9 and asked.seconds is None:
         parser.error("say how many --tables, or how many --seconds")
-    tally = fuzz(asked.tables, asked.seed, seconds=asked.seconds, first=asked.first, progress=True)
+    tally = fuzz(asked.tables, asked.seed, seconds=asked.seconds, first=asked.first, every=asked.every, progress=True)
     for line in tally.wrong[:20]:
         print(line)
     for what, count in sorted(tally.counts.items()):
