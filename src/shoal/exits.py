@@ -120,6 +120,9 @@ class Output(io.FileIO):
         return memoryview(data).nbytes
 
 
+signals.whole.add(Output.write.__code__)  # interrupted after it has written, it would be asked to write the same again
+
+
 def guard_exit() -> None:
     """Let no library end the process with a code of its own: OpenBLAS exits with 1 where memory does not suffice.
 

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 received: list[int] = []  # that told us to stop
 held: list[None] = []  # what must not be interrupted: imports under way, and all but the command itself
 
+whole: set[CodeType] = set()  # functions that are never left halfway
 AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
 
 
@@ -50,7 +51,7 @@ def stop(signum: int, frame: FrameType | None) -> None:
     received.append(signum)
     if held:
         return
-    if _importing(frame) and hasattr(signal, "setitimer"):
+    if _at_a_bad_moment(frame) and hasattr(signal, "setitimer"):
         # Libraries import on first use too, some from their native code, which no exception may pass.
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
         return
@@ -72,10 +73,10 @@ def unraisable(lost: sys.UnraisableHookArgs) -> None:
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
 
-def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being loaded where the program is."""
+def _at_a_bad_moment(frame: FrameType | None) -> bool:
+    """Whether the program is loading a module, or in a function that must not be left halfway."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_code in whole:
             return True
         frame = frame.f_back
     return False

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from people import Place
-from shoal import signals
+from shoal import exits, signals
 
 # Runs the program, and once it comes to a function says so and stays there. How the signal fares there is up to it:
 # the exception may pass, be turned into another one (as a query that is interrupted does), or be lost.
@@ -196,3 +197,22 @@ def test_a_terminal_that_is_closed_is_ignored_where_that_was_asked_for(place: Pl
     arguments = [sys.executable, "-c", NOHUP, *place.anonymize("-q")]
     assert subprocess.run(arguments, capture_output=True, check=True).stderr == b""
     assert place.output.exists()
+
+
+def test_a_stream_is_not_left_between_writing_and_saying_so(tmp_path: Path) -> None:
+    """The buffer before it would write the same again when the program ends."""
+    moments = []
+
+    def watch(frame: FrameType, _event: str, _argument: object) -> None:
+        if frame.f_code is exits.Output.write.__code__:
+            moments.append(signals._at_a_bad_moment(frame))
+
+    with exits.Output(tmp_path / "out", "w") as stream:
+        sys.setprofile(watch)
+        try:
+            stream.write(b"here")
+        finally:
+            sys.setprofile(None)
+    assert len(moments) >= 2
+    assert all(moments)
+    assert not signals._at_a_bad_moment(sys._getframe())
