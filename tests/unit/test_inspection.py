@@ -112,7 +112,7 @@ def test_values_that_lead_to_a_person_are_identifiers_whatever_the_name(values):
 def test_a_name_is_known_by_its_column_and_its_look(name):
     people = ["Ana Díaz", "O'Brien, Seán", "Nguyễn Minh", "Jean-Luc M. Roy"] * 50
     assert role_of(name, people) == "identifier"
-    assert role_of(name, [f"T-{i % 20:03}" for i in range(N)]) != "sensitive"
+    assert role_of(name, [f"T-{i % 20:03}" for i in range(N)]) in ("quasi", "identifier")
 
 
 def test_a_name_of_a_place_is_no_name_of_a_person():
