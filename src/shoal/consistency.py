@@ -24,15 +24,17 @@ from scipy.sparse import csr_array
 from shoal.concealment import concealing
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
-from shoal.policy import PolicySource, policy_of
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.notation import DecimalMark
 from shoal.table.reading import Leaves
 
 BLOCK = 2**24  # pairs prepared together: a byte each and per column
 CHUNK = 2**18  # pairs scored together: they stay in the processor's cache
+Marks = Mapping[str, DecimalMark]
 LARGEST = 2**29  # pairs that can be matched: SciPy numbers the edges of a graph, and those back, with int32
 
 
@@ -125,8 +127,7 @@ def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
             f"the release has {engine.table.num_rows} records, the original {table.n_records}",
             "give the table that the release was made from",
         )
-    wildcard = policy.release.nulls == "wildcard"
-    columns = [_Column.of(h, engine.coded(h.column), wildcard) for h in table.hierarchies]
+    columns = read_columns(table.hierarchies, [engine.coded(h.column) for h in table.hierarchies], policy)
     tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
     kinds, originals = _kinds(table.codes, table.counts, columns)
     matches, consistent = best_matches(kinds, tuples.codes, columns)
@@ -144,13 +145,22 @@ def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
 
 
 def people_like(
-    population: FrequencyTable, tuples: Codes, released: Sequence[Coded], *, wildcard: bool = False
+    population: FrequencyTable,
+    tuples: Codes,
+    released: Sequence[Coded],
+    marks: Marks | None = None,
+    *,
+    wildcard: bool = False,
 ) -> tuple[Counts, int]:
     """How many of a population could be behind each released tuple, and how many kinds of people behind none.
 
-    ``tuples`` are numbers of texts as in ``released``, with the null after all others.
+    ``tuples`` are numbers of texts as in ``released``, with the null after all others. ``marks``: the decimal mark of
+    columns for which a policy names one.
     """
-    columns = [_Column.of(h, coded, wildcard) for h, coded in zip(population.hierarchies, released, strict=True)]
+    columns = [
+        _Column.of(h, coded, wildcard=wildcard, mark=(marks or {}).get(h.column))
+        for h, coded in zip(population.hierarchies, released, strict=True)
+    ]
     kinds, people = _kinds(population.codes, population.counts, columns)
     matches, consistent = best_matches(kinds, tuples, columns)
     return _rows_where(consistent, matches).T @ people, int((~consistent).sum())
@@ -160,9 +170,13 @@ def _engine(data: Any) -> LocalEngine:
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 
-def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], *, wildcard: bool) -> list[_Column]:
-    """Released columns, read by the hierarchies of the original's."""
-    return [_Column.of(h, coded, wildcard) for h, coded in zip(hierarchies, released, strict=True)]
+def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], policy: Policy) -> list[_Column]:
+    """Released columns, read by the hierarchies of the original's and as the policy says that numbers are written."""
+    wildcard = policy.release.nulls == "wildcard"
+    return [
+        _Column.of(h, coded, wildcard=wildcard, mark=policy.marks.get(h.column))
+        for h, coded in zip(hierarchies, released, strict=True)
+    ]
 
 
 # ── What a released text stands for ─────────────────────────────────────────────────────────────────────────
@@ -184,7 +198,7 @@ class _Column:
     n_unknown: int  # released cells whose text stands for nothing
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, coded: Coded, wildcard: bool) -> _Column:
+    def of(cls, hierarchy: Hierarchy, coded: Coded, *, wildcard: bool, mark: DecimalMark | None) -> _Column:
         """Read ``coded``, a released column, by the hierarchy of the original one."""
         null = len(coded.texts)
         n_texts = null + 1
@@ -193,7 +207,7 @@ class _Column:
         for level, of_level in enumerate(hierarchy.labels):
             numbers = np.array([number.get(label, n_texts) for label in of_level], np.int64)
             labels[:, level] = numbers[hierarchy.table[level]]
-        others, silent = _others(hierarchy, coded.texts, labels, n_texts)
+        others, silent = _others(hierarchy, coded.texts, labels, n_texts, mark)
         labels = np.column_stack([labels, others])
         kinds, kind_of = np.unique(labels, axis=0, return_inverse=True)
         everything = [number[text] for text in (TOP,) if text in number] + silent + [null] * wildcard
@@ -220,7 +234,7 @@ class _Column:
 
 
 def _others(
-    hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int
+    hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int, mark: DecimalMark | None
 ) -> tuple[NDArray[np.int64], list[int]]:
     """(leaves, most)  The texts that are no label of any level and yet stand for a leaf, and those that say nothing."""
     known = np.zeros(n_texts + 1, np.bool_)
@@ -228,7 +242,7 @@ def _others(
     strange = [i for i, text in enumerate(texts) if not known[i] and text != TOP]
     if not strange:
         return np.empty((len(labels), 0), np.int64), []
-    read = Leaves.of(hierarchy, [texts[i] for i in strange], freely=False)
+    read = Leaves.of(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
     text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in read.behind])
     leaf_of = np.fromiter((leaf for of in read.behind for leaf in of), np.int64, len(text_of))
     order = np.lexsort((text_of, leaf_of))

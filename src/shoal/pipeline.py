@@ -124,7 +124,7 @@ def finished(
 ) -> tuple[Rows | Query, Reference, FrequencyTable, Attacks | None, Verdicts]:
     """An answer applied to the rows that were counted last, counted again, attacked and judged."""
     rows = engine.apply(recoding, policy)  # rows → released rows
-    reference = Reference(engine.domains(policy), population)
+    reference = Reference(engine.domains(policy), population, policy.marks)
     released = recounted(rows, policy, reference)
     attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
     gaps, _ = Gaps.of(policy, engine.columns, ordered=policy.release.shuffle or keeps_order(engine))
@@ -155,7 +155,7 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     before = None if original is None else engine_of(original, policy)
     whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
     outside = population_of(policy)
-    reference = Reference(whole, None if outside is None else outside.people(policy))
+    reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)
     persons = seen.persons(telling)  # none may be missing
     rows = Rows(engine.table, persons) if isinstance(engine, LocalEngine) else engine.last_groups
     table = recounted(rows, policy, reference)

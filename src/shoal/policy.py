@@ -22,6 +22,7 @@ from shoal.presets import PRESETS
 from shoal.table.builders import File, Mask, Spec
 from shoal.table.centres import CENTRES
 from shoal.table.dates import Dates
+from shoal.table.notation import DecimalMark
 from shoal.table.spelling import Spelling
 
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
@@ -413,6 +414,11 @@ class Policy(_Frozen):
             name: Spelling(self.missing if of.missing is None else of.missing, of.decimal, of.thousands)
             for name, of in self.columns.items()
         }
+
+    @property
+    def marks(self) -> dict[str, DecimalMark]:
+        """The decimal mark of the columns for which one is named."""
+        return {name: mark for name, of in self.spellings.items() if (mark := of.mark) is not None}
 
     @property
     def files(self) -> tuple[Path, ...]:

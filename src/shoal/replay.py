@@ -215,7 +215,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
     became, known = _by_tuple(kept, rows, policy) if "tuples" in kept else _by_value(kept, rows, policy)
     gone = known & _among(became, kept.get("suppressed", []))
     outside = population_of(policy)
-    reference = Reference(engine.domains(policy), None if outside is None else outside.people(policy))
+    reference = Reference(engine.domains(policy), None if outside is None else outside.people(policy), policy.marks)
     left = np.flatnonzero(known & ~gone)
     n_left = int(weights[left].sum())
     while len(left):

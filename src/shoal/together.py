@@ -65,7 +65,7 @@ def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Polic
     if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
     release = engine if isinstance(engine, LocalEngine) else engine.tally(policy.quasi)
-    columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], wildcard=False)
+    columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], policy)
     if unread := {column.name: column.n_unknown for column in columns if column.n_unknown}:
         name, n_cells = next(iter(unread.items()))
         raise PolicyError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -29,6 +29,7 @@ from shoal.sql import quoted, unused
 from shoal.table import codec
 from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.notation import DecimalMark
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Reference:
 
     whole: Mapping[str, Domain]  # the sensitive columns of the table before suppression
     population: FrequencyTable | None = None  # the people that the records are some of
+    marks: Mapping[str, DecimalMark] = field(default_factory=dict)  # of numbers, where the policy names them
 
 
 def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
@@ -113,7 +115,7 @@ def recount(
     n = groups.column(groups.num_columns - 1).to_numpy().astype(np.int64)
     codes, nulls = _codes(groups, quasi)
     class_of, firsts = _classes(codes)
-    people, absent = _people(groups, codes[firsts], reference.population)
+    people, absent = _people(groups, codes[firsts], reference)
     histograms = {}
     for i, (name, whole) in enumerate(reference.whole.items()):
         values = _values(groups.column(len(quasi) + i), whole)
@@ -131,12 +133,13 @@ def recount(
     )
 
 
-def _people(groups: pa.Table, tuples: Codes, population: FrequencyTable | None) -> tuple[Counts | None, int]:
+def _people(groups: pa.Table, tuples: Codes, reference: Reference) -> tuple[Counts | None, int]:
     """How many of the population could be behind each class, and how many kinds of people behind none."""
+    population = reference.population
     if population is None:
         return None, 0
     released = [codec.texts(name, groups.column(i)) for i, name in enumerate(population.columns)]
-    return people_like(population, tuples, released)
+    return people_like(population, tuples, released, reference.marks)
 
 
 def _header(connection: duckdb.DuckDBPyConnection, written: Path, dialect: Dialect | None, source: str) -> list[str]:

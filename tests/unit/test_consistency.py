@@ -138,6 +138,20 @@ def test_ranges_and_sets_that_are_no_labels_stand_for_what_they_hold() -> None:
     assert found.k_one == 2
 
 
+def test_ranges_are_read_with_the_marks_that_the_policy_names() -> None:
+    commas = Policy.of({
+        "columns": {"pay": {"role": "quasi", "decimal": ",", "thousands": ".", "hierarchy": {"intervals": [1000]}}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    })  # fmt: skip
+    original = people(("1.500,5",), ("1.900,0",), ("2.500,0",), ("2.600,0",), names=("pay",))
+    # As others write them: without the policy 1.500 is one and a half, and nobody earns so little.
+    release = people(("1.500-2.000",), ("1.500-2.000",), ("2.500,0-2.600,0",), ("2.500,0",), names=("pay",))
+    found = beside(original, release, commas)
+    assert not found.unknown
+    # Nobody tells the first two apart; the third is in the range and the number, the fourth in the range alone.
+    assert sorted(zip(found.originals, found.candidates, strict=True)) == [(1, 1), (1, 2), (2, 2)]
+
+
 def test_a_text_that_is_no_label_fits_nobody_and_is_counted() -> None:
     release = people(("20-29", "?"), ("30-39", "?"), ("mid", "F"), ("31", "M"), ("24", "M"))
     found = beside(FIVE, release, policy())

@@ -23,7 +23,6 @@ from shoal.attacks.sight import Secret, Sight, secret, sight
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
-from shoal.attacks.standing import as_in
 from shoal.attacks.unsorted import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Rows
@@ -417,12 +416,10 @@ class _Session:
                 "be the same, so singling out and linking are upper bounds"
                 + ("" if target.policy is None else " (give one that both have the role identifier)")
             )
-        there = set(_tuples(everybody, [*both, *self.on]))
-        as_there = {}
-        for name in self.on:
-            known, ground = codec.texts(name, people[name]), codec.texts(name, everybody[name])
-            as_there[name] = as_in(ground.texts, name, known.texts, target.policy)
-        return np.array([key in there for key in _tuples(people, [*both, *self.on], as_there)], np.bool_)
+        # The register may write a name or a number otherwise, or tell a decade only: its texts are read as a release's.
+        seen = sight(everybody, people, [*both, *self.on], policy=target.policy)
+        used = np.bincount(seen.kind_of, minlength=seen.fits.shape[0]) > 0
+        return np.asarray(seen.fits.T @ used.astype(np.int64) > 0)[seen.tuple_of]
 
     def _unsorted(self, gone: int, masked: bool) -> Risk:
         people = self.target.people.slice(0, MOST_PEOPLE)
@@ -484,15 +481,3 @@ class _Session:
         except NotApplicableError as reason:
             left_out.append(f"minimality: {reason}")
         return {}
-
-
-def _tuples(
-    table: pa.Table, names: Sequence[str], written: Mapping[str, Sequence[str]] | None = None
-) -> list[tuple[str | None, ...]]:
-    """The rows as texts; ``written`` has other words for the distinct texts of a column."""
-    columns = []
-    for name in names:
-        coded = codec.texts(name, table[name])
-        texts = (*(written or {}).get(name, coded.texts), None)
-        columns.append([texts[code] for code in coded.codes])
-    return list(zip(*columns, strict=True))

@@ -26,8 +26,8 @@ from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.frequency import packed
 from shoal.table.hierarchy import Label
-from shoal.table.intervals import number
 from shoal.table.kernels import group
+from shoal.table.notation import decimal_mark, read_number
 
 BLOCK = 2**24  # records that fit, listed together
 
@@ -383,7 +383,9 @@ def secret(
 
 def _numbers(table: pa.Table, name: str) -> bool:
     """Whether a column has nothing but numbers, written as they may be."""
-    return all(number(text) is not None for text in codec.texts(name, table[name]).texts)
+    texts = codec.texts(name, table[name]).texts
+    mark = decimal_mark(texts)
+    return all(read_number(text, mark) is not None for text in texts)
 
 
 def _distinct_rows(codes: Rows) -> tuple[Rows, Rows]:

@@ -20,7 +20,7 @@ from shoal.attacks.sight import Secret
 from shoal.attacks.skewness import closeness
 from shoal.attacks.standing import Rows
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
+from shoal.table.notation import decimal_mark, read_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,8 @@ def meaning(found: Secret, hierarchy: Hierarchy | None, *, level: int = 1, withi
             label = value if strange else hierarchy.labels[level][hierarchy.table[level, hierarchy.encode([value])[0]]]
             groups.append(place.setdefault((strange, label), len(place)))
         return Meaning(groups=np.array(groups))
-    read = [None if value is None else number(value) for value in found.values]
+    mark = decimal_mark(value for value in found.values if value is not None)
+    read = [None if value is None else read_number(value, mark) for value in found.values]
     if any(x is None for x, there in zip(read, present, strict=True) if there):
         return None
     numbers = np.array([np.nan if x is None else float(x) for x in read])
@@ -115,4 +116,5 @@ def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _Sh
     claimed = there[kinds] & (high[kinds] - low[kinds] <= width)
     credits = claimed & (low[kinds] <= own) & (own <= high[kinds])
     blind = np.where(claimed, shares.between(low[kinds], high[kinds]), 0.0)
-    return Scored(credits.astype(np.float64), blind, CLAIMS, claimed.astype(np.float64), found.sight.class_of)
+    classes = found.sight.class_of
+    return Scored(credits.astype(np.float64), blind, CLAIMS, claimed.astype(np.float64), classes, failing=2)

@@ -114,7 +114,7 @@ def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Po
 
 def mark_of(name: str, policy: Policy | None) -> DecimalMark | None:
     """The decimal mark that the policy names for a column's numbers, if it names one."""
-    return None if policy is None or name not in policy.columns else policy.spellings[name].mark
+    return None if policy is None else policy.marks.get(name)
 
 
 def hierarchies_of(name: str, base: Sequence[str], known: Sequence[str], policy: Policy | None) -> list[Hierarchy]:

@@ -25,6 +25,7 @@ from shoal.table.builders import SafeHarbor
 from shoal.table.codec import Coded
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import Intervals
+from shoal.table.notation import DecimalMark, released_mark
 from shoal.table.reading import Reader
 from shoal.table.spans import Span, spans
 
@@ -45,6 +46,7 @@ class Column:
     known_spans: tuple[tuple[Span, ...], ...] | None  # what each text stands for as numbers; None for a category
     released_spans: tuple[tuple[Span, ...], ...] | None
     original: Coded | None  # the column of the original file, where it was given
+    mark: DecimalMark | None = None  # of its numbers, where the policy names one
 
     @property
     def numeric(self) -> bool:
@@ -57,7 +59,7 @@ class Column:
         base = {*self.known.texts, *(() if self.original is None else self.original.texts)}
         hierarchies = [] if self.hierarchy is None else [self.hierarchy]
         ignored = set(self.released.texts) - base
-        return Reader(self.released.texts, base, hierarchies, ignored=ignored, freely=False)
+        return Reader(self.released.texts, base, hierarchies, ignored=ignored, freely=False, mark=self.mark)
 
     @property
     def codes(self) -> tuple[Codes, Codes]:
@@ -187,13 +189,20 @@ def _column(
         hierarchy = builders.build(name, spec, texts, nulls=True, uncovered="suppress", folder=policy.folder)
         by_spec = isinstance(spec, Intervals) or (isinstance(spec, SafeHarbor) and spec.safe_harbor == "age")
         numeric = numeric or (by_spec and asked is None)
+    mark = None if policy is None else policy.marks.get(name)
+    category = Column(name, known, released, hierarchy, None, None, first, mark)
     if not numeric:
-        return Column(name, known, released, hierarchy, None, None, first)
-    read = [spans(side.texts, hierarchy) for side in (known, released)]
+        return category
+    values = {*known.texts, *(() if first is None else first.texts)}
+    theirs_mark = None if mark is None else released_mark(released.texts, values, mark)
+    read = [
+        spans(known.texts, hierarchy, None if mark is None else "."),
+        spans(released.texts, hierarchy, theirs_mark),
+    ]
     unread = [sum(span is None for span in side) for side in read]
     if not any(unread):
         mine, theirs = (tuple(span for span in side if span is not None) for side in read)
-        return Column(name, known, released, hierarchy, mine, theirs, first)
+        return Column(name, known, released, hierarchy, mine, theirs, first, mark)
     if asked:
         n_texts = len(known.texts), len(released.texts)
         raise DataError(
@@ -201,7 +210,7 @@ def _column(
             f"{n_texts[1]} of the release are neither numbers nor ranges",
             "take the column out of numeric to compare its values as categories",
         )
-    return Column(name, known, released, hierarchy, None, None, first)
+    return category
 
 
 # ── Who is who ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from shoal.errors import DataError
 from shoal.linkage.columns import Codes, Column
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
-from shoal.table.notation import is_star
+from shoal.table.notation import decimal_mark, is_star, read_number
 from shoal.table.spans import EVERYTHING, Span, closed, standard_deviation
 
 Floats = NDArray[np.float64]
@@ -179,7 +179,10 @@ def _points(spans: Sequence[tuple[Span, ...]]) -> Floats:
 def _reference(column: Column) -> Floats:
     """The numbers that tell the scale: of the original file where it is given, else the known one, else the release."""
     if column.original is not None:
-        read = np.array([_float(text) for text in (*column.original.texts, "")])[column.original.codes]
+        texts = column.original.texts
+        mark = decimal_mark(texts) if column.mark is None else "."
+        found = [read_number(text, mark) for text in texts]
+        read = np.array([*(math.nan if x is None else float(x) for x in found), math.nan])[column.original.codes]
     else:
         read = np.zeros(0)
     for coded, spans in ((column.known, column.known_spans), (column.released, column.released_spans)):
@@ -187,13 +190,6 @@ def _reference(column: Column) -> Floats:
             alone = [of[0][0] if len(of) == 1 and of[0][0] == of[0][1] else math.nan for of in spans]
             read = np.array([*alone, math.nan])[coded.codes]
     return np.asarray(read[np.isfinite(read)])
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 def _deviation(values: Floats) -> float:

@@ -82,13 +82,20 @@ _NUMERAL = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 def released_mark(texts: Iterable[str], values: Collection[str], mark: DecimalMark) -> DecimalMark:
     """The decimal mark of texts made of ``values``, which have points: that of the data unless a point is shown.
 
-    It is where a number cannot be read otherwise, or is one of the values: ``1.125-2.375`` among 1.125 and 2.375.
+    It is where a number cannot be read otherwise, or is one of the values: ``1.125-2.375`` among 1.125 and 2.375. A
+    cell that is a number shows nothing: it was read on the way as the values were, and ranges beside it were not.
     """
     for text in texts:
-        for numeral in _NUMERAL.findall(text):
+        numerals = _NUMERAL.findall(text)
+        for numeral in () if text.strip().lstrip("+-−") in numerals else numerals:
             if "." in numeral and (_POINT.fullmatch(numeral) or numeral in values):
                 return "."
     return mark
+
+
+def released_number(text: str, mark: DecimalMark) -> Decimal | None:
+    """A number among released texts whose ranges have ``mark``: with a point where it cannot be read otherwise."""
+    return read_number(text, "." if _POINT.fullmatch(text) else mark)
 
 
 # ── Ranges ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -35,6 +35,7 @@ from shoal.table.notation import (
     read_period,
     read_range,
     released_mark,
+    released_number,
 )
 
 # Words for a cell that was suppressed, where the original has no such value.
@@ -133,6 +134,14 @@ class Reader:
         out[list(self._read)] = True
         return out
 
+    def value(self, text: str) -> Decimal | None:
+        """A value of the original as a number."""
+        return read_number(text, self._marks[0])
+
+    def number(self, text: str) -> Decimal | None:
+        """A released text as a number."""
+        return released_number(text, self._marks[1])
+
     def of(self, values: Sequence[str]) -> Found:
         """For each value the numbers of the released texts that stand for it, those that say nothing left out."""
         found: Found = [set() for _ in values]
@@ -201,7 +210,7 @@ class Reader:
         self._periods: list[tuple[int, Moments]] = []
         self._is_number: dict[int, Decimal] = {}
         for i, text in enumerate(self._texts):
-            if i in strange and (x := read_number(text, mark)) is not None:
+            if i in strange and (x := released_number(text, mark)) is not None:
                 self._is_number[i] = x
             elif (found := read_range(text, mark)) is not None:
                 self._ranges.append((i, found))
@@ -395,9 +404,9 @@ class Leaves:
             for i in found:
                 behind[i].add(leaf)
         if nearest and hierarchy.leaf_order == "numeric":
-            read = sorted((x, leaf) for leaf, text in own if (x := read_number(text)) is not None)
+            read = sorted((x, leaf) for leaf, text in own if (x := reader.value(text)) is not None)
             for i, text in enumerate(texts):
-                if not behind[i] and read and (mean := read_number(text)) is not None:
+                if not behind[i] and read and (mean := reader.number(text)) is not None:
                     at = bisect_left(read, (mean, 0))
                     near = read[max(at - 1, 0) : at + 1] or read[-1:]
                     behind[i].add(min((abs(x - mean), leaf) for x, leaf in near)[1])

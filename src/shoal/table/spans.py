@@ -11,28 +11,38 @@ from numpy.typing import NDArray
 
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
-from shoal.table.notation import DecimalMark, decimal_mark, is_star, read_number, read_range
+from shoal.table.notation import DecimalMark, decimal_mark, is_star, read_range, released_number
 
 Span = tuple[float, float, bool, bool]  # first, last, and whether each is within
 EVERYTHING: Span = (-math.inf, math.inf, True, True)
 
 
-def spans(texts: Sequence[str], hierarchy: Hierarchy | None) -> list[tuple[Span, ...] | None]:
-    """The numbers that each text stands for; None where it is no number, range, or set or label of numbers."""
+def spans(
+    texts: Sequence[str], hierarchy: Hierarchy | None, mark: DecimalMark | None = None
+) -> list[tuple[Span, ...] | None]:
+    """The numbers that each text stands for; None where it is no number, range, or set or label of numbers.
+
+    ``mark``: the decimal mark of the texts, where it is known. The values under a label then have points, as they have
+    wherever a policy names the mark; else the texts show it.
+    """
     under = _leaves_under(hierarchy, texts) if hierarchy is not None else {}
-    mark = decimal_mark(texts)
-    return [_spans(text, under.get(text, ()), mark) for text in texts]
+    own = decimal_mark(texts) if mark is None else mark
+    of_leaves = own if mark is None else "."
+    return [_spans(text, own) or _joined(under.get(text, ()), of_leaves) for text in texts]
 
 
-def _spans(text: str, leaves: Collection[str], mark: DecimalMark) -> tuple[Span, ...] | None:
+def _spans(text: str, mark: DecimalMark) -> tuple[Span, ...] | None:
     if is_star(text):
         return (EVERYTHING,)
-    if (x := read_number(text, mark)) is not None:
+    if (x := released_number(text, mark)) is not None:
         return ((float(x), float(x), True, True),)
     if (found := read_range(text, mark)) is not None:
         return ((float(found.first), float(found.last), found.first_within, found.last_within),)
-    members = read_set(text.strip())
-    read = [_spans(member, (), mark) for member in (leaves if members is None else members)]
+    return _joined(read_set(text.strip()) or (), mark)
+
+
+def _joined(texts: Collection[str], mark: DecimalMark) -> tuple[Span, ...] | None:
+    read = [_spans(text, mark) for text in texts]
     parts = {span for of in read if of is not None for span in of}
     return tuple(sorted(parts)) if parts and None not in read else None
 

@@ -26,7 +26,7 @@ from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
-from shoal.table.notation import DecimalMark, is_star
+from shoal.table.notation import DecimalMark, is_star, released_mark
 from shoal.table.reading import Leaves
 from shoal.table.spans import spans
 
@@ -43,6 +43,7 @@ class Column:
     texts: tuple[str | None, ...]
     masses: csr_array  # (texts, leaves)  how likely each leaf is behind a text
     unknown: int  # released cells that could not be read
+    mark: DecimalMark | None = None  # of the released numbers, where the policy names that of the data
 
     @property
     def name(self) -> str:
@@ -76,7 +77,7 @@ class Column:
             raise ValueError("the column is not one of numbers")
         least, most = np.nanmin(values), np.nanmax(values)
         out = np.empty(len(self.texts))
-        read = spans([text or TOP for text in self.texts], None)
+        read = spans([text or TOP for text in self.texts], None, self.mark)
         for i, (text, found) in enumerate(zip(self.texts, read, strict=True)):
             if text is not None and not is_star(text) and found is not None:
                 out[i] = (max(found[0][0], least) + min(found[-1][1], most)) / 2
@@ -142,9 +143,18 @@ def _column(name: str, before: Coded, after: Coded, policy: Policy) -> Column:
     leaf_of = hierarchy.encode([*before.texts, None] if None in hierarchy.leaves else before.texts)
     texts = (*after.texts, None)
     wildcard = policy.release.nulls == "wildcard"
-    masses, understood = _masses(hierarchy, texts, wildcard=wildcard, mark=policy.spellings[name].mark)
+    mark = policy.marks.get(name)
+    masses, understood = _masses(hierarchy, texts, wildcard=wildcard, mark=mark)
     released = np.where(after.codes < 0, len(after.texts), after.codes).astype(np.int32)
-    return Column(hierarchy, leaf_of[before.codes], released, texts, masses, int((~understood[released]).sum()))
+    return Column(
+        hierarchy,
+        leaf_of[before.codes],
+        released,
+        texts,
+        masses,
+        int((~understood[released]).sum()),
+        None if mark is None else released_mark(after.texts, frozenset(before.texts), mark),
+    )
 
 
 def _masses(

@@ -454,3 +454,34 @@ def test_a_register_and_a_control_group_are_read_by_the_policy():
     found = shoal.attack(release, original=people, policy=policy, register=people, control=people.slice(0, 1))
     assert found.named("identity linking").share == 1
     assert found.named("identity linking").control.claims == 1
+
+
+@pytest.mark.parametrize("written", [str.upper, " {} ".format, "{}.0".format])
+def test_names_and_numbers_of_a_register_are_read_as_those_of_a_release(written):
+    random = np.random.default_rng(0)
+    ages = [str(20 + i // 2) for i in range(40)]
+    names = [f"{i}" if written("1") == "1.0" else f"person {i}" for i in range(40)]
+    original = pa.table({"name": names, "age": ages, "illness": random.choice(["flu", "gout"], 40)})
+    release = original.select(["age", "illness"]).take(pa.array(random.permutation(40)))
+    roles = {"quasi": ["age"], "sensitive": ["illness"]}
+    strangers = ["Zoe" if i % 4 else written(name) for i, name in enumerate(names)]
+    register = pa.table({"name": strangers, "age": ages})
+    found = shoal.attack(release, original=original, register=register, **roles).named("identity linking")
+    assert found.successes == pytest.approx(10 / 2)  # ten of the forty are there, and two records fit each
+    decades = pa.table({"name": strangers, "age": [f"{age[0]}0-{age[0]}9" for age in ages]})
+    found = shoal.attack(release, original=original, register=decades, **roles).named("identity linking")
+    assert found.attempts == 40
+
+
+def test_nobody_of_a_register_is_there_under_another_name():
+    original = pa.table({"name": ["Ada", "Bob"], "age": ["21", "22"], "illness": ["flu", "gout"]})
+    register = pa.table({"name": ["Eve", "Mallory"], "age": ["21", "22"]})
+    roles = {"quasi": ["age"], "sensitive": ["illness"]}
+    found = shoal.attack(original.drop_columns(["name"]), original=original, register=register, **roles)
+    assert found.named("identity linking").successes == 0
+
+
+def test_numbers_with_decimal_commas_can_be_similar():
+    table = pa.table({"x": ["a", "a", "b", "b"], "pay": ["10,5", "10,6", "90,5", "90,6"]})
+    found = shoal.attack(table, quasi=["x"], sensitive=["pay"])
+    assert found.named("similarity").successes == 4

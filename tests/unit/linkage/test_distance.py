@@ -12,6 +12,7 @@ import pytest
 import shoal
 from shoal.errors import DataError
 from shoal.linkage import distance, distance_linkage, measure
+from shoal.risk.intervals import deviation_disclosed
 
 KNOWN = pd.DataFrame({"age": [24, 31, 38, 57], "zip": ["35138", "35142", "94138", "94139"]})
 
@@ -232,3 +233,32 @@ def test_what_is_listed_as_numeric_is_and_nothing_else():
     assert by_type.distance[0] == pytest.approx(1 / KNOWN["age"].std(ddof=1))
     as_text = distance_linkage(KNOWN, release, numeric=[], policy=policy(age={"intervals": [10]}))
     assert as_text.distance.tolist() == [1, 0, 1, 1]
+
+
+def test_numbers_are_read_with_the_marks_that_the_policy_names():
+    known = pd.DataFrame({"pay": ["1.500,5", "2.500,0", "8.000,0"]})
+    release = pd.DataFrame({"pay": ["1.500-2.000", "2.400,5-2.600,5", "8.000,0"]})
+    asked = shoal.Policy.of({
+        "columns": {"pay": {"role": "quasi", "decimal": ",", "thousands": ".", "hierarchy": {"intervals": [1000]}}},
+        "require": [{"model": "k-anonymity", "k": 2}],
+    })  # fmt: skip
+    found = distance_linkage(known, release, policy=asked)
+    assert found.rows.tolist() == [0, 1, 2]
+    assert found.distance == pytest.approx(np.zeros(3))
+    as_words = distance_linkage(known, release, policy=asked, numeric=[])
+    assert as_words.distance == pytest.approx(np.zeros(3))
+    commas = pd.DataFrame({"0": ["1,5", "2,5", "3,5"]})  # which nobody names and all see
+    near = distance_linkage(np.array([[1.0]]), np.array([[2.0]]), scale="original", original=commas)
+    assert near.distance == pytest.approx([1.0])
+
+
+def test_the_deviation_is_that_of_interval_disclosure():
+    x, masked = np.array([1.0, 4.0, 6.0, 9.0, 30.0]), np.array([2.0, 3.0, 6.0, 12.0, 30.0])
+    frames = [pd.DataFrame({"x": values}) for values in (x, masked)]
+    off = []
+    for i in range(5):
+        known, released = (frame.iloc[[i]] for frame in frames)
+        off.append(distance_linkage(known, released, scale="original", original=frames[0]).distance[0])
+    for percent in (1, 5, 8.6, 8.7, 10, 30):
+        disclosed = deviation_disclosed(x, masked, percent)
+        assert disclosed.tolist() == [d <= percent / 100 for d in off]
