@@ -18,22 +18,26 @@ LEVEL = 0.95
 LARGE = 20  # people: a larger class is no single throw, what it shows hardly changes from draw to draw
 
 
-def effective_attempts(credits: NDArray[np.float64], classes: NDArray[np.int64], level: float = LEVEL) -> float:
+def effective_attempts(
+    credits: NDArray[np.float64], classes: NDArray[np.int64], level: float = LEVEL, *, failing: int = 1
+) -> float:
     """As many independent attempts would leave the rate as uncertain as these, of which those of a class go together.
 
     The variance between the sums of classes decides, with Student's quantile for few classes. Where everybody or
-    nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large.
+    nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large. ``failing``:
+    how many people fail together at least. Who is not singled out looks like somebody else, who is not either: that
+    everybody was shows that there was no such pair, and there are fewer pairs than people.
     """
     n = len(credits)
     if not n:
         return 0.0
     _, class_of = np.unique(classes, return_inverse=True)
     n_classes = int(class_of.max()) + 1
-    if n_classes == n:
-        return float(n)
     rate = float(credits.mean())
     if n_classes < 2 or min(rate, 1 - rate) * n < 1e-9:
-        return _throws(class_of)
+        return _throws(class_of, failing if rate > 0.5 else 1)
+    if n_classes == n:
+        return float(n)
     variance = _variance(credits - rate, class_of)
     few = (_quantile(level) / _quantile(level, n_classes - 1)) ** 2
     found = few * rate * (1 - rate) / variance if variance > 0 else float(n)
@@ -69,9 +73,9 @@ def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64]) -> float:
     return len(sums) / (len(sums) - 1) * float((sums**2).sum()) / len(off) ** 2
 
 
-def _throws(class_of: NDArray[np.int64]) -> float:
+def _throws(class_of: NDArray[np.int64], together: int = 1) -> float:
     sizes = np.bincount(class_of).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes * np.minimum(sizes, LARGE)).sum())
+    return float(sizes.sum() ** 2 / (sizes * np.clip(sizes, together, LARGE)).sum())
 
 
 def _quantile(level: float, freedom: float = 1e9) -> float:

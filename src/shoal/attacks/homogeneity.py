@@ -49,5 +49,6 @@ def _scored(found: Secret) -> dict[str, Scored]:
         claimed = _claimed(chosen)
         said = chosen.best(np.ones(chosen.shown.nnz))[chosen.sight.kind_of]
         blind = np.where(claimed, found.shares[said], 0.0)
-        out[choice.name] = Scored(given_away(chosen), blind, CLAIMS, claimed.astype(np.float64), chosen.sight.class_of)
+        credits, classes = given_away(chosen), chosen.sight.class_of
+        out[choice.name] = Scored(credits, blind, CLAIMS, claimed.astype(np.float64), classes, failing=2)
     return out

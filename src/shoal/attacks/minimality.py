@@ -99,7 +99,7 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
             risk(
                 "minimality",
                 "inference",
-                Scored(found, blind, "the most frequent value of the class"),
+                Scored(found, blind, "the most frequent value of the class", classes=class_of),
                 f"Who knows how the release was computed, and everybody's quasi-identifiers, guesses the "
                 f"{domain.column} of {percent(float(found.mean()))} of the people; the classes alone give "
                 f"{percent(float(blind.mean()))}{how}.",

@@ -29,6 +29,7 @@ class Scored:
     least: Credits | None = None  # where it is not known whether it worked: at least, and at most
     most: Credits | None = None
     absent: int = 0  # people who are not in the release, whoever they are
+    failing: int = 1  # people who fail together at least, where a failure is that somebody else looks the same
 
     @property
     def n_claims(self) -> float:
@@ -95,7 +96,7 @@ def risk(
         intruder=chosen,
         intruders=told if chosen else {},
         claims=best.n_claims,
-        effective=effective_attempts(best.credits, classes, level),
+        effective=effective_attempts(best.credits, classes, level, failing=best.failing),
         level=level,
         spread=spread,
         least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),

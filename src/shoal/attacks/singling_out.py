@@ -53,4 +53,5 @@ def _scored(seen: Sight, choice: Choice) -> Scored:
         least=own.least * alone,
         absent=seen.absent,
         most=own.most * alone,
+        failing=2,
     )

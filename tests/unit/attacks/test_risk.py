@@ -5,8 +5,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import shoal
 from shoal.attacks.confidence import LARGE, effective_attempts, interval, spread_above
 from shoal.attacks.risk import Attacks, Control, Risk, Tally, percent, wilson
 
@@ -123,6 +125,19 @@ def test_people_of_one_class_count_as_fewer():
     assert interval(0.0, 0.0) == (0.0, 1.0)
     assert interval(0.0, 20)[0] == 0
     assert interval(1.0, 20)[1] == 1
+
+
+def test_who_is_not_singled_out_is_not_alone_in_that():
+    nobody_alike, one_pair = np.arange(1000), np.append(np.arange(999), 998)
+    assert effective_attempts(np.ones(1000), nobody_alike) == 1000
+    assert effective_attempts(np.ones(1000), nobody_alike, failing=2) == pytest.approx(500)
+    assert effective_attempts(np.zeros(1000), nobody_alike, failing=2) == 1000  # who succeeds may do so alone
+    credits = np.append(np.ones(998), np.zeros(2))
+    assert effective_attempts(credits, one_pair, failing=2) == pytest.approx(500, rel=0.01)
+    # About two and a half pairs of 2,000: in one draw of twelve there is none, and the interval must allow for them.
+    found = shoal.attack(pa.table({"x": [str(i) for i in range(2000)]}), quasi=["x"]).named("singling out")
+    assert found.share == 1
+    assert found.interval[0] < 1 - 5 / 2000
 
 
 def test_what_the_control_gets_too_is_not_uncertain():
