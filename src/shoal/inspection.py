@@ -19,7 +19,7 @@ from shoal.engines.cells import Spellings, read_table
 from shoal.errors import DataError, PolicyError
 from shoal.persons import household_key, person_key
 from shoal.policy import Policy
-from shoal.roles import CROWD, Guess, Kind, Role, Seen, Sure, all_numbers, roles_of
+from shoal.roles import AS_TOLD, CROWD, Guess, Kind, Role, Seen, Sure, all_numbers, repeating, roles_of
 from shoal.separation import STRONGEST, Keys, Separation, Tuples, rank, ranked, separations
 from shoal.table import codec
 from shoal.table.frequency import packed
@@ -265,10 +265,11 @@ def inspect(
     entity, household = person_key(seen, source.tuples), household_key(seen)
     guesses = roles_of([column for column in seen if column.name not in {*known, *sensitive}], any_quasi=bool(known))
     guessed = iter(guesses)
-    told = {name: Guess("quasi", "as you said", "sure") for name in known}
-    told |= {name: Guess("sensitive", "as you said", "sure") for name in sensitive}
+    told = {name: Guess("quasi", AS_TOLD, "sure") for name in known}
+    told |= {name: Guess("sensitive", AS_TOLD, "sure") for name in sensitive}
     found = {c.name: told[c.name] if c.name in told else next(guessed) for c in seen}
     found |= _keys({entity: "persons", household: "households"}, told)
+    found |= repeating(seen, found, source.tuples)
     columns = tuple(
         _column(column, found[column.name], keep, spellings.get(column.name), column.name in apart) for column in seen
     )

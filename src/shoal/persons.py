@@ -6,16 +6,14 @@ records they do not. A number that rises from row to row repeats for nobody, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from shoal import vocabulary
-from shoal.roles import ENOUGH, Seen
+from shoal.roles import ENOUGH, CountTuples, Seen
 from shoal.table.propose import FEW
 
 CONSTANT = 0.99  # of the persons with several records, a trait may be wrong for one in a hundred
 BY_CHANCE = 0.8  # a trait that two records in any case share says nothing
-
-CountTuples = Callable[[str, str], int]  # how many different pairs of values two columns have
 
 
 def person_key(columns: Sequence[Seen], tuples: CountTuples) -> str | None:

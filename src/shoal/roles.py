@@ -8,7 +8,7 @@ columns are plain. A name that says nothing leaves the shape of the values, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -22,10 +22,12 @@ from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, word
 Kind = Literal["number", "date", "code", "text", "category"]
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Sure = Literal["sure", "likely", "unsure"]
+CountTuples = Callable[[str, str], int]  # how many different pairs of values two columns have
 
 CROWD = 5  # records among which nobody stands out
 ENOUGH = 20  # below so many records, unique values say nothing about a column
 PERSON_KEY = "a key of persons, by its name"
+AS_TOLD = "as you said"
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
 # Values that lead to a person, a device or an account wherever they stand.
@@ -166,6 +168,33 @@ def roles_of(seen: Sequence[Seen], *, any_quasi: bool = False) -> list[Guess]:
                 for guess in guesses
             ]
     return guesses
+
+
+def repeating(seen: Sequence[Seen], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
+    """Columns that would be released as they are although they repeat a quasi-identifier: the log of a town's size.
+
+    Such a column counts as known itself, or coarsening the other would hide nothing. What tells only a part of another
+    column (no hours of work: no job) keeps its role; the release warns of it.
+    """
+    quasi = [column for column in seen if guesses[column.name].role == "quasi"]
+    found = {}
+    for column in seen:
+        if guesses[column.name].role not in ("sensitive", "plain") or guesses[column.name].reason == AS_TOLD:
+            continue
+        if same := next((other for other in quasi if _repeats(column, other, tuples)), None):
+            found[column.name] = Guess("quasi", f"repeats {same.name!r} in other words", "likely")
+    return found
+
+
+def _repeats(column: Seen, other: Seen, tuples: CountTuples) -> bool:
+    """Whether each value goes with one value of the other and the other way round, too often for chance."""
+    values = column.distinct + (column.nulls > 0)
+    others = other.distinct + (other.nulls > 0)
+    repeated = column.records - values
+    surprising = repeated * (1 - int(other.counts.max(initial=0)) / max(1, other.records))
+    if values != others or repeated < column.records / 4 or surprising < ENOUGH:
+        return False
+    return tuples(column.name, other.name) == values
 
 
 def _guess(column: Seen) -> Guess:
