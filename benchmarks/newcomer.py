@@ -4,11 +4,13 @@
     python benchmarks/newcomer.py                       # the tables that the proposals were tried on
     python benchmarks/newcomer.py --apart               # tables that nobody looked at while writing them
     python benchmarks/newcomer.py --tables Fair Mroz --json result.json
+    python benchmarks/newcomer.py --utility             # and what an analyst keeps, beside one level per column
 
 Every table is about people and comes from a package on PyPI. It is written to a CSV file, inspected, and anonymized
 with the proposed policy unedited. Per table: the share of the quasi-identifiers released with one label only (wiped),
 of their cells that show nothing (hidden), of the records that are gone; the loss; seconds of the two steps; and
-whether persons with several records are counted as persons.
+whether persons with several records are counted as persons. With --utility, the median error of random counts and of
+regression coefficients (in standard errors), of the proposal and of the one ``--for tables``.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
 import pandas as pd
 
 import shoal
+from shoal.utility import coefficients_kept, query_error
 
 # Tables with several records per person, and the column that tells persons apart where there is one.
 PERSONS = {
@@ -134,7 +137,7 @@ def tried(name: str, folder: Path) -> Line:
     path = folder / "table.csv"
     frame.to_csv(path, index=False)
     start = time.perf_counter()
-    policy = _proposal(path)
+    policy = shoal.inspect(path).policy
     release = shoal.anonymize(path, policy)
     seconds = time.perf_counter() - start
     table = release.table
@@ -158,10 +161,55 @@ def tried(name: str, folder: Path) -> Line:
     )
 
 
-def _proposal(path: Path) -> shoal.Policy:
-    from shoal.inspection import inspect
+@dataclass(frozen=True)
+class Kept:
+    """What an analyst keeps of one table: medians over counting queries and over regression coefficients."""
 
-    return inspect(path).policy
+    table: str
+    counts: float
+    counts_for_tables: float
+    coefficients: float | None
+    coefficients_for_tables: float | None
+
+
+def kept(name: str, folder: Path) -> Kept:
+    """The proposal, and the one with one level per column, measured on the same questions."""
+    path = folder / "table.csv"
+    loaded(name).to_csv(path, index=False)
+    found: list[tuple[float, float | None]] = []
+    for purpose in ("analysis", "tables"):
+        policy = shoal.inspect(path, purpose=purpose).policy
+        release = shoal.anonymize(path, policy)
+        regressed = coefficients_kept(path, release, policy)["median_error"]
+        found.append((query_error(path, release, policy)["median"], regressed))
+    return Kept(name, found[0][0], found[1][0], found[0][1], found[1][1])
+
+
+def print_kept(names: Sequence[str]) -> None:
+    """A line per table, and the median over the tables."""
+    print(f"{'table':<20} {'counts':>8} {'for tables':>11} {'coefficients':>13} {'for tables':>11}")
+    lines: list[Kept] = []
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                lines.append(kept(name, Path(folder)))
+            except shoal.ShoalError as error:
+                print(f"{name:<22} {type(error).__name__}: {error.message}")
+                continue
+        _print_figures(name, astuple(lines[-1])[1:])
+    regressed = [line for line in lines if None not in (line.coefficients, line.coefficients_for_tables)]
+
+    def middle(lines: Sequence[Kept], *fields: str) -> list[float]:
+        return [statistics.median(getattr(line, field) for line in lines) for field in fields]
+
+    counts = middle(lines, "counts", "counts_for_tables")
+    coefficients = middle(regressed, "coefficients", "coefficients_for_tables")
+    _print_figures("median", (*counts, *coefficients))
+
+
+def _print_figures(name: str, figures: Sequence[float | None]) -> None:
+    shown = ["-" if figure is None else f"{figure:.3f}" for figure in figures]
+    print(f"{name:<20} {shown[0]:>8} {shown[1]:>11} {shown[2]:>13} {shown[3]:>11}", flush=True)
 
 
 def _persons(name: str, policy: shoal.Policy) -> str:
@@ -189,11 +237,16 @@ def main() -> None:
     parser.add_argument("--apart", action="store_true", help="the tables that were kept apart")
     parser.add_argument("--tables", nargs="+", help="these tables")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--utility", action="store_true", help="what an analyst keeps, instead")
     asked = parser.parse_args()
+    names = asked.tables or (APART if asked.apart else TRIED)
+    if asked.utility:
+        print_kept(names)
+        return
     print(f"{'table':<20} {'records':>8} {'quasi':>9} {'wiped':>7} {'hidden':>7} {'gone':>7} {'loss':>6} {'s':>6}  who")
     lines: list[Line] = []
     failed: list[str] = []
-    for name in asked.tables or (APART if asked.apart else TRIED):
+    for name in names:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 line = tried(name, Path(folder))

@@ -56,13 +56,16 @@ def main() -> None:
             by_hand, guesses = labels(text), guessed(table)
             if set(by_hand) != set(guesses):
                 raise SystemExit(f"{table}: the labels and the table have different columns")
-            other = [f"{column} {role} -> {guesses[column]}" for column, role in by_hand.items() if guesses[column] != role]
+            differ = [column for column, role in by_hand.items() if guesses[column] != role]
             pairs += Counter((role, guesses[column]) for column, role in by_hand.items())
-            print(f"{table:<20} {len(by_hand) - len(other):>3} of {len(by_hand):>3}  {'; '.join(other)}")
+            told = "; ".join(f"{column} {by_hand[column]} -> {guesses[column]}" for column in differ)
+            print(f"{table:<20} {len(by_hand) - len(differ):>3} of {len(by_hand):>3}  {told}")
         agree = sum(n for (role, guess), n in pairs.items() if role == guess)
         # What outsiders know and the release would show as it is: the mistake that exposes people.
-        unprotected = sum(n for (role, guess), n in pairs.items() if role in ("identifier", "quasi") and guess == "plain")
-        print(f"{group}: {agree} of {pairs.total()} guesses agree ({agree / pairs.total():.0%}), {unprotected} unprotected\n")
+        known = ("identifier", "quasi")
+        unprotected = sum(n for (role, guess), n in pairs.items() if role in known and guess == "plain")
+        share = agree / pairs.total()
+        print(f"{group}: {agree} of {pairs.total()} guesses agree ({share:.0%}), {unprotected} unprotected\n")
 
 
 if __name__ == "__main__":

@@ -375,9 +375,9 @@ class _InMemory:
             if names is None or name in names
         ]
 
-    def tuples(self, one: str, other: str) -> int:
-        codes = {name: self._coded[name].codes.astype(np.int64) + 1 for name in (one, other)}
-        return Tuples(codes, None)((one, other)).distinct
+    def tuples(self, *names: str) -> int:
+        codes = {name: self._coded[name].codes.astype(np.int64) + 1 for name in names}
+        return Tuples(codes, None)(names).distinct
 
     def decisions(self, columns: Sequence[Column]) -> tuple[Decision, ...]:
         """How many records are unique with and without each column that was guessed without being sure."""
@@ -432,8 +432,8 @@ class _InEngine:
         texts = codec.texts(name, values).texts
         return Seen(name, texts, np.array([filled], np.int64), records, distinct, False, all_there=False)
 
-    def tuples(self, one: str, other: str) -> int:
-        return self._engine.n_tuples([one, other])
+    def tuples(self, *names: str) -> int:
+        return self._engine.n_tuples(names)
 
     def decisions(self, columns: Sequence[Column]) -> tuple[Decision, ...]:
         """The same, counted there."""

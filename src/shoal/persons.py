@@ -30,6 +30,11 @@ def person_key(columns: Sequence[Seen], tuples: CountTuples) -> str | None:
         own = [t for t in traits if t.name != column.name]
         if not own or any(_constant(column, trait, tuples) for trait in own):
             return column.name
+        # A number that starts again in every hospital. Counting numbers takes two persons for one at times, which is
+        # safe: never one person for two.
+        places = [c for c in columns if c.named(vocabulary.PLACES) and 1 < c.distinct < column.distinct]
+        if any(_constant_within(place, column, own, tuples) for place in places):
+            return column.name
     for column in found:
         if column in named or column.private or _about_persons(column):
             continue
@@ -60,6 +65,18 @@ def _about_persons(column: Seen) -> bool:
 def _shared_by_chance(column: Seen) -> float:
     """How often two records have the same value."""
     return float(((column.counts / max(1, column.filled)) ** 2).sum())
+
+
+def _constant_within(place: Seen, key: Seen, traits: Sequence[Seen], tuples: CountTuples) -> bool:
+    """Whether the values of the key are persons in each place: most have several records, and constant traits there."""
+    own = [trait for trait in traits if trait.name != place.name]
+    keys = tuples(place.name, key.name)
+    repeated = min(keys, key.records - keys)
+    return (
+        bool(own)
+        and 2 * repeated > keys
+        and all(tuples(place.name, key.name, trait.name) - keys <= (1 - CONSTANT) * repeated for trait in own)
+    )
 
 
 def _constant(key: Seen, trait: Seen, tuples: CountTuples) -> bool:

@@ -22,7 +22,7 @@ from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, word
 Kind = Literal["number", "date", "code", "text", "category"]
 Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Sure = Literal["sure", "likely", "unsure"]
-CountTuples = Callable[[str, str], int]  # how many different pairs of values two columns have
+CountTuples = Callable[..., int]  # of the names of columns: how many different tuples of values they have
 
 CROWD = 5  # records among which nobody stands out
 ENOUGH = 20  # below so many records, unique values say nothing about a column

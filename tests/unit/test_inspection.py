@@ -50,6 +50,22 @@ def built(found: Inspection, data: pa.Table) -> None:
         assert hierarchy.missing(coded.texts) == 0
 
 
+def test_a_number_that_starts_again_in_every_hospital_still_tells_persons_apart():
+    persons = [(center, number) for center in "AB" for number in range(1, 21) for _ in range(4)]
+    sexes = {key: "fm"[int(RNG.integers(2))] for key in persons}
+    treated = {key: "PT"[int(RNG.integers(2))] for key in persons}
+    data = table(
+        center=[center for center, _ in persons],
+        id=[number for _, number in persons],
+        sex=[sexes[key] for key in persons],
+        treat=[treated[key] for key in persons],
+        outcome=RNG.integers(0, 2, len(persons)).tolist(),
+    )
+    assert inspect(data).policy.release.entity == "id"
+    mixed = data.set_column(2, "sex", pa.array(RNG.permutation(data["sex"].to_pylist()).tolist()))
+    assert inspect(mixed).policy.release.entity is None  # nobody's sex changes from visit to visit
+
+
 def test_a_column_that_repeats_a_quasi_identifier_is_one_itself():
     # Released as it is, the log of a town's size would undo whatever is done to the size.
     sizes = [100 * (row % 25 + 1) for row in range(N)]

@@ -10,11 +10,12 @@ from shoal.policy import PolicySource, policy_of
 from shoal.utility.classifier import classification
 from shoal.utility.queries import workload_error
 from shoal.utility.reading import Pair
+from shoal.utility.regression import regressions
 from shoal.utility.statistics import kept
 
 
 def utility(original: Any, release: Any, policy: PolicySource, *, queries: int = 1000, seed: int = 0) -> dict[str, Any]:
-    """What is left of queries, statistics and, where the policy names a label, a classifier; for JSON.
+    """What is left of queries, statistics, regressions and, where the policy names a label, a classifier; for JSON.
 
     The classifier is left out where scikit-learn is not installed.
     """
@@ -22,9 +23,11 @@ def utility(original: Any, release: Any, policy: PolicySource, *, queries: int =
     learned = None
     if policy.release.label is not None and find_spec("sklearn") is not None:
         learned = classification(original, release, policy, seed=seed)
+    both = Pair.of(original, release, policy)
     found = {
         "query_error": workload_error(Pair.of(original, release, policy, policy.quasi), queries=queries, seed=seed),
-        "statistics": kept(Pair.of(original, release, policy)),
+        "statistics": kept(both),
+        "regression": regressions(both, policy.sensitive),
         "classification": learned,
     }
     return {name: finite(value) for name, value in found.items()}

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy.stats import linregress
 
 import shoal
 from shoal.errors import DataError, PolicyError
-from shoal.utility import classification, il1, query_error, statistics_kept, utility
+from shoal.utility import classification, coefficients_kept, il1, query_error, statistics_kept, utility
 from shoal.utility.queries import _regions
 from shoal.utility.reading import Pair
 from shoal.utility.statistics import divergence
@@ -45,6 +46,67 @@ def test_the_original_answers_every_query_and_keeps_every_statistic():
     assert set(kept["marginals"].values()) == {0}
     assert kept["tables"]["mean"] == pytest.approx(0, abs=1e-12)
     assert kept["correlations"]["mean_error"] == 0
+
+
+def paid(**columns):
+    """A policy in which pay is explained by the other columns."""
+    return shoal.Policy.of({
+        "columns": {
+            **{name: {"role": "quasi", **fields} for name, fields in columns.items()},
+            "pay": {"role": "sensitive"},
+        },
+        "require": [{"model": "k-anonymity", "k": 2}],
+    })  # fmt: skip
+
+
+AGE = {"hierarchy": {"intervals": [10, 50]}}
+WAGES = pa.table({"age": [20, 24, 30, 36, 40, 44], "pay": [10, 16, 15, 26, 24, 35]})
+
+
+def test_a_coefficient_before_and_after_is_that_of_simple_regression():
+    wide = WAGES.set_column(0, "age", pa.array(["20-29", "20-29", "30-39", "30-39", "40-49", "40-49"]))
+    found = coefficients_kept(WAGES, wide, paid(age=AGE))["targets"]["pay"]
+    (term,) = found["coefficients"]
+    ages, pay = WAGES["age"].to_numpy().astype(float), WAGES["pay"].to_numpy()
+    before = linregress(ages / ages.std(), pay)
+    after = linregress(np.array([24.5, 24.5, 34.5, 34.5, 42, 42]) / ages.std(), pay)  # 49 is beyond the oldest
+    assert term["term"] == "age"
+    assert (term["before"], term["after"]) == pytest.approx((before.slope, after.slope))
+    assert term["error"] == found["median_error"] == pytest.approx(abs(before.slope - after.slope) / before.stderr)
+
+
+def test_a_category_counts_with_the_share_of_each_value_that_it_may_be():
+    job = {"hierarchy": {"tree": {"work": ["cook", "smith"]}}}
+    table = pa.table({"job": ["cook", "cook", "cook", "smith", "smith"], "pay": [10, 12, 14, 30, 34]})
+    (same,) = coefficients_kept(table, table, paid(job=job))["targets"]["pay"]["coefficients"]
+    assert (same["before"], same["after"], same["error"]) == pytest.approx((20, 20, 0), abs=1e-9)
+    merged = table.set_column(0, "job", pa.array(["work"] * 5))
+    (term,) = coefficients_kept(table, merged, paid(job=job))["targets"]["pay"]["coefficients"]
+    # Every record is half a smith: nothing to compare, and the shortest solution lies between 1 and 1/2.
+    assert (term["before"], term["after"]) == pytest.approx((20, 20 * 0.5 / 1.25))
+    assert "smith" not in str(term)  # no value of the data in a result
+
+
+def test_the_order_of_the_released_rows_does_not_matter():
+    shuffled = WAGES.take(pa.array([3, 1, 5, 0, 4, 2]))
+    found = coefficients_kept(WAGES, shuffled, paid(age=AGE))
+    assert found["median_error"] == pytest.approx(0, abs=1e-9)
+
+
+def test_without_a_number_to_explain_there_is_no_regression():
+    assert coefficients_kept(ORIGINAL, RELEASE, policy()) == {"targets": {}, "median_error": None, "left_out": []}
+    alike = WAGES.set_column(1, "pay", pa.array([5] * 6))
+    assert coefficients_kept(alike, alike, paid(age=AGE))["median_error"] is None
+    with pytest.raises(PolicyError, match="no column 'cost'"):
+        coefficients_kept(WAGES, WAGES, paid(age=AGE), targets=["cost"])
+
+
+def test_a_category_of_many_values_is_left_out_and_named():
+    n = 40
+    table = pa.table({"town": [f"t{i % 35}" for i in range(n)], "age": range(n), "pay": [i * i for i in range(n)]})
+    found = coefficients_kept(table, table, paid(town={}, age=AGE))
+    assert found["left_out"] == ["town"]
+    assert [term["term"] for term in found["targets"]["pay"]["coefficients"]] == ["age"]
 
 
 def test_one_column_of_queries_by_hand():
