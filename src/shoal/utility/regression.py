@@ -118,4 +118,4 @@ def _designs(columns: Sequence[Column]) -> tuple[list[str], Floats, Floats]:
 def _fitted(design: Floats, target: Floats) -> tuple[Floats, int]:
     """Least squares; where columns depend on each other, the shortest of all solutions."""
     fitted, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
-    return fitted, int(rank)
+    return fitted.astype(np.float64), int(rank)
