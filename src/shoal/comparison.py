@@ -20,6 +20,7 @@ from shoal.errors import (
     PolicyError,
     VerificationError,
 )
+from shoal.log import logged
 from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
@@ -93,15 +94,13 @@ def compare(
 
     With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
     """
-    policy = policy_of(policy)
+    policy, progress = policy_of(policy), logged(progress)
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
     engine = engine_of(data, policy)
     if utility and not isinstance(engine, LocalEngine):
-        raise DataError(
-            "utility is measured on rows in memory", "leave --utility out, or compare on a sample in a file"
-        )
+        raise DataError("utility is measured on rows in memory", "leave utility out, or compare on a sample in a file")
     outside = population_of(policy)
     tables = {
         apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})

@@ -7,17 +7,26 @@ from __future__ import annotations
 
 
 class ShoalError(Exception):
-    """Base of all; ``hint`` says what the caller can do about it."""
+    """Base of all; ``hint`` says what the caller can do about it, in words that fit Python and the command line.
+
+    ``option`` is what only the command line adds: the flag or the command that the hint speaks of.
+    """
 
     exit_code = 2
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, *, option: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.option = option
 
     def __str__(self) -> str:
         return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
+
+    @property
+    def on_command_line(self) -> str:
+        """The same with the option that is meant."""
+        return f"{self} ({self.option})" if self.hint and self.option else str(self)
 
 
 class PolicyError(ShoalError):
@@ -46,6 +55,12 @@ class OtherTableError(DataError, ValueError):
 
 class OutputError(ShoalError):
     """The release cannot be written where it was asked for."""
+
+
+def already_there(target: object) -> OutputError:
+    """Nothing is overwritten unless that is asked for."""
+    hint = "choose another name, or overwrite it with force"
+    return OutputError(f"{target} exists and was not overwritten", hint, option="--force")
 
 
 class InfeasibleError(ShoalError):

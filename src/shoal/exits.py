@@ -55,7 +55,7 @@ def _told(error: BaseException) -> tuple[int, str]:
     if signals.received or isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted; no unfinished file was left behind"
     if isinstance(error, ShoalError):
-        return error.exit_code, f"{kind}: {error}"
+        return error.exit_code, f"{kind}: {error.on_command_line}"
     if _is_memory(error):
         message = "MemoryError: there is not enough memory for this table and policy; nothing was decided"
         hint = "--engine duckdb --memory 2GB reads a file in pieces; fewer or coarser quasi columns need less"

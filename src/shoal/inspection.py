@@ -17,6 +17,7 @@ import pyarrow as pa
 from shoal import toml
 from shoal.engines.cells import Spellings, read_table
 from shoal.errors import DataError, PolicyError
+from shoal.log import log
 from shoal.persons import household_key, person_key
 from shoal.policy import Policy
 from shoal.roles import AS_TOLD, CROWD, Guess, Kind, Role, Seen, Sure, all_numbers, repeating, roles_of
@@ -274,6 +275,7 @@ def inspect(
         _column(column, found[column.name], keep, spellings.get(column.name), column.name in apart) for column in seen
     )
     quasi = [column for column in seen if found[column.name].role == "quasi"]
+    log.info("inspect: %d columns, %d of them quasi", len(seen), len(quasi))
     return Inspection(
         seen[0].records if seen else 0,
         columns,

@@ -43,7 +43,7 @@ class Gaps:
     def of(cls, policy: Policy, columns: Sequence[str], *, ordered: bool = True) -> tuple[Gaps, Policy]:
         """What a table with these columns cannot tell, and the policy by which what it can tell is counted."""
         entity = policy.release.entity
-        order = "" if ordered else "needs the rows in the order of the file, which --engine local reads"
+        order = "" if ordered else "needs the rows in the order of the file, which the local engine reads"
         if entity is None or entity in columns:
             return cls(order=order), policy
         options = policy.release.model_copy(update={"entity": None})

@@ -15,6 +15,7 @@ from shoal.evidence import of_release, of_table
 from shoal.figures import Figures, figures
 from shoal.judge import Gaps, as_seen, judged, require
 from shoal.label_style import settled, shows_hidden_decimals
+from shoal.log import log, logged
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.policy import Policy, PolicySource, policy_of
@@ -53,6 +54,8 @@ def anonymize(
     """
     policy = _asked(data, policy, k, quasi, sensitive)
     engine = engine_of(data, policy)
+    progress = logged(progress)
+    log.info("anonymize: %d quasi columns by %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
     problem, population, recoding = _solved(engine, policy, outside, progress)
     table = problem.table
@@ -60,6 +63,7 @@ def anonymize(
     rows, reference, released, attacks, verdicts = finished(engine, recoding, policy, population)
     require(verdicts)  # raises before anything is written
     loss = losses(problem, recoding)
+    log.info("anonymize: %d records in %d classes keep the policy", released.n_records, released.n_classes)
     return Release(
         rows,
         engine,
@@ -162,6 +166,7 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     attacks = None if before is None else measured(rows, before, policy)
     left = [name for name in policy.identifiers if name in names]
     verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
+    log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
     return replace(verdicts, warnings=warnings_of(of_table(engine, table, policy, before)))
 
 

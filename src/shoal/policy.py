@@ -450,7 +450,9 @@ class Policy(_Frozen):
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise PolicyError(
-                f"policy {path}: cannot be read ({error.strerror})", "shoal inspect DATA -o policy.toml proposes one"
+                f"policy {path}: cannot be read ({error.strerror})",
+                "inspect proposes one",
+                option="shoal inspect DATA -o policy.toml",
             ) from None
         except UnicodeDecodeError:
             raise PolicyError(f"policy {path}: is not UTF-8 text") from None

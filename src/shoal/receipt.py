@@ -71,9 +71,13 @@ def read_receipt(receipt: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
         except OSError as error:
             raise DataError(f"receipt {receipt}: cannot be read ({error.strerror})") from None
         except ValueError:
-            raise DataError(f"receipt {receipt}: is not JSON", "write one with shoal anonymize --receipt") from None
+            raise DataError(
+                f"receipt {receipt}: is not JSON", "Release.save writes one", option="shoal anonymize --receipt"
+            ) from None
     if not isinstance(claims, Mapping) or claims.get("schema") != SCHEMA:
-        raise DataError(f"this is no receipt of the kind {SCHEMA}", "write one with shoal anonymize --receipt")
+        raise DataError(
+            f"this is no receipt of the kind {SCHEMA}", "Release.save writes one", option="shoal anonymize --receipt"
+        )
     key_of(claims)
     source, output, hierarchies = (claims.get(name) for name in ("input", "output", "hierarchies"))
     known = [isinstance(part, Mapping) for part in (source, output, hierarchies)]

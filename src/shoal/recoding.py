@@ -133,7 +133,8 @@ class Cells(Recoding):
         if not fits or not np.array_equal(sum_by_class(self.became.counts, row, len(table.counts)), table.counts):
             raise OtherTableError(
                 "the recoding was made for another table",
-                "apply it to the table that was searched; shoal apply recodes new rows",
+                "apply it to the table that was searched; shoal.replay recodes new rows",
+                option="shoal apply",
             )
         return self.became
 

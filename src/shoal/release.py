@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, VerificationError
 from shoal.figures import Figures
 from shoal.judge import judged, require
+from shoal.log import log
 from shoal.mapping import mapping_of
 from shoal.policy import Policy
 from shoal.receipt import KEY_BYTES, new_key, receipt_of, write_receipt
@@ -40,7 +42,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What may be published, and why."""
+    """What may be published, and why.
+
+    A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is
+    for others. The key of the digests stays out; ``with_key`` gives it back from a receipt.
+    """
 
     rows: Rows | Query
     engine: LocalEngine | IbisEngine
@@ -124,6 +130,7 @@ class Release:
             sha256 = self.engine.write(
                 self.rows, str(path), self.policy, force=force, verify=self._verify_groups, formulas=formulas
             )
+        log.info("save: %d records written and verified", self.rows.n_records)
         certificate = certificate_of(self, sha256, created)
         certificate["warnings"] += [] if formulas is None else formulas.notes
         if receipt is not None:
@@ -173,6 +180,17 @@ class Release:
         from shoal.report.pictures import charts_of
 
         return charts_of(self, frontier=frontier, attacks=attacks, columns=columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "key"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({"key": new_key()} | state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Release:
+        copied = object.__new__(Release)
+        copied.__setstate__(deepcopy(self.__getstate__(), memo) | {"key": self.key})
+        return copied
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)

@@ -29,6 +29,7 @@ from shoal.engines.local import LocalEngine, hash_order
 from shoal.errors import DataError, InfeasibleError, OutputError, PolicyError, ShoalError, VerificationError
 from shoal.evidence import of_replay
 from shoal.judge import Gaps, failing_classes, judged, require
+from shoal.log import log
 from shoal.pipeline import engine_of, keeps_order, population_of
 from shoal.plain import read_json
 from shoal.policy import Policy
@@ -243,6 +244,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
         for name, of in zip(policy.quasi, became, strict=True)
     }
     verdicts = replace(verdicts, warnings=warnings_of(of_replay(engine, released, tell, table, policy)))
+    log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + failing)
     return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, failing)
 
 
@@ -254,7 +256,9 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError:
         kept = None
     if not isinstance(kept, dict) or kept.get("schema") != SCHEMA:
-        raise DataError(f"{path} is not a recoding", "write one with shoal anonymize --recoding")
+        raise DataError(
+            f"{path} is not a recoding", "shoal.replay.save writes one", option="shoal anonymize --recoding"
+        )
     return kept
 
 
@@ -273,7 +277,8 @@ def _policy(kept: Mapping[str, Any], folder: Path) -> Policy:
     if not fits or not _are(kept.get("suppressed", []), lambda labels: _are_labels(labels, n)):
         raise DataError(
             "the recoding does not tell what the quasi columns of its policy become",
-            "was it changed? Write it again with shoal anonymize --recoding",
+            "was it changed? Write it again",
+            option="shoal anonymize --recoding",
         )
     return policy
 

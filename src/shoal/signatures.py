@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines import files
-from shoal.errors import DataError, OutputError, ShoalError
+from shoal.errors import DataError, ShoalError, already_there
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -42,7 +42,7 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
     private, public = (Path(f"{name}.{kind}") for kind in ("key", "pub"))
     for path in (private, public):
         if not force and path.exists():
-            raise OutputError(f"{path} exists and was not overwritten", "choose another name, or add --force")
+            raise already_there(path)
     key = Ed25519PrivateKey.generate()
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)
@@ -95,13 +95,15 @@ def read_private(path: str | Path, *, password: str | None = None) -> Ed25519Pri
     try:
         key = load_pem_private_key(_bytes(path), password.encode() if password else None)
     except TypeError:  # the package's word for a password that is missing, or not needed
-        hint = "this key has none: leave it out" if password else "name the file that holds it: --password-file"
-        raise DataError(f"{path}: the password does not go with this key", hint) from None
+        hint = "this key has none: leave it out" if password else "give it"
+        option = None if password else "--password-file"
+        raise DataError(f"{path}: the password does not go with this key", hint, option=option) from None
     except (ValueError, UnsupportedAlgorithm):
-        hint = "is the password right?" if password else "shoal keys makes one"
-        raise DataError(f"{path}: no private key can be read from it", hint) from None
+        hint = "is the password right?" if password else "shoal.make_keys makes one"
+        option = None if password else "shoal keys"
+        raise DataError(f"{path}: no private key can be read from it", hint, option=option) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise DataError(f"{path}: is not an Ed25519 key", "shoal keys makes one")
+        raise DataError(f"{path}: is not an Ed25519 key", "shoal.make_keys makes one", option="shoal keys")
     return key
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
 from shoal.judge import judged, require
+from shoal.log import logged
 from shoal.pipeline import engine_of, finished, population_of
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import FullDomain, Recoding
@@ -124,6 +125,7 @@ def frontier(
     swept = {name: found for name, values in given.items() if (found := _numbers(name, values))}
     if not swept:
         raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
+    progress = logged(progress)
     start = data if isinstance(data, Start) else Start.of(data, policy)
     table, population = start.table, start.population
     rollup = Rollup(table)

@@ -388,7 +388,7 @@ def test_no_room_to_spill_is_told(tmp_path) -> None:
     engine.place.backend.con.execute("SET max_temp_directory_size = '1MB'")
     columns = {name: {"role": "quasi", "hierarchy": {"mask": "right"}} for name in people.column_names}
     asked = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
-    with pytest.raises(DataError, match=r"OutOfMemoryException.*\n.*--memory"):
+    with pytest.raises(DataError, match=r"OutOfMemoryException.*\n.*limit of memory"):
         shoal.anonymize(engine, asked)
 
 

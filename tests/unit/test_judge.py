@@ -93,7 +93,7 @@ def test_an_engine_that_sees_no_order_does_not_call_linkage_kept(place: Path) ->
     data[0] = "safe.csv"
     code, printed = run(place, "check", *data, "--original", "raw.csv")
     assert code == 2
-    assert "needs the rows in the order of the file, which --engine local reads" in " ".join(printed.split())
+    assert "needs the rows in the order of the file, which the local engine reads" in " ".join(printed.split())
     asked = (place / "release.toml").read_text(encoding="utf-8") + "[release]\nshuffle = false\n"
     (place / "ordered.toml").write_text(asked, encoding="utf-8")
     for engine, exit_code in (("local", 1), ("duckdb", 2)):  # the order of the rows links them

@@ -28,6 +28,7 @@ from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
+from shoal.log import log
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.release import Release
 from shoal.table import builders, codec
@@ -92,7 +93,9 @@ def attack(
         raise DataError("sample: must be at least 1")
     if excludes < 1:
         raise DataError("excludes: must be at least 1")
-    return _Session(target, on, knows, id, sample, seed).run(register, control, previous)
+    found = _Session(target, on, knows, id, sample, seed).run(register, control, previous)
+    log.info("attack: %d attacks made, %d left out", len(tuple(found)), len(found.left_out))
+    return found
 
 
 # ── What is given ───────────────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import PolicyError
+from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
 from shoal.table.frequency import FrequencyTable
@@ -53,6 +53,11 @@ class Query:
     unordered: Any = None  # the same rows before they were put in order, for counting
     persons: Any = None  # the same with the column that tells persons apart; counted, never written
 
+    def __reduce__(self) -> Any:
+        raise DataError(
+            "rows that stay in their engine cannot be pickled", "save the release, or anonymize a table in memory"
+        )
+
     @property
     def columns(self) -> list[str]:
         """What is released."""
@@ -85,11 +90,13 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
         )
     if unnamed:
         hint = "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)"
+        option = None
         if absent and len(present) == 1:
-            hint = "the table has this column only: if its separator was not recognized, name it with --separator"
+            hint = "the table has this column only: if its separator was not recognized, name it"
+            option = "--separator"
         elif absent:
             hint = f"the policy has {_listed(absent)} instead: check the spelling, or {hint}"
-        raise PolicyError(f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy", hint)
+        raise PolicyError(f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy", hint, option=option)
     if absent:
         raise PolicyError(
             f"{_listed(absent)} of the policy {_is(absent)} not in the table",

@@ -67,7 +67,7 @@ def connected(
     if scheme == "spark":
         return _on_spark(uri, table, parquet)
     if table is None:
-        raise DataError(f"{shown}: which table?", "name it: --table patients, or --table schema.patients")
+        raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
     if scheme == "duckdb":
         path = uri.removeprefix("duckdb://")
         if not Path(path).is_file():
@@ -90,7 +90,9 @@ def _on_spark(uri: str, table: str | None, parquet: str | None) -> IbisEngine:
     from shoal.engines.spark import Spark, session
 
     if (table is None) == (parquet is None):
-        raise DataError(f"{uri}: which rows?", "name a folder, --parquet people/, or a table, --table people")
+        raise DataError(
+            f"{uri}: which rows?", "name a folder of Parquet files, or a table", option="--parquet, --table"
+        )
     named = uri.removeprefix("spark://")
     if not named.startswith("local"):
         _require_master(named)

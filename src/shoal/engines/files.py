@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from shoal.engines import foreign, layout
 from shoal.engines.frames import pieces, plain, require_names, string_bytes
 from shoal.engines.layout import Dialect, Layout
-from shoal.errors import DataError, OutputError, VerificationError
+from shoal.errors import DataError, OutputError, VerificationError, already_there
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
@@ -134,7 +134,8 @@ def require_records(name: str, read: int, counted: int) -> None:
     if read != counted:
         raise DataError(
             f"{name}: {counted} records were counted and {read} were read; nothing is done with them",
-            "this is a fault of the reader: please report it, and try the other one (--engine local or duckdb)",
+            "this is a fault of the reader: please report it, and try the other one, local or duckdb",
+            option="--engine",
         )
 
 
@@ -203,9 +204,9 @@ def check_place(path: Path, force: bool = False) -> None:
         if path.is_dir():
             raise OutputError(f"{path} is a directory", "name a file")
         if path.exists() and not path.is_file():  # renaming onto a device or a pipe would put a file in its place
-            raise OutputError(f"{path} is no regular file", "name another one; with -q nothing is printed")
+            raise OutputError(f"{path} is no regular file", "name another one", option="with -q nothing is printed")
         if not force and (path.exists() or path.is_symlink()):
-            raise _exists(path)
+            raise already_there(path)
 
 
 def _is_nowhere() -> bool:
@@ -334,7 +335,7 @@ def _publish(hidden: Path, path: Path, force: bool, *, private: bool = False) ->
         try:
             path.hardlink_to(hidden)
         except FileExistsError:
-            raise _exists(path) from None
+            raise already_there(path) from None
         except OSError:  # a file system without links: claim the name, then fill it
             _claim(path)
             try:
@@ -354,11 +355,7 @@ def _claim(path: Path) -> None:
     try:
         _private(path).close()
     except FileExistsError:
-        raise _exists(path) from None
-
-
-def _exists(path: Path) -> OutputError:
-    return OutputError(f"{path} exists and was not overwritten", "choose another name, or add --force")
+        raise already_there(path) from None
 
 
 def separator_of(path: Path, dialect: Dialect | None) -> str:

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -40,24 +41,22 @@ NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
 
 
 def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
-    """The rows of a frame, and the way back to the type that came in."""
+    """The rows of a frame, and the way back to the type that came in, which can be pickled."""
     native = nw.to_native(data, pass_through=True)
     if native is not data:
         table, back = to_arrow(native)
-        return table, lambda released: nw.from_native(back(released))
+        return table, partial(_in_narwhals, back=back)
     if isinstance(data, pa.Table):
-        return plain(data), lambda released: _with_dictionaries(released, data.schema)
+        return plain(data), partial(_with_dictionaries, schema=data.schema)
     if isinstance(data, pa.RecordBatch):
-        return plain(pa.Table.from_batches([data])), lambda released: _record_batch(
-            _with_dictionaries(released, data.schema)
-        )
+        return plain(pa.Table.from_batches([data])), partial(_record_batch, schema=data.schema)
     if isinstance(data, pa.RecordBatchReader):
         table, back = to_arrow(data.read_all())
-        return table, lambda released: back(released).to_reader()
+        return table, partial(_reader, back=back)
     if nw.dependencies.is_pandas_dataframe(data):
         table = plain(_from_pandas(data))
         kinds = dict(zip(table.column_names, data.dtypes, strict=True))
-        return table, lambda released: _to_pandas(released, kinds, table.schema)
+        return table, partial(_to_pandas, kinds=kinds, schema=table.schema)
     try:
         frame = nw.from_native(data)
     except Exception:
@@ -326,15 +325,21 @@ def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.
         frame = _collected(frame)
     table = _from_pandas(frame.to_pandas()) if backend.is_pandas_like() else _by_column(frame)
     kinds = {name: kind for name, kind in frame.schema.items() if isinstance(kind, nw.Enum | nw.Categorical)}
+    return plain(table), partial(_from_arrow, backend=backend, kinds=kinds, lazy=lazy)
 
-    def back(released: pa.Table) -> Any:
-        eager = nw.from_arrow(released, backend=backend)
-        eager = eager.with_columns(
-            *(_category(eager, name, kind) for name, kind in kinds.items() if name in eager.columns)
-        )
-        return (eager.lazy() if lazy else eager).to_native()
 
-    return plain(table), back
+def _from_arrow(released: pa.Table, *, backend: Any, kinds: Mapping[str, Any], lazy: bool) -> Any:
+    eager = nw.from_arrow(released, backend=backend)
+    eager = eager.with_columns(*(_category(eager, name, kind) for name, kind in kinds.items() if name in eager.columns))
+    return (eager.lazy() if lazy else eager).to_native()
+
+
+def _in_narwhals(released: pa.Table, *, back: Callable[[pa.Table], Any]) -> Any:
+    return nw.from_native(back(released))
+
+
+def _reader(released: pa.Table, *, back: Callable[[pa.Table], Any]) -> Any:
+    return back(released).to_reader()
 
 
 def _collected(frame: Any) -> Any:
@@ -387,7 +392,8 @@ def _with_dictionaries(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table
 
 
-def _record_batch(table: pa.Table) -> pa.RecordBatch:
+def _record_batch(table: pa.Table, *, schema: pa.Schema) -> pa.RecordBatch:
+    table = _with_dictionaries(table, schema)
     empty = [pa.array([], column.type) for column in table.columns]  # a table without rows may have no chunks
     columns = [pa.concat_arrays([none, *column.chunks]) for none, column in zip(empty, table.columns, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -42,6 +42,10 @@ class Texts(Protocol):
         """The texts of one, and whether it has nulls."""
 
 
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
+
+
 class LocalEngine:
     """A table in memory."""
 
@@ -50,7 +54,7 @@ class LocalEngine:
         table: pa.Table,
         *,
         fingerprint: str,
-        back: Callable[[pa.Table], Any] = lambda table: table,
+        back: Callable[[pa.Table], Any] = _as_it_is,
         dialect: Dialect | None = None,
         notes: tuple[str, ...] = (),
         source: Path | None = None,
@@ -64,9 +68,19 @@ class LocalEngine:
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
         self.weights = weights  # how many records each row stands for, where an engine has counted already
+        self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
+        self._remember()
+
+    def _remember(self) -> None:
         self.coded = cache(self._coded)
         self.numbered = cache(lambda name: numbered(self.table[name]))  # cheaper than coded, where texts do not matter
-        self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("coded", "numbered")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._remember()
 
     @classmethod
     def of(cls, data: Any, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:

@@ -24,7 +24,7 @@ from shoal.engines import files, memory
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
 from shoal.engines.layout import Dialect
-from shoal.errors import DataError, OutputError, ShoalError, VerificationError
+from shoal.errors import DataError, OutputError, ShoalError, VerificationError, already_there
 
 Judge = Callable[..., None]  # (table as it was written, how to give text its types back)
 
@@ -109,7 +109,7 @@ class IbisPlace:
         schema, name = self.table_named(target)
         with self.failing("look for the table to write"):
             if not force and self.folded(name) in map(self.folded, self.tables(schema)):
-                raise OutputError(f"{target} exists and was not overwritten", "choose another name, or add --force")
+                raise already_there(target)
 
     def tables(self, schema: str | None) -> list[str]:
         """The names that are taken."""
@@ -138,10 +138,10 @@ class IbisPlace:
     def table_named(self, target: str) -> tuple[str | None, str]:
         """Schema and name of ``table:schema.name``."""
         if not target.startswith(TABLE):
-            raise OutputError(f"{self.name} writes tables, not {target}", "name one, such as -o table:patients_release")
+            raise OutputError(f"{self.name} writes tables, not {target}", "name one, such as table:patients_release")
         schema, name = named(target.removeprefix(TABLE))
         if not name:
-            raise OutputError("no name after 'table:'", "name the table, such as -o table:patients_release")
+            raise OutputError("no name after 'table:'", "name the table, such as table:patients_release")
         return schema, name
 
 
@@ -156,11 +156,12 @@ def failure(engine: str, what: str, error: Exception) -> ShoalError:
         hint = next((told for part, told in _UNREACHED.items() if part in text), None)
     else:
         hint = next((hints[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in hints), None)
-    return (OutputError if output else DataError)(f"{engine} could not {what} ({kind})", hint)
+    option = "--memory" if hint == _HINTS["OutOfMemoryException"] else None
+    return (OutputError if output else DataError)(f"{engine} could not {what} ({kind})", hint, option=option)
 
 
 _HINTS = {
-    "OutOfMemoryException": "raise --memory, or give it room to spill in the folder for temporary files",
+    "OutOfMemoryException": "raise its limit of memory, or give it room to spill in the folder for temporary files",
     "IOException": "is the disk full, or the folder read-only?",
     "TransactionException": "is the disk full, or does another program write there? Nothing was kept",
     "ReadOnlySqlTransaction": "the server is read-only, a replica perhaps: connect to the primary",
@@ -484,7 +485,7 @@ def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
 def aside_of(path: Path, force: bool) -> Path:
     """Where a folder is written before it has its name; raises where it could never get it."""
     if path.exists() and not force:
-        raise OutputError(f"{path} exists and was not overwritten", "choose another name, or add --force")
+        raise already_there(path)
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path} is a file", "name a folder, or a file by its extension")
     if not path.parent.is_dir():

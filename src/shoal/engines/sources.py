@@ -24,7 +24,8 @@ def is_uri(data: str) -> bool:
     if scheme not in SCHEMES:
         raise DataError(
             f"no engine for {scheme}://",
-            f"known: {', '.join(f'{known}://' for known in SCHEMES)}; Spark reads hdfs:// and s3a:// as --parquet",
+            f"known: {', '.join(f'{known}://' for known in SCHEMES)}; Spark reads folders on hdfs:// and s3a://",
+            option="--parquet",
         )
     return True
 
@@ -55,7 +56,7 @@ def opened(
         uri, table, parquet = located(data, table, parquet)
         return connected(uri, table=table, parquet=parquet, memory=memory)
     if table is not None or parquet is not None:
-        raise DataError("--table and --parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
+        raise DataError("table and parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
     if engine not in ("auto", "local", "duckdb"):
         raise DataError(f"no such engine {engine!r}", "engines for files: auto, local, duckdb")
     path = Path(data)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.places import TABLE, IbisPlace, Judge
-from shoal.errors import OutputError, ShoalError
+from shoal.errors import OutputError, ShoalError, already_there
 
 
 class Spark(IbisPlace):
@@ -47,13 +47,13 @@ class Spark(IbisPlace):
             self.require_free(target, force)
             return
         if target.lower().endswith((".csv", ".tsv", ".txt")):
-            raise OutputError("Spark writes a folder of Parquet files, not text", "name a folder, such as -o release/")
+            raise OutputError("Spark writes a folder of Parquet files, not text", "name a folder, such as release/")
         with self.failing("look for the folder to write"):
             system, goal = self._path(target)
             if not system.exists(goal.getParent()):
                 raise OutputError(f"the folder of {target} does not exist", "create it first")
             if system.exists(goal) and not force:
-                raise OutputError(f"{target} exists and was not overwritten", "choose another name, or add --force")
+                raise already_there(target)
 
     def _path(self, target: str) -> tuple[Any, Any]:
         goal = self._session._jvm.org.apache.hadoop.fs.Path(target.rstrip("/"))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.engines import files, frames
 from shoal.engines.cells import read_table
 from shoal.errors import DataError
-from shoal.policy import Policy
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.builders import SafeHarbor
 from shoal.table.codec import Coded
@@ -97,7 +97,7 @@ def side_by_side(
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
     original: Any = None,
     truth: Truth = None,
     id: str | None = None,
@@ -109,6 +109,7 @@ def side_by_side(
     it all columns are taken that both have. ``numeric`` lists the columns (of the release) whose values are numbers;
     without it those are, whose type in the known file or whose hierarchy says so, if all their texts can be read so.
     """
+    policy = None if policy is None else policy_of(policy)
     spellings = {} if policy is None else policy.spellings
     mine, theirs = (read_table(_table(data), spellings) for data in (known, release))
     basis = None if original is None else read_table(_table(original), spellings)

@@ -20,7 +20,7 @@ from shoal.errors import DataError
 from shoal.linkage.columns import Files, On, Rows, Truth, side_by_side
 from shoal.linkage.measure import Categories, Floats, Nulls, Part, Scale, parts
 from shoal.linkage.nearest import Distinct, nearest, squared_between
-from shoal.policy import Policy
+from shoal.policy import PolicySource
 
 ASSIGNABLE = 2**24  # pairs of records that can be assigned one to one: 4,096 by 4,096, minutes at the worst
 
@@ -71,7 +71,7 @@ def distance_linkage(
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
     original: Any = None,
     scale: Scale = "own",
     categories: Categories = "equal",

@@ -20,7 +20,7 @@ from shoal.errors import DataError
 from shoal.linkage.agreement import Agreement, agreement
 from shoal.linkage.columns import Codes, Files, On, Rows, side_by_side
 from shoal.linkage.nearest import Distinct
-from shoal.policy import Policy
+from shoal.policy import PolicySource
 from shoal.search.rollup import Layout
 from shoal.table.frequency import Counts, packed
 from shoal.table.kernels import derive, derive_large, group
@@ -73,7 +73,7 @@ def pattern_counts(
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
     original: Any = None,
 ) -> PatternCounts:
     """Count the agreement patterns of the full cross product of two files.

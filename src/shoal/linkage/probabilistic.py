@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from shoal.errors import DataError
 from shoal.linkage.columns import On, Rows, Truth, side_by_side
 from shoal.linkage.patterns import PatternCounts, compared, counted_pairs
-from shoal.policy import Policy
+from shoal.policy import PolicySource
 from shoal.table.frequency import Counts
 
 Floats = NDArray[np.float64]
@@ -139,7 +139,7 @@ def probabilistic_linkage(
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
     original: Any = None,
     false_link: float | None = None,
     false_non_link: float = 0.05,

@@ -28,7 +28,7 @@ from shoal.linkage.families import Family, Floats, Name
 from shoal.linkage.families import family as family_of
 from shoal.linkage.measure import Categories, Nulls, Part, Scale, Spans, parts
 from shoal.linkage.nearest import TIE, Distinct
-from shoal.policy import Policy
+from shoal.policy import PolicySource
 
 LARGEST = 2**26  # differences that are held: half a gigabyte
 CHUNK = 2**22  # features computed at once
@@ -85,7 +85,7 @@ def worst_case(
     family: Name = "mean",
     on: On = None,
     numeric: Sequence[str] | None = None,
-    policy: Policy | None = None,
+    policy: PolicySource | None = None,
     original: Any = None,
     scale: Scale = "own",
     categories: Categories = "equal",
