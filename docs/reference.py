@@ -384,6 +384,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "results": _results,
     "Release": _members(shoal.Release),
     "Policy": _members(Policy),
+    "Anonymizer": _members(shoal.Anonymizer),
     "errors": _errors,
 }
 

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from shoal.signatures import make_keys as make_keys
     from shoal.signatures import sign as sign
     from shoal.sweep import frontier as frontier
+    from shoal.transformer import Anonymizer as Anonymizer
 
 # Loaded when first used: `shoal --help` needs none of them, and none of what they import. No module has the name of
 # a function here: importing it would put the module in the function's place.
 _HOME = {
+    "Anonymizer": "transformer",
     "Policy": "policy",
     "Release": "release",
     "ShoalError": "errors",
@@ -46,7 +48,7 @@ _HOME = {
     "verify_certificate": "certified",
 }
 
-__all__ = [
+__all__ = [  # without Anonymizer, which needs scikit-learn: `from shoal import *` works wherever shoal does
     "Policy",
     "Release",
     "ShoalError",

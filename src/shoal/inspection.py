@@ -288,12 +288,14 @@ def inspect(
     )
 
 
-def policy_for(data: Any, *, k: int, quasi: Sequence[str], sensitive: Sequence[str] = ()) -> Policy:
+def policy_for(
+    data: Any, *, k: int, quasi: Sequence[str], sensitive: Sequence[str] = (), purpose: Purpose = "analysis"
+) -> Policy:
     """The proposal with these roles: of the other columns, identifiers are removed and the rest is kept as it is."""
-    found = inspect(data, known=quasi, sensitive=sensitive)
+    found = inspect(data, known=quasi, sensitive=sensitive, purpose=purpose)
     named = {*quasi, *sensitive}
     columns = {
-        column.name: column.fields("analysis")
+        column.name: column.fields(purpose)
         if column.name in named or column.role == "identifier"
         else {"role": "plain"}
         for column in found.columns

@@ -199,14 +199,16 @@ def _local(engine: LocalEngine | IbisEngine) -> LocalEngine:
     return engine
 
 
-def replay(recoding: str | Path | Mapping[str, Any], data: Any) -> Replay:
+def replay(recoding: str | Path | Mapping[str, Any], data: Any, *, folder: str | Path | None = None) -> Replay:
     """Recode ``data`` as an earlier release was, and hold back what would break its policy.
 
-    ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are.
+    ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are. Files that the policy names are found
+    in ``folder``: that of the recoding, or the current one, when left out.
     """
     kept = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
-    folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
-    policy = _policy(kept, folder)
+    if folder is None:
+        folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
+    policy = _policy(kept, Path(folder))
     engine = engine_of(data, policy)
     require_columns(engine.columns, policy)
     rows = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # or distinct ones, with numbers

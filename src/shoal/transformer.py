@@ -1,0 +1,188 @@
+"""A scikit-learn transformer: ``fit`` learns a recoding, ``transform`` replays it on rows with the same columns.
+
+The number of rows never changes, since estimators pair rows with labels. A row that cannot be released is therefore not
+dropped: all its cells are missing, and nothing but its place is told. Every call of ``transform`` is judged by itself,
+as a release is: a class must hold among the rows of the call.
+
+Needs scikit-learn: ``pip install 'shoal[learn]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines import frames
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.inspection import policy_for
+from shoal.log import log
+from shoal.pipeline import anonymize
+from shoal.policy import Policy, PolicySource, policy_of
+from shoal.replay import described, replay
+from shoal.roles import CROWD
+from shoal.table.intervals import number
+from shoal.table.notation import read_range
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+except ImportError:
+    raise ImportError(
+        "shoal.Anonymizer needs scikit-learn 1.6 or later: python -m pip install 'shoal[learn]'"
+    ) from None
+
+
+class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learns how to recode a table so that it keeps a policy, and recodes new rows alike; for scikit-learn pipelines.
+
+    ``policy`` is a Policy, a path or a dict. Without one, ``k`` (5 when left out) must hold over the ``quasi`` columns,
+    all but the ``sensitive`` ones when left out; their levels are then one per column, so that values that ``fit`` has
+    not seen find their place. Columns without names, as in an array, are called x0, x1, …
+
+    Rows keep their number and order. A row that must be held back (a value without a place, a tuple that was
+    suppressed, a class that would not hold among the rows of the call) has missing values only. Identifiers are not
+    among the columns that come out. ``ranges="middle"`` turns what was released of a column of numbers into numbers: a
+    range into its middle, ``*`` into a missing value; ``"label"`` leaves the texts of a release.
+
+    What comes out keeps the policy, but its rows stand in the order of the input: to publish a table, use
+    ``shoal.anonymize``, which shuffles, verifies the written file and certifies it. A fitted transformer holds values
+    of the data in ``recoding_``: do not publish it either.
+    """
+
+    def __init__(
+        self,
+        policy: PolicySource | None = None,
+        *,
+        k: int | None = None,
+        quasi: Sequence[str] | None = None,
+        sensitive: Sequence[str] | None = None,
+        ranges: str = "middle",
+    ) -> None:
+        self.policy = policy
+        self.k = k
+        self.quasi = quasi
+        self.sensitive = sensitive
+        self.ranges = ranges
+
+    def fit(self, X: Any, y: Any = None) -> Anonymizer:
+        """Learn the recoding; ``y`` is not looked at. Raises InfeasibleError where no release keeps the policy."""
+        if self.ranges not in ("middle", "label"):
+            raise PolicyError(f"ranges: no such way {self.ranges!r}", "choose 'middle' or 'label'")
+        least = 1 if self.policy is not None else CROWD if self.k is None else max(self.k, 1)
+        table = self._table(X, reset=True, least=least)
+        policy = self._asked(table)
+        # Rows stay in their order, and what is judged must be what is given out.
+        policy = policy.model_copy(update={"release": policy.release.model_copy(update={"shuffle": False})})
+        release = anonymize(table, policy)
+        self.policy_ = policy
+        self.recoding_ = described(release)
+        self.levels_ = release.levels
+        self.loss_ = dict(release.loss)
+        self._numbers = tuple(
+            field.name for field in table.schema if pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        )
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The rows recoded: a frame where one came in, else an array; rows that are held back are missing."""
+        check_is_fitted(self)
+        table = self._table(X, reset=False)
+        names = [name for name in table.column_names if name not in self.policy_.identifiers]
+        try:
+            made = replay(self.recoding_, table, folder=self.policy_.folder)
+            released, sources = made.rows.table, made.rows.sources  # type: ignore[union-attr]
+        except InfeasibleError:  # every row is held back
+            released, sources = table.select(names).slice(0, 0), np.zeros(0, np.int64)
+        if held_back := len(table) - len(released):
+            log.warning("transform: %d of %d rows are held back, and are missing", held_back, len(table))
+        place = np.full(len(table), -1, np.int64)
+        place[sources] = np.arange(len(released))
+        taken = released.take(pa.array(place, mask=place < 0))
+        columns = {
+            name: _middles(taken[name]) if self.ranges == "middle" and name in self._numbers else taken[name]
+            for name in names
+        }
+        return _given_back(pa.table(columns), X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The columns that come out: all but identifiers."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array([name for name in names if name not in self.policy_.identifiers], dtype=object)
+
+    def _asked(self, table: pa.Table) -> Policy:
+        if self.policy is not None:
+            if self.k is not None or self.quasi is not None or self.sensitive is not None:
+                raise PolicyError("give a policy, or k, quasi and sensitive, not both")
+            return policy_of(self.policy)
+        sensitive = self.sensitive or ()
+        quasi = [name for name in table.column_names if name not in sensitive] if self.quasi is None else self.quasi
+        k = CROWD if self.k is None else self.k
+        return policy_for(table, k=k, quasi=quasi, sensitive=sensitive, purpose="tables")
+
+    def _table(self, X: Any, *, reset: bool, least: int = 1) -> pa.Table:
+        """The rows, checked as scikit-learn does; columns without a name get the names that it would give them."""
+        checked = validate_data(
+            self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=least
+        )
+        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            return frames.to_arrow(X)[0]
+        return pa.table({f"x{j}": _column(checked[:, j]) for j in range(checked.shape[1])})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value is a value of its own
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    """A column of an array; where objects are of several kinds, their texts."""
+    if values.dtype != object:
+        return frames.plain(pa.table({"x": pa.array(values, from_pandas=True)}))["x"]
+    there = [None if value is None or value != value else value for value in values.tolist()]
+    try:
+        return frames.plain(pa.table({"x": pa.array(there)}))["x"]
+    except (pa.ArrowException, TypeError):
+        return pa.array([None if value is None else str(value) for value in there], pa.string())
+
+
+def _middles(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of numbers, after it was recoded, as numbers; what tells of none is missing."""
+    if not pa.types.is_string(column.type):
+        return column.cast(pa.float64())
+    encoded = column.combine_chunks().dictionary_encode()
+    middles = pa.array([_middle(text) for text in encoded.dictionary.to_pylist()], pa.float64())
+    return pa.chunked_array([middles.take(encoded.indices)])
+
+
+def _middle(text: str) -> float | None:
+    """The number, or the middle of the range; the end of one that has only one."""
+    if (exact := number(text)) is not None:
+        return float(exact)
+    if (span := read_range(text)) is None:
+        return None
+    ends = [float(end) for end in (span.first, span.last) if end.is_finite()]
+    return sum(ends) / len(ends) if ends else None
+
+
+def _given_back(table: pa.Table, X: Any) -> Any:
+    """As the kind of thing that came in; a frame of pandas keeps its index, so that rows still pair with labels."""
+    if hasattr(X, "columns"):
+        back = frames.to_arrow(X)[1]
+        frame = back(table)
+        if hasattr(X, "index"):
+            frame.index = X.index
+        return frame
+    columns = [column.to_numpy() for column in table.columns]
+    if all(pa.types.is_floating(column.type) for column in table.columns):
+        return np.column_stack(columns)
+    found = np.empty(table.shape, dtype=object)
+    for j, column in enumerate(table.columns):
+        found[:, j] = [np.nan if value is None else value for value in column.to_pylist()]
+    return found
