@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
@@ -36,6 +36,7 @@ from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
 from shoal.verdict import Outcome, Verdict
 from shoal.verify import Reference, recounted
+from shoal.whose import whose
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -218,10 +219,10 @@ class _Counted:
         """The rows, or what the engine has counted of them."""
         return Rows(self.engine.table) if isinstance(self.engine, LocalEngine) else self.groups
 
-    def table(self, policy: Policy, original: LocalEngine | IbisEngine | None) -> FrequencyTable:
+    def table(self, rows: Rows | Groups, policy: Policy, original: LocalEngine | IbisEngine | None) -> FrequencyTable:
         """The classes of the release, compared with the distribution of the original, or else with their own."""
         whole = self.seen if original is None else sensitive_of(original, policy)
-        return recounted(self.rows, policy, Reference(whole.domains(policy)))
+        return recounted(rows, policy, Reference(whole.domains(policy)))
 
 
 # ── what it says, line by line ──────────────────────────────────────────────────────────────────────────────
@@ -250,8 +251,12 @@ def _lines(
     left = [name for name in policy.identifiers if name in engine.columns]
     yield Line("identifiers", 0, len(left), not left, "columns that should be gone are there" if left else "")
     limits = _Limits.of(policy, dropped, engine, original)
-    counted = release.table(limits.known, original)
-    attacks = None if original is None else measured(release.rows, original, limits.known)
+    found = whose(release.seen, original, policy) if limits.gaps.persons and original is not None else None
+    rows = release.rows if found is None or found.rows is None else found.rows
+    counted = release.table(rows, limits.known, original)
+    if found is not None:
+        limits = replace(limits, gaps=limits.gaps.known(found, counted))
+    attacks = None if original is None else measured(rows, original, limits.known)
     yield from _requirements(claims["requirements"], limits, counted, attacks)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
@@ -375,7 +380,10 @@ class _Limits:
             and not (policy.folder / column.hierarchy.path).is_file()
         }
         whole = f"needs the original, of which {dropped} records were dropped" if dropped and original is None else ""
-        return cls(policy, Gaps(unknown.persons, whole, dropped, "needs the population", missing, unknown.order))
+        return cls(
+            policy,
+            replace(unknown, whole=whole, dropped=dropped, population="needs the population", hierarchies=missing),
+        )
 
     @property
     def known(self) -> Policy:

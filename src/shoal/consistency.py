@@ -266,6 +266,12 @@ def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Co
 # ── Who could be whose ──────────────────────────────────────────────────────────────────────────────────────
 
 
+def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> csr_array:
+    """(kinds, tuples)  Which released tuples each kind is consistent with."""
+    matches, consistent = best_matches(kinds, tuples, columns)
+    return _rows_where(consistent, matches)
+
+
 def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> tuple[csr_array, NDArray[np.bool_]]:
     """For each kind the released tuples with the most consistent columns, and whether these are all columns."""
     found, lengths, consistent = [], [], []

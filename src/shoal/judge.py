@@ -20,12 +20,13 @@ from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLiken
 from shoal.models.measured import LinkageRisk, MeasuredLimit
 from shoal.models.size import AlphaK, PSensitive
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable, Histogram
+from shoal.table.frequency import Counts, FrequencyTable, Histogram
 from shoal.table.wildcard import neighbourhoods
 from shoal.verdict import Outcome, Verdict, Verdicts
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
+    from shoal.whose import Between, Whose
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Gaps:
     """What a table cannot tell by itself, and what would; each is empty where nothing is missing."""
 
     persons: str = ""  # whose the records are
+    between: Between | None = None  # how many persons each class has, as far as that is known
     whole: str = ""  # how the values were distributed before records were dropped
     dropped: int = 0  # these, at the most
     population: str = ""  # the people that the records are some of
@@ -47,8 +49,15 @@ class Gaps:
         if entity is None or entity in columns:
             return cls(order=order), policy
         options = policy.release.model_copy(update={"entity": None})
-        persons = f"needs the column {entity!r}, which tells persons apart"
+        persons = f"needs the original, whose column {entity!r} tells persons apart"
         return cls(persons, order=order), policy.model_copy(update={"release": options})
+
+    def known(self, found: Whose, table: FrequencyTable) -> Gaps:
+        """What is missing where the original told as much as it could of the persons behind the classes."""
+        between = found.between
+        if between is not None and not np.array_equal(between.tuples, table.codes):
+            between = None  # of other classes
+        return replace(self, persons=found.missing, between=between)
 
     def of_model(self, model: PrivacyModel, sensitive: Sequence[str]) -> str:
         """What is missing to judge a requirement on these sensitive columns."""
@@ -148,13 +157,15 @@ def failing_classes(table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
 def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
     if missing and not counts_persons(model):
         return _told_without_the_rest(model, seen, gaps, missing)
+    if missing:
+        seen = _with_most(seen, gaps)
     passes = model.passes(seen)
     scores = model.scores(seen)
     worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
     failing = ~passes
     outcome: Outcome = "holds" if passes.all() else "fails"
-    if missing and outcome == "holds" and not model.passes(_one_person_each(seen)).all():
-        outcome = "unknown"  # records are as many as persons at the most, and one person at the least
+    if missing and outcome == "holds" and not model.passes(_with_fewest(seen, gaps)).all():
+        outcome = "unknown"
     return Verdict(
         model.asked,
         outcome,
@@ -181,7 +192,22 @@ def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps
     return Verdict(model.asked, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
 
 
-def _one_person_each(table: FrequencyTable) -> FrequencyTable:
-    """The same classes, all with records of one and the same person."""
-    n = table.n_classes
-    return replace(table, entities=Histogram(np.arange(n + 1), np.zeros(n, np.int32), table.counts, 1))
+def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
+    """The same classes with as many persons as there may be, none of them in two classes: records at the most."""
+    if gaps.between is None:
+        return table
+    n = gaps.between.most
+    return _with_persons(table, n, np.arange(int(n.sum())))
+
+
+def _with_fewest(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
+    """The same classes with as few persons as there may be, the same ones in all of them: one at the least."""
+    n = np.ones(table.n_classes, np.int64) if gaps.between is None else gaps.between.fewest
+    return _with_persons(table, n, np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n))
+
+
+def _with_persons(table: FrequencyTable, n: Counts, persons: NDArray[np.int64]) -> FrequencyTable:
+    starts = np.concatenate([[0], np.cumsum(n)])
+    n_persons = int(persons.max(initial=0)) + 1
+    once = np.ones(len(persons), np.int64)
+    return replace(table, entities=Histogram(starts, persons.astype(np.int32), once, n_persons))

@@ -31,6 +31,7 @@ from shoal.together import together
 from shoal.verdict import Verdicts
 from shoal.verify import Reference, recount, recounted, recounted_groups
 from shoal.warning_list import warnings_of
+from shoal.whose import whose
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
@@ -162,7 +163,10 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)
     persons = seen.persons(telling)  # none may be missing
     rows = Rows(engine.table, persons) if isinstance(engine, LocalEngine) else engine.last_groups
+    found = whose(seen, before, policy) if gaps.persons and before is not None else None
+    rows = rows if found is None or found.rows is None else found.rows
     table = recounted(rows, policy, reference)
+    gaps = gaps if found is None else gaps.known(found, table)
     attacks = None if before is None else measured(rows, before, policy)
     left = [name for name in policy.identifiers if name in names]
     verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)

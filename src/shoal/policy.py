@@ -433,6 +433,12 @@ class Policy(_Frozen):
         named = {model.population for model in self.models if isinstance(model, PopulationModel)}
         return next(iter(named), None)
 
+    def of_all_levels(self) -> Policy:
+        """The policy without limits on levels: another release may show labels that this one may not."""
+        free = {"min_level": 0, "max_level": None, "only": None}
+        columns = {name: column.model_copy(update=free) for name, column in self.columns.items()}
+        return self.model_copy(update={"columns": columns})
+
     def _repr_html_(self) -> str:
         from shoal.report.notebook import policy_html
 

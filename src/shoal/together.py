@@ -36,7 +36,7 @@ def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts
         raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")
     from shoal.pipeline import engine_of  # which lays releases side by side
 
-    table = engine_of(original, policy).count(_of_all_levels(policy))
+    table = engine_of(original, policy).count(policy.of_all_levels())
     seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
     if not len(kept):
@@ -49,15 +49,6 @@ def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts
         verdicts,
         verdicts=tuple(replace(one, asked=f"{one.asked}, beside earlier releases") for one in verdicts.verdicts),
     )
-
-
-def _of_all_levels(policy: Policy) -> Policy:
-    """The policy without limits on levels: an earlier release may show labels that this one may not."""
-    columns = {
-        name: column.model_copy(update={"min_level": 0, "max_level": None, "only": None})
-        for name, column in policy.columns.items()
-    }
-    return policy.model_copy(update={"columns": columns})
 
 
 def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Policy) -> NDArray[np.int64]:

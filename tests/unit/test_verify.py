@@ -162,7 +162,7 @@ def test_persons_are_counted_where_they_can_be() -> None:
 
 
 def test_without_the_column_of_persons_records_tell_what_they_can() -> None:
-    needed = "needs the column 'name', which tells persons apart"
+    needed = "needs the original, whose column 'name' tells persons apart"
     verdicts = shoal.check(RELEASE.slice(0, 5), policy(k(1), k(2), k(3), values(1), values(2), entity="name"))
     assert [(v.outcome, v.worst, v.classes, v.missing) for v in verdicts.verdicts] == [
         ("holds", 2, 0, ""),  # every class has somebody
@@ -174,7 +174,7 @@ def test_without_the_column_of_persons_records_tell_what_they_can() -> None:
     assert verdicts.outcome == "fails"
     untold = shoal.check(RELEASE.slice(0, 5), policy(k(2), entity="name"))
     assert (untold.outcome, untold.holds) == ("unknown", False)
-    with pytest.raises(CannotTellError, match="2-anonymity: cannot be told \\(needs the column 'name'"):
+    with pytest.raises(CannotTellError, match="2-anonymity: cannot be told \\(needs the original, whose column 'name'"):
         require(untold)
 
 
