@@ -85,10 +85,18 @@ def schema() -> dict[str, Any]:
     for kind in kinds.values():
         if "model" in kind.get("properties", {}):
             kind["required"] = ["model", *kind["required"]]
-    for field in ("origin", "bottom", "top"):
-        kinds["Intervals"]["properties"][field]["anyOf"].remove({"type": "string"})  # Pydantic's way to write decimals
-    kinds["Intervals"]["properties"]["intervals"]["items"] = {"exclusiveMinimum": 0, "type": "number"}
-    kinds["Intervals"]["properties"]["origin"]["default"] = 0
+    fields = kinds["Intervals"]["properties"]
+    for field in ("origin", "log_from", "bottom", "top"):
+        fields[field]["anyOf"].remove({"type": "string"})  # Pydantic's way to write decimals
+    edges = {"items": {"type": "number"}, "minItems": 1, "type": "array"}
+    fields["intervals"] = {**fields["intervals"], "items": {"exclusiveMinimum": 0, "type": "number"}, "minItems": 1}
+    fields["boundaries"] = {
+        "anyOf": [edges, {"items": edges, "minItems": 1, "type": "array"}],
+        **{name: fields["boundaries"][name] for name in ("description", "title")},
+    }
+    fields["intervals"].pop("default")
+    fields["origin"]["default"] = 0
+    kinds["Intervals"]["oneOf"] = [{"required": ["intervals"]}, {"required": ["boundaries"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **asked}
 
 
@@ -363,7 +371,11 @@ def _errors() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "columns": _fields(policy.Column),
     "release": _fields(policy.Options),
-    **{f"hierarchy {key}": _fields(kind) for key, kind in BY_KEY.items() if len(kind.model_fields) > 1},
+    **{
+        f"hierarchy {key}": _fields(kind)
+        for key, kind in BY_KEY.items()
+        if len(kind.model_fields) > 1 and key != "boundaries"
+    },
     "requirements of classes": _requirements(_by_class, "every class"),
     "requirements with a population": _requirements(
         lambda model: issubclass(model, PopulationModel) and not issubclass(model, ReleaseModel), "every class"

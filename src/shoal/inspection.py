@@ -113,12 +113,14 @@ class Inspection:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How cells were read: the policy says it too, and without it they are texts as they stand."""
+        """How cells were read, and what columns were taken for; the policy says it too."""
         notes = []
         if self.missing:
             texts = ", ".join(repr(text) if text else "blanks" for text in self.missing)
             notes.append(f"taken for missing values, as the policy proposes: {texts}")
         for column in self.columns:
+            if column.proposal is not None and column.proposal.told:
+                notes.append(f"column {column.name!r}: taken for {column.proposal.told}")
             marks = [f"decimal {column.decimal!r}"] if column.decimal != "." else []
             marks += [f"thousands {column.thousands!r}"] if column.thousands else []
             if marks:
@@ -503,7 +505,9 @@ def _numbers_rows(coded: codec.Coded) -> bool:
 
 def _line(column: Column, purpose: Purpose) -> str:
     fields = column.fields(purpose)
-    return f"{toml.key(column.name)} = {toml.value(fields)}  # {column.reason}{_doubt(column)}"
+    taken = column.proposal.told if column.proposal else ""
+    told = f"; taken for {taken}" if taken else ""
+    return f"{toml.key(column.name)} = {toml.value(fields)}  # {column.reason}{_doubt(column)}{told}"
 
 
 def _doubt(column: Column) -> str:

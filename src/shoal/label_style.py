@@ -53,8 +53,7 @@ def _intervals(spec: object) -> Intervals | None:
         return SAFE_HARBOR_AGES
     if not isinstance(spec, Intervals):
         return None
-    bounds = [bound for bound in (spec.bottom, spec.top) if bound is not None]
-    return spec if all(map(is_whole, (*spec.intervals, spec.origin, *bounds))) else None
+    return spec if all(map(is_whole, spec.numbers)) else None
 
 
 def _only_hidden(

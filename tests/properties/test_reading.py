@@ -24,6 +24,11 @@ COLUMNS = {
     "zip": (["35138", "35142", "351", "9", "40000"], {"mask": "right"}),
     "day": (["2001-02-03", "2001-02-28", "2001-03-01", "2004-12-31"], {"dates": ["month", "year"]}),
     "kind": (["a", "b", "c, d", 'e"'], TREE),
+    "often": (["never", "rarely", "sometimes", "often", "always"], {"ordered": "frequency"}),
+    "grade": (["x, y", "b", "{c", "a"], {"ordered": ["b", "{c", "x, y", "a"]}),
+    "hour": (["9:05", "09:40", "11:59 pm", "14:00", "14:20:30"], {"times": ["quarter-hour", "hour"]}),
+    "land": (["AT", "FR", "US", "Europe", "?"], {"codes": "country"}),
+    "dx": (["E11.9", "E11", "I10", "C50.1", "none"], {"codes": "icd-10"}),
 }
 
 
@@ -76,6 +81,10 @@ BINS = st.sampled_from([
     {"intervals": [5, 20], "bottom": -20, "top": 85},
     {"intervals": [0.5, 2]},
     {"intervals": [0.25, 1, 5], "bottom": -1, "top": 7.5},
+    {"intervals": [50, 100], "log_from": 1},
+    {"intervals": [10], "log_from": 0.02, "bottom": 0},
+    {"boundaries": [[-10, 0, 5, 18, 65], [0, 18]]},
+    {"boundaries": [0.5, 2.25, 7], "top": 8},
 ])  # fmt: skip
 
 

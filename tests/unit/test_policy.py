@@ -111,12 +111,12 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "an unknown kind of hierarchy": (
         column("age", role="quasi", hierarchy={"interval": [5]}),
         "columns.age.hierarchy",
-        ("file name", "intervals, mask, dates, tree, flat"),
+        ("file name", "intervals, boundaries, mask, dates, times, codes, ordered, tree, flat"),
     ),
     "two kinds of hierarchy": (
         column("age", role="quasi", hierarchy={"mask": "right", "flat": True}),
         "columns.age.hierarchy",
-        ("exactly one", "intervals, mask, dates, tree, flat"),
+        ("exactly one", "intervals, boundaries, mask, dates, times, codes, ordered, tree, flat"),
     ),
     "an unknown key of a hierarchy": (
         column("age", role="quasi", hierarchy={"intervals": [5], "start": 0}),

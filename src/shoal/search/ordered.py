@@ -67,7 +67,7 @@ class Ordered:
 def ordered(table: FrequencyTable, j: int) -> Ordered:
     """The domain of column ``j``."""
     hierarchy = table.hierarchies[j]
-    if hierarchy.leaf_order in ("numeric", "time"):
+    if hierarchy.leaf_order in ("numeric", "time", "rank"):
         rank = np.arange(len(hierarchy.leaves))
     else:
         rank = np.argsort(np.lexsort(hierarchy.table), kind="stable")  # by the top's code, then the next level's, …

@@ -1,7 +1,7 @@
 """Descriptions of hierarchies, as a policy writes them, and how each becomes one.
 
-Intervals, masks, dates and flat hierarchies have the data's values as leaves; trees and files bring their
-own. What a description cannot place (a text that is no number, a date that is none) is left out here, and
+Intervals, masks, dates, times, codes, scales and flat hierarchies have the data's values as leaves; trees and files
+bring their own. What a description cannot place (a text that is no number, a date that is none) is left out here, and
 ``build`` either refuses it or sends it to the top.
 """
 
@@ -28,10 +28,13 @@ from pydantic import (
 )
 
 from shoal.errors import HierarchyError
+from shoal.table.codes import Codes
 from shoal.table.dates import Dates
 from shoal.table.description import Description, listed
 from shoal.table.hierarchy import TOP, Hierarchy, uncovered_values
 from shoal.table.intervals import Intervals
+from shoal.table.scales import Ordered
+from shoal.table.times import Times
 
 # ── Masks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -283,8 +286,12 @@ class SafeHarbor(Description):
 
 BY_KEY: dict[str, type[Description]] = {
     "intervals": Intervals,
+    "boundaries": Intervals,
     "mask": Mask,
     "dates": Dates,
+    "times": Times,
+    "codes": Codes,
+    "ordered": Ordered,
     "tree": Tree,
     "flat": Flat,
     "safe_harbor": SafeHarbor,
@@ -326,7 +333,9 @@ def _dumped(spec: Description, info: SerializationInfo) -> Any:
 
 
 Spec = Annotated[
-    Intervals | Mask | Dates | Tree | Flat | SafeHarbor | File, BeforeValidator(_chosen), PlainSerializer(_dumped)
+    Intervals | Mask | Dates | Times | Codes | Ordered | Tree | Flat | SafeHarbor | File,
+    BeforeValidator(_chosen),
+    PlainSerializer(_dumped),
 ]
 
 

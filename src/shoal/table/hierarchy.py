@@ -22,7 +22,7 @@ from shoal.errors import HierarchyError, UncoveredValueError
 
 Label = str | None
 Number = TypeVar("Number", bound=np.generic)
-LeafOrder = Literal["given", "numeric", "time", "text"]
+LeafOrder = Literal["given", "numeric", "time", "rank", "text"]
 
 # Searches prepare for every pair of levels, before they look at the clock.
 MOST_LEVELS = 256
@@ -40,7 +40,7 @@ class Hierarchy:
     table: NDArray[np.int32]  # (levels, leaves); top- and bottom-coding merge leaves at level 0 already
     labels: tuple[tuple[Label, ...], ...]  # labels[level][code] is what is released; unique within a level
     shares: tuple[NDArray[np.float64], ...]  # shares[level][code] is the loss of a released cell, 0 to 1
-    leaf_order: LeafOrder  # as the file or tree lists them, by number, by date, or by text
+    leaf_order: LeafOrder  # as the file or tree lists them, by number, date, place on a scale, or text
     uncovered: int | None = None  # the leaf that stands for every value without an entry of its own
     share_of: Literal["leaves", "range"] = "leaves"  # what a share measures: (M-1)/(D-1), or a range
     numbers: tuple[int, ...] = ()  # of the levels, where some were left out

@@ -7,13 +7,21 @@ does not contain it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from itertools import pairwise
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from shoal.table.description import Description
 from shoal.table.hierarchy import TOP, Hierarchy
@@ -26,6 +34,7 @@ EXACT = Context(prec=4 * LARGEST)
 
 # Lower bound within, upper bound without; None where unbounded, on one side only.
 Interval = tuple[int, int] | tuple[int, None] | tuple[None, int]
+Cut = Callable[[int], Interval]  # the interval that holds a point
 
 
 def number(text: str) -> Decimal | None:
@@ -53,7 +62,7 @@ Number = Annotated[Decimal, BeforeValidator(_number), PlainSerializer(_as_toml)]
 
 
 class Intervals(Description):
-    """Numbers to intervals, one width per level, then ``*``.
+    """Numbers to intervals, one width per level or the boundaries of each, then ``*``.
 
     Values from ``top`` on and below ``bottom`` are never released, not even at level 0. Labels hold their
     values at both ends: 20-24, or [-10, -6] where a bound of its own is negative. Half-open [0.5, 1) is written where
@@ -61,10 +70,20 @@ class Intervals(Description):
     """
 
     intervals: tuple[Number, ...] = Field(
-        description="The widths, one per level, each a whole multiple of the one before."
+        default=(), description="The widths, one per level, each a whole multiple of the one before."
+    )
+    boundaries: tuple[tuple[Number, ...], ...] = Field(
+        default=(),
+        description="Instead of widths, where intervals begin: `[18, 65]` for `<18`, `18-64` and `>=65`; or one such "
+        "list per level, each with some of the boundaries of the one before.",
     )
     origin: Number = Field(
         default=Decimal(0), description="Where an interval begins; the others follow from the width."
+    )
+    log_from: Number | None = Field(
+        default=None,
+        description="For skewed numbers: one more level below the widths, on which the interval from 0 to the first "
+        "width is split at 1, 2, 5, 10, 20, 50 and so on, from this number on.",
     )
     bottom: Number | None = Field(
         default=None, description="Bottom-coding: values below it are `<bottom` on every level, 0 included."
@@ -72,6 +91,12 @@ class Intervals(Description):
     top: Number | None = Field(
         default=None, description="Top-coding: values from it on are `>=top` on every level, 0 included."
     )
+
+    @field_validator("boundaries", mode="before")
+    @classmethod
+    def _one_list_will_do(cls, given: Any) -> Any:
+        flat = isinstance(given, list | tuple) and given and not any(isinstance(part, list | tuple) for part in given)
+        return (tuple(given),) if flat else given
 
     @field_validator("intervals")
     @classmethod
@@ -86,18 +111,60 @@ class Intervals(Description):
                 )
         return widths
 
+    @field_validator("boundaries")
+    @classmethod
+    def _each_in_the_one_before(cls, levels: tuple[tuple[Decimal, ...], ...]) -> tuple[tuple[Decimal, ...], ...]:
+        for level, edges in enumerate(levels, start=1):
+            if not edges or any(above <= below for below, above in pairwise(edges)):
+                raise ValueError(f"those of level {level} must be one or more numbers, each larger than the one before")
+            if level > 1 and not set(edges) < set(levels[level - 2]):
+                raise ValueError(
+                    f"those of level {level} must be some of those of the level before, and not all; otherwise an "
+                    "interval would lie in two (C1)"
+                )
+        return levels
+
     @model_validator(mode="after")
     def _in_order(self) -> Self:
+        if bool(self.intervals) == bool(self.boundaries):
+            raise ValueError("give intervals (widths) or boundaries, not both")
+        if self.boundaries and (self.origin or self.log_from is not None):
+            raise ValueError("origin and log_from go with intervals, not with boundaries")
+        if self.log_from is not None and (self.origin or not 0 < self.log_from < self.intervals[0]):
+            raise ValueError("log_from must lie between 0 and the first width, and goes with no origin")
         if self.bottom is not None and self.top is not None and self.bottom >= self.top:
             raise ValueError("bottom must be less than top")
         return self
+
+    @model_serializer(mode="wrap")
+    def _one_of_both(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # A description is told by its key, so the other one must not be there, not even empty.
+        empty = {"intervals", "boundaries", "log_from"}
+        return {name: value for name, value in dumped(self).items() if value or name not in empty}
+
+    @property
+    def numbers(self) -> tuple[Decimal, ...]:
+        """All that it is written with."""
+        more = (bound for bound in (self.bottom, self.top, self.log_from) if bound is not None)
+        return (*self.intervals, self.origin, *(edge for edges in self.boundaries for edge in edges), *more)
+
+    @property
+    def n_cuts(self) -> int:
+        """Levels between the numbers and the top."""
+        return len(self.intervals) + len(self.boundaries) + (self.log_from is not None)
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Leaves in numeric order; 39 and 039 are two leaves with one number."""
         exact = {text: value for text in set(values) if (value := number(text)) is not None}
         if not exact:
-            return Hierarchy.empty(column, len(self.intervals) + 2, "numeric")
+            return Hierarchy.empty(column, self.n_cuts + 2, "numeric")
         return _Bins(self, exact).hierarchy(column)
+
+
+def round_numbers(first: Decimal, below: Decimal) -> list[Decimal]:
+    """1, 2 and 5 times powers of ten, from ``first`` to the last below ``below``."""
+    powers = range(first.adjusted(), below.adjusted() + 1)
+    return [n for power in powers for n in (Decimal(d).scaleb(power) for d in (1, 2, 5)) if first <= n < below]
 
 
 class WholeIntervals(Intervals):
@@ -113,42 +180,51 @@ class _Bins:
     """The arithmetic of intervals in whole multiples of 10^-places, where nothing is rounded."""
 
     def __init__(self, spec: Intervals, exact: Mapping[str, Decimal]) -> None:
-        bounds = [spec.origin, *(b for b in (spec.bottom, spec.top) if b is not None)]
-        self.places = max(_places(value) for value in (*exact.values(), *spec.intervals, *bounds))
+        self.places = max(_places(value) for value in (*exact.values(), *spec.numbers))
         points = {text: self.scaled(value) for text, value in exact.items()}
         self.leaves = sorted(sorted(points), key=points.__getitem__)
         self.points = [points[text] for text in self.leaves]
-        self.widths = [self.scaled(width) for width in spec.intervals]
-        self.origin = self.scaled(spec.origin)
+        self.cuts = self._cuts(spec)
         self.bottom = None if spec.bottom is None else self.scaled(spec.bottom)
         self.top = None if spec.top is None else self.scaled(spec.top)
         unit = 10**self.places
         # One step back from an open upper bound to the last whole number below it.
-        whole = not any(x % unit for x in (*self.points, *self.widths, *map(self.scaled, bounds)))
+        whole = not any(x % unit for x in (*self.points, *map(self.scaled, spec.numbers)))
         self.step = unit if whole else 0
         self.unit = unit if whole or isinstance(spec, WholeIntervals) else 0  # 0 where labels are half-open
 
     def scaled(self, value: Decimal) -> int:
         return int(EXACT.scaleb(value, self.places))
 
-    def interval(self, point: int, width: int) -> Interval:
+    def _cuts(self, spec: Intervals) -> list[Cut]:
+        widths, origin = [self.scaled(width) for width in spec.intervals], self.scaled(spec.origin)
+        cuts = [_even(width, origin) for width in widths]
+        if spec.log_from is not None:
+            steps = [self.scaled(n) for n in round_numbers(spec.log_from, spec.intervals[0])]
+            fine, even = _between([0, *steps, widths[0]]), cuts[0]
+            cuts.insert(0, lambda point: fine(point) if 0 <= point < widths[0] else even(point))
+        return cuts + [_between([self.scaled(edge) for edge in edges]) for edges in spec.boundaries]
+
+    def interval(self, point: int, cut: Cut) -> Interval:
         if self.top is not None and point >= self.top:
             return self.top, None
         if self.bottom is not None and point < self.bottom:
             return None, self.bottom
-        lower = self.origin + (point - self.origin) // width * width
-        upper = lower + width
-        return (
-            lower if self.bottom is None else max(lower, self.bottom),
-            upper if self.top is None else min(upper, self.top),
-        )
+        lower, upper = cut(point)
+        if self.bottom is not None:
+            lower = self.bottom if lower is None else max(lower, self.bottom)
+        if self.top is not None:
+            upper = self.top if upper is None else min(upper, self.top)
+        if upper is None:
+            return (0 if lower is None else lower), None  # a cut is open at one end at most
+        return (None, upper) if lower is None else (lower, upper)
 
-    def runs(self, width: int) -> list[tuple[Interval, int]]:
+    def runs(self, cut: Cut) -> list[tuple[Interval, int]]:
         """The intervals that hold leaves, each with how many: in numeric order they follow one another."""
         runs = []
         begin = 0
         while begin < len(self.points):
-            interval = self.interval(self.points[begin], width)
+            interval = self.interval(self.points[begin], cut)
             upper = interval[1]
             end = len(self.points) if upper is None else bisect_left(self.points, upper, begin)
             runs.append((interval, end - begin))
@@ -156,7 +232,7 @@ class _Bins:
         return runs
 
     def hierarchy(self, column: str) -> Hierarchy:
-        levels = [self.runs(width) for width in self.widths]
+        levels = [self.runs(cut) for cut in self.cuts]
         labels = [self.leaves.copy()]
         shares = [[0.0] * len(self.leaves)]
         for level in levels:
@@ -166,10 +242,10 @@ class _Bins:
             shares.append([self.share(interval) for interval, _ in level])
         # Top- and bottom-coding hold at level 0 too: the first and the last run of any level.
         (first, n_first), (last, n_last) = levels[0][0], levels[0][-1]
-        if last[1] is None:
+        if self.top is not None and self.points[-1] >= self.top:
             labels[0][-n_last:] = labels[1][-n_last:]
             shares[0][-n_last:] = [self.share(last)]
-        if first[0] is None:
+        if self.bottom is not None and self.points[0] < self.bottom:
             labels[0][:n_first] = labels[1][:n_first]
             shares[0][:n_first] = [self.share(first)]
         labels.append([TOP] * len(self.leaves))
@@ -203,6 +279,28 @@ class _Bins:
         whole, part = divmod(abs(scaled), 10**self.places)
         decimals = f".{part:0{self.places}d}".rstrip("0") if part else ""
         return f"{'-' if scaled < 0 else ''}{whole}{decimals}"
+
+
+def _even(width: int, origin: int) -> Cut:
+    """Intervals of one width."""
+
+    def cut(point: int) -> Interval:
+        lower = origin + (point - origin) // width * width
+        return lower, lower + width
+
+    return cut
+
+
+def _between(edges: Sequence[int]) -> Cut:
+    """Intervals that begin at the edges; the first has no lower end, the last no upper one."""
+
+    def cut(point: int) -> Interval:
+        at = bisect_right(edges, point)
+        if at == 0:
+            return None, edges[0]
+        return (edges[at - 1], edges[at]) if at < len(edges) else (edges[-1], None)
+
+    return cut
 
 
 def _places(value: Decimal) -> int:

@@ -1,8 +1,8 @@
 """Released cells that no hierarchy lists: how a range or a set is written, and read back.
 
 A range of numbers is ``20-29``, or ``[-5, 3]`` where a bound is negative; of dates ``2001-02-03/2001-05-06``, as in
-ISO 8601; open ends are ``>=85`` and ``<=17``. A set is ``{Asian, Black}``; a member that holds a comma, a brace, a
-quote or an outer space, or is empty, stands in JSON quotes, so that every set reads back as it was.
+ISO 8601, of times ``09:00/11:59``; open ends are ``>=85``, ``<=17``. A set is ``{Asian, Black}``; a member that holds a
+comma, a brace, a quote or an outer space, or is empty, stands in JSON quotes, so that every set reads back as it was.
 """
 
 from __future__ import annotations
@@ -55,11 +55,12 @@ def written_range(first: str | None, last: str | None, *, dates: bool = False) -
 
 
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_DAYS = re.compile(rf"({_DAY})/({_DAY})")
+_TIME = r"[0-9]{2}:[0-9]{2}"
+_DAYS = re.compile(rf"({_DAY}|{_TIME})/({_DAY}|{_TIME})")
 
 
 def days_of(text: str) -> tuple[str, str]:
-    """The first and the last day of a range of days; any other text is both."""
+    """The first and the last day of a range of days, or time of a range of times; any other text is both."""
     found = _DAYS.fullmatch(text)
     return (found[1], found[2]) if found else (text, text)
 

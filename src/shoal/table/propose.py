@@ -1,9 +1,11 @@
 """A hierarchy for a column of which nothing is known but its name and its values.
 
-Numbers get intervals of round widths, dates get calendar periods, codes lose characters from the right; everything
-else is kept, joined into sets, or hidden. A column with many different numbers starts at bins of about a 64th of its
-range, so that no released range ends at somebody's own value. A proposal always covers the values it was made from; the
-hierarchy of someone who knows the column may lose less.
+Numbers get intervals of round widths, dates get calendar periods, times of the day parts of it; codes of known
+classifications get their groups, other codes lose characters from the right; words on a scale keep their order;
+everything else is kept, joined into sets, or hidden. What a column is must show in nearly all of its values, never in
+one. A column with many different numbers starts at bins of about a 64th of its range, so that no released range ends at
+somebody's own value, and at finer ones where most people lie near zero. A proposal always covers the values it was made
+from; the hierarchy of someone who knows the column may lose less.
 """
 
 from __future__ import annotations
@@ -20,15 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.builders import Flat, Mask
+from shoal.table.codes import CLASSIFICATIONS, Classification, Codes
 from shoal.table.dates import ISO, ISO_DATE, UNITS, Dates, Unit
-from shoal.table.intervals import Intervals
+from shoal.table.intervals import Intervals, round_numbers
+from shoal.table.scales import SCALES, Ordered, folded, places
+from shoal.table.times import UNITS as TIME_UNITS
+from shoal.table.times import Times, TimeUnit, read_time
 
-Spec = Intervals | Mask | Dates | Flat
+Spec = Intervals | Mask | Dates | Times | Codes | Ordered | Flat
 Counts = NDArray[np.int64]
+Sure = Literal["sure", "likely"]
 
 FEW = 12  # up to so many distinct values, a number may be a code for a category
 BINS = 64  # of the range of a column: finer boundaries lose no less, and end at single people's values
 EXACT = 100  # up to so many different whole numbers, such as ages, are their own bins
+NEARLY_ALL = 0.95  # of the values and of the records: so many must be what a column is taken for
+SETS = 40  # up to so many codes, classes may show sets of them; more make texts that nobody reads
+FINER = 1000  # times: so much smaller than the first width is the least interval of a skewed column at most
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,14 @@ class Proposal:
     hierarchy: Spec
     cells: Literal["hierarchy", "range", "set"] = "hierarchy"
     min_level: int = 0
+    kind: str = ""  # what the values were taken for, where that is more than numbers, dates or texts
+    sure: Sure = "sure"
+
+    @property
+    def told(self) -> str:
+        """What the values were taken for, for people; empty where there is nothing to tell."""
+        doubt = "" if self.sure == "sure" else ", by the look of the values only"
+        return f"{self.kind}{doubt}" if self.kind else ""
 
     def fields(self) -> dict[str, Any]:
         """As a policy writes it."""
@@ -70,6 +88,7 @@ FORMATS = tuple(
     for mark in "-/."
     for form in ("%Y %m %d", "%d %m %Y", "%m %d %Y", "%y %m %d", "%d %m %y", "%m %d %y")
 )
+MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 PERIODS: tuple[Unit, ...] = ("day", "month", "quarter", "year", "decade")
 PIVOT = 31  # of two digits: a birth in 1931 is likelier than anything in 2031
 
@@ -81,11 +100,117 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
     forms = date_formats(values)
     if forms:
         return _dates(values, forms[0]) if len(forms) == 1 else HIDDEN_OR_SETS
+    if all(map(MONTH.fullmatch, values)):
+        return _dates(values, "%Y-%m")
+    if all(read_time(value) is not None for value in values):
+        return _times(values)
+    if found := _classified(column, values, counts):
+        return found
     if len(values) > FEW and is_code(column, values):
         return Proposal(Mask(mask="right"))
+    if is_postcode(column, values):
+        return Proposal(Mask(mask="right"), kind="postcodes")
     if all(map(NUMBER.fullmatch, values)):
         return _intervals(column, np.array(values, dtype=np.float64), counts)
-    return HIDDEN_OR_SETS
+    return _ordered(values) or HIDDEN_OR_SETS
+
+
+# ── what the values are ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _classified(column: str, values: Sequence[str], counts: Counts) -> Proposal | None:
+    """Codes of a classification, where nearly all are, and their look or the column's name tells of which."""
+    names = words(column)
+    named = [kind for kind, (word, _) in CODE_SHAPES.items() if any(map(word.fullmatch, names))]
+    for kind in (*named, *(kind for kind in CODE_SHAPES if kind not in named)):
+        by_name, shape = kind in named, CODE_SHAPES[kind][1]
+        if not by_name and (shape is None or len(values) <= FEW):
+            continue
+        path = CLASSIFICATIONS[kind].path
+        fits = np.fromiter((path(value) is not None for value in values), np.bool_, len(values))
+        if fits.mean() < NEARLY_ALL or (counts * fits).sum() < NEARLY_ALL * counts.sum():
+            continue
+        look = NAMED_LOOK.get(kind) if by_name else shape
+        if look is not None and sum(map(bool, map(look.fullmatch, values))) < NEARLY_ALL * len(values):
+            continue
+        groups = {path(value) for value, fit in zip(values, fits, strict=True) if fit}
+        if len({group[-1] for group in groups if group}) < 2:  # one chapter, one region: nothing to choose from
+            continue
+        cells: Literal["set", "hierarchy"] = "set" if len(values) <= SETS else "hierarchy"
+        return Proposal(
+            Codes(codes=kind), cells, kind=f"{CODE_NAMES[kind]} codes", sure="sure" if by_name else "likely"
+        )
+    return None
+
+
+# The words of a name that tell, and the look of the codes that is enough, or None where nothing but the name is.
+CODE_SHAPES: dict[Classification, tuple[re.Pattern[str], re.Pattern[str] | None]] = {
+    "nace": (
+        re.compile("nace|noga|naf|ape|ateco|cnae|cae|wz|industry|branch|branche|sector|secteur|settore|ramo"
+                   "|wirtschaftszweig|activity"),
+        re.compile(r"[A-V][0-9]{2}\.[0-9]{1,2}"),
+    ),
+    "icd-10": (
+        re.compile("icd|diag|diagnosis|diagnoses|diagnose|diagnosen|dx|dgns|diagnostic|diagnosi|diagnostico|diagnosticos"
+                   "|cause|todesursache|disease|maladie|malattia|enfermedad|doenca"),
+        re.compile(r"[A-Z][0-9][0-9A-Z](\.[0-9A-Z-]{1,4})"),
+    ),
+    "isco-08": (re.compile("isco|occupation|occ|beruf|berufe|profession|metier|professione|profesion|profissao"
+                           "|ocupacion|ocupacao|occupazione"), None),
+    "country": (
+        re.compile("country|countries|nation|nationality|citizenship|citizen|iso|cntry|origin|birthplace|land|staat"
+                   "|herkunft|herkunftsland|geburtsland|staatsangehorigkeit|nationalitat|pays|nationalite|paese|nazione"
+                   "|nazionalita|cittadinanza|pais|nacionalidad|nacionalidade|cidadania|ciudadania"),
+        re.compile("[A-Z]{3}"),
+    ),
+}  # fmt: skip
+# What a column called a branch or an occupation needs: 62 alone may be a code of another classification.
+NAMED_LOOK: dict[Classification, re.Pattern[str]] = {
+    "nace": re.compile(r"[A-V][0-9]{2}(\.[0-9]{1,2})?|[0-9]{2}\.[0-9]{1,2}"),
+    "isco-08": re.compile(r"[0-9]{3,4}"),
+}
+CODE_NAMES: dict[Classification, str] = {
+    "icd-10": "ICD-10", "isco-08": "ISCO-08", "nace": "NACE", "country": "country"
+}  # fmt: skip
+
+POSTAL_WORDS = re.compile("zip|zipcode|postal|postalcode|postcode|postleitzahl|plz|cap|cp|cep")
+POSTCODES = (
+    re.compile(r"[0-9]{5}-[0-9]{4}"),  # United States
+    re.compile(r"[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}"),  # United Kingdom: what is after the space has one length
+    re.compile(r"[A-Z][0-9][A-Z][ -]?[0-9][A-Z][0-9]"),  # Canada
+    re.compile(r"[0-9]{4} ?[A-Z]{2}"),  # Netherlands
+    re.compile(r"[0-9]{2}-[0-9]{3}"),  # Poland
+    re.compile(r"[0-9]{4}-[0-9]{3}"),  # Portugal
+    re.compile(r"[0-9]{5}-[0-9]{3}"),  # Brazil
+    re.compile(r"[0-9]{3} [0-9]{2}"),  # Sweden, Czechia, Greece
+)
+
+
+def is_postcode(column: str, values: Sequence[str]) -> bool:
+    """Postcodes of one country, with a blank or a dash in them, or few of them: the name tells."""
+    if not any(map(POSTAL_WORDS.fullmatch, words(column))):
+        return False
+    return any(all(map(form.fullmatch, values)) for form in POSTCODES) or is_code(column, values)
+
+
+# Numbers that are an order: 9th, II, grade 5, Klasse 7, stage IIIb. The number of a town or a room is none.
+STEPS = re.compile(
+    r"(?:(?:grade|class|year|level|stage|phase|step|degree|rank|tier|group|quartile|quintile|decile|form|klasse|stufe"
+    r"|stadium|niveau|rang|schuljahr|jahr|classe|annee|stade|etape|grado|anno|livello|stadio|fase|nivel|estadio|etapa|ano"
+    r"|curso|serie)\s*)?(?:[0-9]{1,2}|[ivx]+)(?:st|nd|rd|th|er|e|eme|o|a)?"
+    r"(?:\s*(?:grade|class|year|level|klasse|stufe|schuljahr|jahr|classe|annee|anno|grado|ano|curso|serie))?"
+)
+
+
+def _ordered(values: Sequence[str]) -> Proposal | None:
+    """Words on one scale, or texts that one number orders: all of them, or it is none."""
+    for scale in SCALES:
+        found = places(scale, values)
+        if scale == "numbered" and not all(STEPS.fullmatch(folded(value)) for value in values):
+            continue
+        if len(found) == len(values) and len({place.rank for place in found.values()}) > 2:
+            return Proposal(Ordered.model_validate({"ordered": scale}), "range", kind=f"a scale ({scale})")
+    return None
 
 
 def date_formats(values: Sequence[str]) -> list[str]:
@@ -148,13 +273,28 @@ def _dates(values: Sequence[str], form: str) -> Proposal:
     finer = len(values)
     for period in PERIODS:
         distinct = len(set(map(UNITS[period], days)))
-        if 1 < distinct < finer:
+        if 1 < distinct < finer and not (form == "%Y-%m" and period in ("day", "month")):
             kept.append(period)
             finer = distinct
     if not kept:
         return HIDDEN_OR_SETS
     spec = Dates(dates=tuple(kept), format=form, pivot=PIVOT if "%y" in form else 69)
     return Proposal(spec, "range", 1 if len(values) > EXACT else 0)
+
+
+def _times(values: Sequence[str]) -> Proposal:
+    """The parts of the day that merge some times and not all; the times themselves only where there are few."""
+    minutes = np.array([read_time(value) for value in values], np.float64) // 60
+    kept: list[TimeUnit] = []
+    finer = len(values)
+    for unit, width in TIME_UNITS.items():
+        distinct = len(np.unique(minutes // width))
+        if 1 < distinct < finer:
+            kept.append(unit)
+            finer = distinct
+    if not kept:
+        return HIDDEN_OR_SETS
+    return Proposal(Times(times=tuple(kept)), "range", 1 if len(values) > EXACT else 0, kind="times of the day")
 
 
 def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Proposal:
@@ -182,7 +322,23 @@ def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Pro
             finer = distinct
     if not kept:
         return HIDDEN_OR_SETS if not exact else Proposal(Intervals(intervals=(_above(span),)), "range")
-    return Proposal(Intervals(intervals=tuple(kept)), "range", 0 if exact else 1)
+    log_from = None if exact else _skewed(numbers, counts, kept[0], whole)
+    kind = "skewed numbers, with finer steps near zero" if log_from is not None else ""
+    return Proposal(Intervals(intervals=tuple(kept), log_from=log_from), "range", 0 if exact else 1, kind=kind)
+
+
+def _skewed(numbers: NDArray[np.float64], counts: Counts, width: Decimal, whole: bool) -> Decimal | None:
+    """Where steps of 1, 2, 5, 10 … begin, if half of the records that have more than 0 lie below the first width."""
+    positive = numbers > 0
+    near = positive & (numbers < float(width))
+    if 2 * counts[near].sum() <= counts[positive].sum() or (numbers < 0).any() or near.sum() < 3:
+        return None
+    order = np.argsort(numbers[near], kind="stable")
+    below = np.cumsum(counts[near][order])
+    low = numbers[near][order][np.searchsorted(below, below[-1] * 0.1)]
+    least = max(Decimal(repr(float(low))), width / FINER, Decimal(int(whole)))
+    steps = round_numbers(least, width)
+    return steps[0] if steps else None
 
 
 def _widths(least: Decimal, span: float, whole: bool) -> Iterator[Decimal]:

@@ -53,7 +53,7 @@ class Column:
     @property
     def ordered(self) -> bool:
         """Whether leaves that follow one another are a range."""
-        return self.hierarchy.leaf_order in ("numeric", "time")
+        return self.hierarchy.leaf_order in ("numeric", "time", "rank")
 
     @property
     def n_leaves(self) -> int:

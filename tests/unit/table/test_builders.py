@@ -164,7 +164,7 @@ class TestIntervals:
             ({"intervals": [5], "top": 20, "bottom": 20}, "bottom must be less than top"),
             (
                 {"intervals": [5], "orgin": 2},
-                "no such key: orgin; allowed are intervals, origin, bottom, top",
+                "no such key: orgin; allowed are intervals, boundaries, origin, log_from, bottom, top",
             ),
         ],
     )
@@ -567,7 +567,10 @@ class TestSpec:
 
     @pytest.mark.parametrize("given", [{}, {"widths": [5]}, {"mask": "left", "flat": True}, 5, ["a"], True])
     def test_the_allowed_keys_are_listed(self, given):
-        message = "must be a file name, or have exactly one of the keys intervals, mask, dates, tree, flat"
+        message = (
+            "must be a file name, or have exactly one of the keys intervals, boundaries, mask, dates, times, codes, "
+            "ordered, tree, flat"
+        )
         with pytest.raises(ValidationError, match=message):
             SPEC.validate_python(given)
 
