@@ -76,7 +76,8 @@ Rows = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="The table: CSV or Parquet, a folder of Parquet files, or postgresql://…, duckdb://…, spark://…",
+        help="The table: CSV, Parquet, Excel, SPSS, Stata or SAS, a folder of Parquet files, or postgresql://…, "
+        "duckdb://…, spark://…",
         show_default=False,
     ),
 ]
@@ -194,8 +195,9 @@ def anonymize(
         typer.Option(
             "-o",
             "--output",
-            help="The release: .csv, .tsv and .txt are written as text, .parquet and .pq as Parquet; engines also "
-            "write a folder, or table:schema.name. Needed, unless --frontier compares.",
+            help="The release: .csv, .tsv and .txt are written as text, .parquet and .pq as Parquet, .xlsx, .sav and "
+            ".dta for Excel, SPSS and Stata; engines also write a folder, or table:schema.name. Needed, unless "
+            "--frontier compares.",
         ),
     ] = None,
     table: TableName = None,
@@ -358,7 +360,10 @@ def apply(
     output: Annotated[
         str,
         typer.Option(
-            "-o", "--output", help="The release: .csv, .parquet, a folder, or table:schema.name.", show_default=False
+            "-o",
+            "--output",
+            help="The release: .csv, .parquet, .xlsx, .sav, .dta, a folder, or table:schema.name.",
+            show_default=False,
         ),
     ],
     table: TableName = None,

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from shoal import toml
 from shoal.engines.cells import Spellings, read_table
+from shoal.engines.codebook import Codebook
 from shoal.errors import DataError, PolicyError
 from shoal.log import log
 from shoal.persons import household_key, person_key
@@ -37,6 +38,7 @@ MANY = 2_000_000  # distinct values of a column that come from an engine; of mor
 SOME = 1_000  # so many are looked at
 TUPLES = 5_000_000  # distinct tuples of the strongest columns that come from it; more are counted there, set by set
 LARGE = 200_000  # records from which the proposal asks for mondrian: local would take minutes
+CODES = 6  # of a codebook that the policy repeats beside a column
 KEPT = 10  # times as much a column counts that a study needs
 
 
@@ -56,6 +58,13 @@ class Column:
     missing: tuple[str, ...] | None = None  # where not all of the table's texts for missing values are some here
     decimal: str = "."
     thousands: str | None = None
+    label: str = ""  # in the codebook of the file
+    categories: tuple[tuple[str, str], ...] = ()  # labels of its values there
+
+    @property
+    def why(self) -> str:
+        """The reason, behind what the codebook says of the column."""
+        return f"{self.label}: {self.reason}" if self.label else self.reason
 
     def fields(self, purpose: Purpose) -> dict[str, Any]:
         """As a policy writes it."""
@@ -255,7 +264,9 @@ def inspect(
     if purpose not in ("analysis", "tables"):
         raise PolicyError(f"purpose: no such purpose {purpose!r}", "purposes: analysis, tables")
     engine = engine_of(data)
-    source: _InMemory | _InEngine = _InMemory(engine.table) if isinstance(engine, LocalEngine) else _InEngine(engine)
+    source: _InMemory | _InEngine = (
+        _InMemory(engine.table, engine.codebook) if isinstance(engine, LocalEngine) else _InEngine(engine)
+    )
     seen = source.seen()
     _require_columns(seen, known, sensitive, keep)
     texts = {column.name: column.texts for column in seen if column.name in source.text_columns}
@@ -336,6 +347,8 @@ def _column(
     proposal = None
     if guessed.role == "quasi":
         proposal = propose(column.name, column.texts, column.counts) if column.all_there else HIDDEN_OR_SETS
+        if column.labelled and proposal.cells == "range":
+            proposal = replace(proposal, cells="set")  # of codes: what lies between two of them means nothing
     return Column(
         column.name,
         column.kind,
@@ -349,6 +362,8 @@ def _column(
         spelling.missing if spelling is not None and missing_apart else None,
         "." if spelling is None else spelling.decimal,
         None if spelling is None else spelling.thousands,
+        column.label,
+        tuple(column.categories.items()),
     )
 
 
@@ -358,7 +373,8 @@ def _column(
 class _InMemory:
     """A table in memory."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, codebook: Codebook) -> None:
+        self._codebook = codebook
         if len(set(table.column_names)) < table.num_columns:
             raise DataError("two columns of the table have the same name", "rename one of them")
         self._table = table
@@ -372,11 +388,20 @@ class _InMemory:
         table = self._table
         for name in spellings:
             table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.string()))
-        return _InMemory(read_table(table, spellings))
+        return _InMemory(read_table(table, spellings), self._codebook)
 
     def seen(self, names: Sequence[str] | None = None) -> list[Seen]:
         return [
-            Seen(name, coded.texts, _counts(coded, None), len(coded.codes), len(coded.texts), _numbers_rows(coded))
+            Seen(
+                name,
+                coded.texts,
+                _counts(coded, None),
+                len(coded.codes),
+                len(coded.texts),
+                _numbers_rows(coded),
+                label=self._codebook.columns.get(name, ""),
+                categories=self._codebook.values.get(name, {}),
+            )
             for name, coded in self._coded.items()
             if names is None or name in names
         ]
@@ -507,7 +532,14 @@ def _line(column: Column, purpose: Purpose) -> str:
     fields = column.fields(purpose)
     taken = column.proposal.told if column.proposal else ""
     told = f"; taken for {taken}" if taken else ""
-    return f"{toml.key(column.name)} = {toml.value(fields)}  # {column.reason}{_doubt(column)}{told}"
+    said = toml.string(f"{column.why}{_doubt(column)}{told}{_codes(column)}")[1:-1]
+    return f"{toml.key(column.name)} = {toml.value(fields)}  # {said}"
+
+
+def _codes(column: Column) -> str:
+    """What the first codes stand for, in the words of the codebook."""
+    told = [f"{code} = {label}" for code, label in column.categories[:CODES]]
+    return f"; {', '.join([*told, *['…'][: len(column.categories) > CODES]])}" if told else ""
 
 
 def _doubt(column: Column) -> str:

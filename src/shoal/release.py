@@ -140,13 +140,17 @@ class Release:
     def _write_file(self, rows: Rows, path: str | Path, force: bool, formulas: Formulas | None) -> str:
         engine = self._local
         if str(path).startswith("table:"):
-            raise OutputError("a table in memory is released to a file", "name a .csv or .parquet file")
+            raise OutputError(
+                "a table in memory is released to a file", "name a .csv, .parquet, .xlsx, .sav or .dta file"
+            )
 
         def verify(written: Path) -> None:
             self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))
 
         table = rows.table if formulas is None else formulas.escaped(rows.table)
-        return files.write(table, Path(path), dialect=engine.dialect, force=force, verify=verify)
+        return files.write(
+            table, Path(path), dialect=engine.dialect, codebook=engine.codebook, force=force, verify=verify
+        )
 
     def report(
         self,

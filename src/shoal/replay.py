@@ -175,15 +175,17 @@ class Replay:
             )
 
     def _write_file(self, rows: Rows, path: Path, force: bool, formulas: Formulas | None) -> None:
-        dialect = _local(self.engine).dialect
+        engine = _local(self.engine)
         if str(path).startswith("table:"):
-            raise OutputError("a table in memory is released to a file", "name a .csv or .parquet file")
+            raise OutputError(
+                "a table in memory is released to a file", "name a .csv, .parquet, .xlsx, .sav or .dta file"
+            )
 
         def verify(written: Path) -> None:
-            self._verify(recounted_file(written, dialect, rows, self.policy, self.reference, formulas))
+            self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))
 
         table = rows.table if formulas is None else formulas.escaped(rows.table)
-        files.write(table, path, dialect=dialect, force=force, verify=verify)
+        files.write(table, path, dialect=engine.dialect, codebook=engine.codebook, force=force, verify=verify)
 
     def _verify(self, table: FrequencyTable) -> None:
         of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -75,6 +75,8 @@ class Seen:
     distinct: int
     numbers_the_rows: bool
     all_there: bool = True  # the texts: or they are too many, and some stand for all
+    label: str = ""  # what a codebook says of it
+    categories: Mapping[str, str] = field(default_factory=dict)  # and of its values
 
     @cached_property
     def filled(self) -> int:
@@ -124,8 +126,32 @@ class Seen:
         return not self.all_there or bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
 
     def named(self, vocabulary: re.Pattern[str]) -> bool:
-        """Whether a word of its name is one of these."""
-        return any(map(vocabulary.fullmatch, words(self.name)))
+        """Whether a word of its name is one of these, or of its label where the name says nothing.
+
+        A sentence names respondents and households in passing: it speaks of their keys only with a word for a key.
+        """
+        if self.by_label and vocabulary in (words_of.PEOPLE, words_of.HOUSEHOLDS) and not self.named(words_of.KEYED):
+            return False
+        return any(map(vocabulary.fullmatch, self.said))
+
+    @cached_property
+    def by_label(self) -> bool:
+        """Whether only a codebook tells what it is about: the name is, say, q17."""
+        return bool(self.label) and not _speaks(words(self.name))
+
+    @cached_property
+    def said(self) -> frozenset[str]:
+        """The words that tell what it is about."""
+        if not self.by_label:
+            return words(self.name)
+        told = words(self.label)
+        heavy = frozenset(word for word in told if not words_of.IN_PASSING.fullmatch(word))
+        return heavy if _speaks(heavy) else told
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether a codebook has a label for every value: the values are codes, not numbers."""
+        return self.all_there and bool(self.texts) and all(text in self.categories for text in self.texts)
 
     @cached_property
     def private(self) -> str:
@@ -136,7 +162,7 @@ class Seen:
             "opinions, scores or conduct": words_of.ANSWERS,
         }
         known = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
-        own = [word for word in words(self.name) if not (known and words_of.WEAK.fullmatch(word))]
+        own = [word for word in self.said if not (known and words_of.WEAK.fullmatch(word))]
         return next((what for what, of in matters.items() if any(map(of.fullmatch, own))), "")
 
     @cached_property
@@ -198,7 +224,10 @@ def _repeats(column: Seen, other: Seen, tuples: CountTuples) -> bool:
 
 
 def _guess(column: Seen) -> Guess:
-    return _identifier(column) or _harmless(column) or _named(column) or _by_shape(column)
+    found = _identifier(column) or _harmless(column) or _named(column) or _by_categories(column) or _by_shape(column)
+    if not column.by_label:
+        return found
+    return replace(found, reason=found.reason.replace("its name", "its label").replace("the name", "the label"))
 
 
 def _identifier(column: Seen) -> Guess | None:
@@ -262,6 +291,20 @@ def _named(column: Seen) -> Guess | None:
     return None
 
 
+def _by_categories(column: Seen) -> Guess | None:
+    """What the labels of most of its values speak of."""
+    told = [words(label) for label in column.categories.values()]
+
+    def speak(vocabulary: re.Pattern[str]) -> bool:
+        return 2 * sum(any(map(vocabulary.fullmatch, each)) for each in told) > len(told)
+
+    if speak(words_of.PERSONAL):
+        return Guess("quasi", "by the labels of its values, who a person is, which others know", "likely")
+    if speak(words_of.HEALTH):
+        return Guess("sensitive", "the labels of its values speak of health", "likely")
+    return None
+
+
 def _by_shape(column: Seen) -> Guess:
     """The name says nothing: measurements and short answers are rarely known outside, codes and texts often are."""
     if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
@@ -285,3 +328,8 @@ def _shape(some: Sequence[str]) -> str | None:
 
 def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:
     return sum(1 for text in some if pattern.fullmatch(text)) / len(some)
+
+
+def _speaks(told: frozenset[str]) -> bool:
+    """Whether a vocabulary knows one of the words."""
+    return any(of.fullmatch(word) for of in words_of.ALL for word in told)

@@ -18,12 +18,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.consistency import people_like
-from shoal.engines import scratch
+from shoal.engines import foreign, scratch
 from shoal.engines.base import Groups, Query, Rows
 from shoal.engines.files import PARQUET, separator_of, sql_source, typed
 from shoal.engines.formulas import Formulas
 from shoal.engines.layout import Dialect
-from shoal.errors import UnreadableError, VerificationError
+from shoal.errors import ShoalError, UnreadableError, VerificationError
 from shoal.policy import Policy
 from shoal.sql import quoted, unused
 from shoal.table import codec
@@ -69,6 +69,10 @@ def recounted_file(
     formulas: Formulas | None = None,
 ) -> FrequencyTable:
     """A written release, counted by SQL from the file alone; ``formulas`` are those that were made inert in it."""
+    if foreign.is_foreign(written):
+        with scratch.connect() as connection:
+            connection.register("written", _read_back(written, rows.table))
+            return _with_persons(connection, "written", rows, policy, reference)
     names = rows.table.column_names
     there = names if formulas is None else formulas.names(names)
     source = sql_source(written, dialect, there)
@@ -77,6 +81,29 @@ def recounted_file(
             raise VerificationError("the written file has other columns than the release; nothing was written")
         plain = source if formulas is None else formulas.undone(source, names)
         return _with_persons(connection, plain, rows, policy, reference)
+
+
+def _read_back(written: Path, released: pa.Table) -> pa.Table:
+    """What an Excel, SPSS or Stata file holds, in the types of the release; every cell must be what was released."""
+    found, _, _ = foreign.read(written)
+    if found.column_names != released.column_names or len(found) != len(released):
+        raise VerificationError("the written file has other columns or rows than the release; nothing was written")
+    columns = []
+    for name in released.column_names:
+        before = released[name]
+        try:
+            after = typed(found[name], before.type)
+            there, made = codec.texts(name, after), codec.texts(name, before)
+            same = there.texts == made.texts and np.array_equal(there.codes, made.codes)
+        except (pa.ArrowException, ShoalError):  # whose messages may quote a cell
+            same = False
+        if not same:
+            raise VerificationError(
+                f"column {name!r}: a {written.suffix} file does not keep its values exactly; nothing was written",
+                "write .parquet or .csv",
+            )
+        columns.append(after)
+    return pa.table(dict(zip(released.column_names, columns, strict=True)))
 
 
 def _with_persons(

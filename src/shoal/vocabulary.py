@@ -109,6 +109,13 @@ ANSWERS = _words("""
 # Words that speak of health or answers only where no other word of the name says what it is about: marital status.
 WEAK = _words("status time -type event exam- rate rating- test- act hours hour mark marks points note cell arm rel pay")
 
+# Words that the sentence of a codebook has in passing: visits to a doctor in the last year, number of cigarettes a day.
+IN_PASSING = _words("""
+    year years yr month months day days week weeks time times number no nr name person persons case item study
+    jahr jahre monat tag tage anzahl annee annees mois jour jours nombre anno anni mese giorno giorni numero
+    ano anos mes dia dias
+""")
+
 # ── what is neither ─────────────────────────────────────────────────────────────────────────────────────────
 
 SAMPLING = _words("""
@@ -118,3 +125,6 @@ SAMPLING = _words("""
 TECHNICAL = _words("""
     wave visit round occasion panel item replicate rep trial- version file source study
 """)
+
+# Whether a word says anything at all.
+ALL = (NAMED, REACHED, KEYED, HOUSEHOLDS, WHEN, PERSONAL, PLACES, HEALTH, MONEY, ANSWERS, SAMPLING, TECHNICAL)

@@ -259,7 +259,7 @@ def test_what_is_read_is_never_overwritten(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("release.xlsx", "extension"), ("none/release.csv", "does not exist"), (".", "extension"), ("d.csv", "directory")],
+    [("release.ods", "extension"), ("none/release.csv", "does not exist"), (".", "extension"), ("d.csv", "directory")],
 )
 def test_targets_that_are_refused_before_the_work(place: Place, name: str, words: str) -> None:
     (place.folder / "d.csv").mkdir()

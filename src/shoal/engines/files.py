@@ -28,6 +28,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from shoal.engines import foreign, layout
+from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.frames import pieces, plain, require_names, string_bytes
 from shoal.engines.layout import Dialect, Layout
 from shoal.errors import DataError, OutputError, VerificationError, already_there
@@ -49,6 +50,7 @@ class Source:
     dialect: Dialect | None  # None for Parquet
     sha256: str  # of the file's bytes
     notes: tuple[str, ...]  # what was assumed
+    codebook: Codebook = NO_LABELS
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -62,8 +64,8 @@ def read(path: Path, *, separator: str | None = None, encoding: str | None = Non
         table, notes = _read_parquet(raw, path.name)
         return Source(table, None, digest, notes)
     if foreign.is_foreign(path):
-        table, notes = foreign.read(path)
-        return Source(table, None, digest, notes)
+        table, notes, codebook = foreign.read(path)
+        return Source(table, None, digest, notes, codebook)
     if path.suffix.lower() == ".gz":
         raw = _gunzip(raw, path.name)
     found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
@@ -185,8 +187,11 @@ def nanoseconds(schema: pa.Schema) -> list[str]:
 
 def check_target(path: Path, force: bool = False) -> None:
     """Raise what ``write`` would raise about its target, before the long work."""
-    if path.suffix.lower() not in TEXT + PARQUET:
-        raise OutputError(f"unknown extension: {path.name}", f"use one of {' '.join(TEXT + PARQUET)}")
+    if path.suffix.lower() in foreign.WRITTEN:
+        foreign.check_packages(path)
+    elif path.suffix.lower() not in TEXT + PARQUET:
+        known = " ".join(TEXT + PARQUET + foreign.WRITTEN)
+        raise OutputError(f"unknown extension: {path.name}", f"use one of {known}")
     check_place(path, force)
 
 
@@ -247,12 +252,14 @@ def write(
     path: Path,
     *,
     dialect: Dialect | None = None,
+    codebook: Codebook | None = None,
     force: bool = False,
     verify: Callable[[Path], None],
 ) -> str:
     """Write under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256.
 
-    The table may come in pieces, of which only one is in memory at a time.
+    The table may come in pieces, of which only one is in memory at a time. The labels of a ``codebook`` go into files
+    that have some.
     """
     check_target(path, force)
     tables = _row_groups([table] if isinstance(table, pa.Table) else table)
@@ -270,14 +277,16 @@ def write(
 
     try:
         with output_errors(path), _private(hidden) as file:
-            if path.suffix.lower() in PARQUET:
+            if path.suffix.lower() in foreign.WRITTEN:
+                foreign.write(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
+            elif path.suffix.lower() in PARQUET:
                 _write_parquet(counted(), file)
             else:
                 _write_csv(counted(), file, separator_of(path, dialect))
             file.flush()
             os.fsync(file.fileno())
         verify(hidden)
-        if path.suffix.lower() not in PARQUET:
+        if path.suffix.lower() in TEXT:
             _require_readable(hidden, separator_of(path, dialect), first.column_names, n_rows)
         with output_errors(path):
             with hidden.open("rb") as written:

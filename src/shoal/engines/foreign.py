@@ -1,19 +1,25 @@
-"""Tables from Excel, SPSS, Stata and SAS: read through packages that an extra brings, then as any other table.
+"""Tables from and to Excel, SPSS and Stata, and from SAS, through packages that an extra brings.
 
-Excel tells cells with numbers from cells with texts, so 02138 must be a text there to keep its zero. Labels of values
-(1 = "female") are not read: the codes are the data.
+Excel tells cells with numbers from cells with texts, so 02138 must be a text there to keep its zero. In files of
+statistical packages an empty text is a missing value. The codes are the data, and their labels are the codebook.
+
+What such a file cannot keep, a long integer, an empty text, a name with a blank, is refused: the written file is read
+again, and every cell must be what was released.
 """
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.frames import to_arrow
-from shoal.errors import DataError
+from shoal.errors import DataError, OutputError, ShoalError
 
 SHEETS = (".xlsx", ".xlsm")
 STATISTICS = {
@@ -23,6 +29,12 @@ STATISTICS = {
     ".sas7bdat": "read_sas7bdat",
     ".xpt": "read_xport",
 }
+WRITTEN = (".xlsx", ".sav", ".dta")
+SHEET_ROWS, SHEET_COLUMNS = 1_048_576, 16_384
+NAMES = {  # of variables
+    ".sav": re.compile(r"[^\W\d_][\w.@#$]{0,63}"),
+    ".dta": re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}"),
+}
 
 
 def is_foreign(path: Path) -> bool:
@@ -30,10 +42,16 @@ def is_foreign(path: Path) -> bool:
     return path.suffix.lower() in (*SHEETS, *STATISTICS)
 
 
-def read(path: Path) -> tuple[pa.Table, tuple[str, ...]]:
-    """The table, and what was assumed."""
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(path: Path) -> tuple[pa.Table, tuple[str, ...], Codebook]:
+    """The table, what was assumed, and the labels that the file has."""
     suffix = path.suffix.lower()
-    return _sheet(path) if suffix in SHEETS else (_statistics(path, STATISTICS[suffix]), ())
+    if suffix in SHEETS:
+        return *_sheet(path), NO_LABELS
+    table, codebook = _statistics(path, STATISTICS[suffix])
+    return table, (), codebook
 
 
 def _sheet(path: Path) -> tuple[pa.Table, tuple[str, ...]]:
@@ -46,23 +64,120 @@ def _sheet(path: Path) -> tuple[pa.Table, tuple[str, ...]]:
     except Exception:
         raise DataError(f"{path.name} is not a complete Excel file", "save it again as .xlsx, or as CSV") from None
     note = f"{path.name} has {len(names)} sheets; the first was read"
-    return to_arrow(frame)[0], (note,) if len(names) > 1 else ()
+    return _with_days(to_arrow(frame)[0]), (note,) if len(names) > 1 else ()
 
 
-def _statistics(path: Path, reader: str) -> pa.Table:
+def _statistics(path: Path, reader: str) -> tuple[pa.Table, Codebook]:
     pyreadstat = _needed("pyreadstat", "statistics")
     _needed("pandas", "statistics")
     try:
-        frame, _ = getattr(pyreadstat, reader)(str(path))
+        frame, meta = getattr(pyreadstat, reader)(str(path))
     except Exception:
         raise DataError(f"{path.name} is not a complete {path.suffix} file", "save it again, or as CSV") from None
-    return to_arrow(frame)[0]
+    table = to_arrow(frame)[0]
+    for j, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            blank = pc.equal(table.column(j), "")
+            table = table.set_column(j, field.name, pc.if_else(blank, pa.scalar(None, pa.string()), table.column(j)))
+    return _with_days(table), Codebook.of(meta)
 
 
-def _needed(package: str, extra: str) -> Any:
+def _with_days(table: pa.Table) -> pa.Table:
+    """Times that are all midnight are days: most of these files know no other dates."""
+    for j, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            days = table.column(j).cast(pa.date32(), safe=False)
+            if days.cast(field.type).equals(table.column(j)) and days.null_count < len(days):
+                table = table.set_column(j, field.name, days)
+    return table
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_packages(path: Path) -> None:
+    """Raise where what writes files of this kind is not installed."""
+    package, extra = ("openpyxl", "excel") if path.suffix.lower() in SHEETS else ("pyreadstat", "statistics")
+    for name in (package, "pandas"):
+        _needed(name, extra, OutputError)
+
+
+def write(table: pa.Table, path: Path, codebook: Codebook) -> None:
+    """Write a release to a file that is there already, empty."""
+    check_packages(path)
+    _require_texts(table, path.suffix.lower())
+    try:
+        if path.suffix.lower() in SHEETS:
+            _write_sheet(table, path)
+        else:
+            _write_statistics(table, path, codebook)
+    except (OutputError, OSError):
+        raise
+    except Exception as error:  # their messages may quote a cell
+        raise OutputError(
+            f"the release cannot be written as {path.suffix} ({type(error).__name__})", "write .parquet or .csv"
+        ) from None
+
+
+def _require_texts(table: pa.Table, suffix: str) -> None:
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_string(column.type) and (n := int(pc.sum(pc.equal(column, "")).as_py() or 0)):
+            raise OutputError(
+                f"column {name!r}: {n} texts are empty, which a {suffix} file cannot tell from missing values",
+                "write .parquet or .csv",
+            )
+    if suffix in NAMES and (strange := [n for n in table.column_names if not NAMES[suffix].fullmatch(n)]):
+        raise OutputError(
+            f"a {suffix} file has no columns with such names: {', '.join(map(repr, strange[:10]))}",
+            "rename them, or write .parquet or .csv",
+        )
+    if suffix in SHEETS and (len(table) >= SHEET_ROWS or table.num_columns > SHEET_COLUMNS):
+        raise OutputError(f"a sheet of Excel has at most {SHEET_ROWS - 1:,} records", "write .parquet or .csv")
+
+
+def _write_sheet(table: pa.Table, path: Path) -> None:
+    """One sheet; a text is a text, even where it looks like a formula or an error."""
+    openpyxl = _needed("openpyxl", "excel", OutputError)
+    cell_of = import_module("openpyxl.cell").WriteOnlyCell
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("release")
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        made = cell_of(sheet, value)
+        made.data_type = "s"
+        return made
+
+    sheet.append([cell(name) for name in table.column_names])
+    for batch in table.to_batches(max_chunksize=2**14):
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            sheet.append([cell(value) for value in row])
+    book.save(path)
+
+
+def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
+    pyreadstat = _needed("pyreadstat", "statistics", OutputError)
+    columns, values = codebook.of_release(table)
+    writer = pyreadstat.write_sav
+    if path.suffix.lower() == ".dta":  # where only whole numbers have labels
+        writer = pyreadstat.write_dta
+        values = {name: labels for name, labels in values.items() if all(map(_is_whole, labels))}
+    for j, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is None:  # pyreadstat takes seconds for nanoseconds
+            table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp("us"), safe=False))
+    writer(table.to_pandas(), str(path), column_labels=columns, variable_value_labels=values)
+
+
+def _is_whole(value: float | str) -> bool:
+    return not isinstance(value, str) and float(value).is_integer()
+
+
+def _needed(package: str, extra: str, error: type[ShoalError] = DataError) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise DataError(
-            f"{package} is needed to read this kind of file", f"python -m pip install 'shoal[{extra}]'"
+        done = "read" if error is DataError else "write"
+        raise error(
+            f"{package} is needed to {done} this kind of file", f"python -m pip install 'shoal[{extra}]'"
         ) from None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.cells import Spellings, read_table
+from shoal.engines.codebook import Codebook
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of, tallied
 from shoal.engines.layout import Dialect
 from shoal.errors import DataError, MissingValueError, PolicyError
@@ -59,6 +60,7 @@ class LocalEngine:
         notes: tuple[str, ...] = (),
         source: Path | None = None,
         weights: Counts | None = None,
+        codebook: Codebook | None = None,
     ) -> None:
         require_names_apart(table.column_names)
         self.table = table
@@ -67,6 +69,7 @@ class LocalEngine:
         self.dialect = dialect
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
+        self.codebook = codebook or Codebook()  # labels that the file has
         self.weights = weights  # how many records each row stands for, where an engine has counted already
         self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
         self._remember()
@@ -89,7 +92,14 @@ class LocalEngine:
             path = Path(data)
             read = files.read(path, separator=separator, encoding=encoding)
             table, more = (read.table, ()) if read.dialect is None else formulas.unescaped(read.table)
-            return cls(table, fingerprint=read.sha256, dialect=read.dialect, notes=read.notes + more, source=path)
+            return cls(
+                table,
+                fingerprint=read.sha256,
+                dialect=read.dialect,
+                notes=read.notes + more,
+                source=path,
+                codebook=read.codebook,
+            )
         table, back = frames.to_arrow(data)
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
 
@@ -112,6 +122,7 @@ class LocalEngine:
             notes=self.notes,
             source=self.source,
             weights=self.weights,
+            codebook=self.codebook,
         )
 
     @property

@@ -20,7 +20,7 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines import files, memory
+from shoal.engines import files, foreign, memory
 from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
 from shoal.engines.layout import Dialect
@@ -272,6 +272,12 @@ class DuckDB(IbisPlace):
         path = Path(target)
         if target.startswith(TABLE):
             self.require_free(target, force)
+        elif foreign.is_foreign(path):
+            raise OutputError(
+                f"DuckDB writes no {path.suffix} files",
+                "write .parquet or .csv, or read the table into memory",
+                option="--engine local",
+            )
         elif path.suffix.lower() in files.TEXT + files.PARQUET:
             files.check_target(path, force)
         else:

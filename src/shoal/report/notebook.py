@@ -36,7 +36,7 @@ def figures_html(figures: Figures) -> str:
 
 def inspection_html(found: Inspection) -> str:
     """What to decide first, and a row per column."""
-    rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.reason] for c in found.columns]
+    rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.why] for c in found.columns]
     head = ["column", "kind", "distinct", "nulls", "role", "sure", "why"]
     decide = [decision.sentence for decision in found.decisions[:3]]
     return _paragraphs(decide) + _table(head, rows, f"{counted(found.records, 'record')}.")

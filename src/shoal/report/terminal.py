@@ -333,7 +333,7 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
             number(column.nulls),
             column.role,
             column.sure,
-            column.reason,
+            column.why,
         )
     table.show(console)
     console.print()

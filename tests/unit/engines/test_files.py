@@ -625,7 +625,7 @@ def test_targets_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     saved(tmp_path, "old", "there.csv")
     (tmp_path / "dangling.csv").symlink_to(tmp_path / "nowhere")
     for name, expected in [
-        ("safe.xlsx", "unknown extension"),
+        ("safe.ods", "unknown extension"),
         ("safe", "unknown extension"),
         ("safe.csv.gz", "unknown extension"),
         ("folder.csv", "is a directory"),

@@ -1,0 +1,76 @@
+"""The codebook of a file: what SPSS, Stata and SAS say of a column, and of the codes in it.
+
+The codes are the data, and a release has codes too. Labels tell ``inspect`` what a column is about, and go along into a
+release of the same kinds: of the columns that are in it, and of the values that occur there. A label of a value that
+does not occur would tell of somebody who was suppressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.table import codec
+from shoal.table.intervals import number
+from shoal.table.notation import read_range
+
+LONGEST = 120  # bytes of a label in SPSS
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """Labels of columns, and per column labels of its values, by the text of the value."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, meta: Any) -> Codebook:
+        """From what pyreadstat tells of a file."""
+        columns = {name: " ".join(label.split()) for name, label in meta.column_names_to_labels.items() if label}
+        values = {
+            name: {_text(value): " ".join(str(label).split()) for value, label in labels.items()}
+            for name, labels in meta.variable_value_labels.items()
+        }
+        return cls({name: label for name, label in columns.items() if label}, values)
+
+    def of_release(self, table: pa.Table) -> tuple[dict[str, str], dict[str, dict[float | str, str]]]:
+        """The labels of its columns, and of what occurs in them: codes that stayed, and ranges and sets of codes."""
+        columns = {name: self.columns[name] for name in table.column_names if name in self.columns}
+        values: dict[str, dict[float | str, str]] = {}
+        for name in table.column_names:
+            if name not in self.values:
+                continue
+            kind, there = table.schema.field(name).type, codec.texts(name, table[name]).texts
+            told = {
+                text: label for text in there if (label := self._label(name, text)) and len(label.encode()) <= LONGEST
+            }
+            numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+            if numeric or pa.types.is_string(kind):
+                values[name] = {float(text) if numeric else text: label for text, label in told.items()}
+        return columns, {name: labels for name, labels in values.items() if labels}
+
+    def _label(self, name: str, text: str) -> str:
+        """What a released text stands for, in the words of the codebook."""
+        labels = self.values[name]
+        if text in labels:
+            return labels[text]
+        if text.startswith("{") and text.endswith("}"):
+            parts = [part.strip() for part in text[1:-1].split(",")]
+            return " or ".join(labels[part] for part in parts) if all(part in labels for part in parts) else ""
+        span = read_range(text)
+        codes = [] if span is None else [code for code in labels if (x := number(code)) is not None and span.holds(x)]
+        return " or ".join(labels[code] for code in codes)
+
+
+NO_LABELS = Codebook()
+
+
+def _text(value: Any) -> str:
+    """As the codes of a column are written."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
