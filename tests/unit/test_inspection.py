@@ -496,5 +496,5 @@ def test_the_answer_is_plain_and_holds_no_value():
     first = found.as_dict()["columns"][0]
     assert set(first) == {
         *("name", "kind", "distinct", "nulls", "role", "reason", "sure", "proposal", "weight"),
-        *("missing", "decimal", "thousands"),
+        *("missing", "decimal", "thousands", "label", "categories"),
     }
