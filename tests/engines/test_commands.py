@@ -179,8 +179,12 @@ def test_what_is_seen_in_a_database(database: Bench, name: str, tuples: int, mon
     seen_alike(database, tables()[name])
 
 
-def test_what_is_seen_on_spark(spark: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.long
+def test_what_is_seen_on_spark_of_every_kind_of_value(spark: Bench) -> None:
     seen_alike(spark, nasty())
+
+
+def test_what_is_seen_on_spark(spark: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.inspection.TUPLES", 0)
     seen_alike(spark, tables()["numbers"].select(["row", "zip", "diagnosis"]))
 
