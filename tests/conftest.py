@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from demonstrations import Demonstration, demonstrated_in
+from examples import examples
 
 CI = bool(os.environ.get("CI"))
 
@@ -19,7 +20,7 @@ for name in ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "T
 # A machine that is slow, or stalls, fails nothing, and on CI each run draws the same examples.
 settings.register_profile(
     "shoal",
-    settings.get_profile("default"),
+    examples(100),  # where a test does not say how many
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     **({"derandomize": True, "database": None, "print_blob": True} if CI else {}),

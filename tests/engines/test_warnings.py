@@ -6,11 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from benches import Bench
+from examples import examples
 from shoal.policy import Policy
 from shoal.replay import described, replay
 from shoal.warning_list import KINDS
@@ -161,7 +162,7 @@ def _warnings(make: Callable[[], Any]) -> tuple[str, ...] | None:
         return None
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@examples(30)
 @given(tables())
 def test_memory_and_duckdb_give_one_list_and_no_value(duck: Bench, drawn: tuple[pa.Table, Policy]) -> None:
     data, asked = drawn

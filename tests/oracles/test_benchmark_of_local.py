@@ -15,6 +15,8 @@ from shoal.search.local_boxes import Space
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 
+pytestmark = pytest.mark.long  # the bound of a benchmark, not of the package
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 local = importlib.import_module("shoal.search.local")  # the package has a function of this name
 

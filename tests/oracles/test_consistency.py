@@ -7,14 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.consistency import beside
 from shoal.errors import InfeasibleError
 
-UNHURRIED = settings(deadline=None, max_examples=200)
+UNHURRIED = examples(200)
 
 Cell = str | None
 Row = tuple[Cell, ...]
@@ -260,7 +261,7 @@ def test_k_anonymity_implies_concealment_implies_candidates(data: st.DataObject)
         assert below["one_k"] <= below["concealment"]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data(), st.sampled_from(["none", "keep", "drop"]))
 def test_what_shoal_releases_keeps_its_k_beside_the_original(data: st.DataObject, suppression: str) -> None:
     rows = data.draw(originals(30))

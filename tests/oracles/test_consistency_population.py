@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from oracles.test_consistency import (
     NAMES,
     PATHS,
@@ -26,7 +27,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError
 from shoal.table import codec
 
-EXAMPLES = settings(deadline=None, max_examples=150)
+EXAMPLES = examples(150)
 
 
 def counted(people: Sequence[Row], released: Sequence[Row], *, wildcard: bool) -> tuple[list[int], int]:
@@ -73,11 +74,7 @@ def test_few_people(released: list[Row], like: list[int], absent: int) -> None:
     assert kinds == absent
 
 
-@settings(
-    deadline=None,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@examples(40)
 @given(st.data(), st.integers(1, 6), st.sampled_from([0, 0.5]), st.sampled_from(["drop", "keep"]))
 def test_behind_every_record_of_a_k_map_release_are_k_people(tmp_path, data, k, max_suppression, suppressed):
     people = data.draw(originals(24))

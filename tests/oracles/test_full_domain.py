@@ -6,10 +6,11 @@ from fractions import Fraction
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import Case, Column, Sensitive, classes, costs, feasible, suppressed
+from examples import examples
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.search import SEARCHES, Problem
 from shoal.search.best import rank
@@ -30,10 +31,6 @@ PREFERRED = {  # what is to be least
     "least-suppression": lambda one: one.suppressed,
 }
 OF_ALL = ("mingen", "incognito", "flash")  # these find the least of all
-
-
-def examples(n):
-    return settings(deadline=None, max_examples=n, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

@@ -7,10 +7,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from definitions import Case, Column, Sensitive
+from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search.classes import require_class_by_class
 from shoal.search.cost import loss_of
@@ -96,7 +97,7 @@ def best_of_all(problem):
 
 
 @pytest.mark.usefixtures("from_nothing")
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=2), st.sampled_from(OBJECTIVES), st.data())
 def test_no_cut_has_less_of_any_loss_under_any_models(kinds, objective, data):
     case = data.draw(cases(kinds, max_rows=10))

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import Case, Column, best, suppressed
+from examples import examples
 from shoal.search import SEARCHES
 from shoal.search.cost import losses
 from shoal.search.lattice import below
@@ -28,7 +29,6 @@ from shoal.table.kernels import (
 )
 from strategies import answer_of, problem_of, suppressed_at
 
-UNHURRIED = settings(deadline=None)
 WORD = 2**64 - 1
 
 
@@ -38,7 +38,6 @@ def grouped(keys):
     return [numbers[key] for key in keys], [keys.index(key) for key in numbers]
 
 
-@UNHURRIED
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, WORD), st.sampled_from([0, WORD, 1 << 63]))))
 def test_group_numbers_keys_by_first_appearance(keys):
     class_of, firsts = group(np.array(keys, np.uint64))
@@ -52,7 +51,6 @@ def test_group_tells_keys_apart_that_share_a_slot():
     assert class_of.tolist() == [*range(16)] * 3
 
 
-@UNHURRIED
 @given(st.lists(st.tuples(st.integers(-(2**50), 2**50), st.integers(0, 6))))
 def test_sum_by_class_adds_up(rows):
     totals = Counter()
@@ -66,7 +64,6 @@ def test_sum_by_class_adds_up(rows):
 ROWS = st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 10**12)), max_size=12)
 
 
-@UNHURRIED
 @given(ROWS, st.data())
 def test_merge_histograms_adds_value_by_value(rows, data):
     class_of = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
@@ -109,7 +106,6 @@ def layouts(draw):
     return bits, cardinalities, codes.reshape(n, len(bits)).astype(np.int32)
 
 
-@UNHURRIED
 @given(layouts())
 def test_a_layout_packs_codes_into_as_many_words_as_they_need_and_back(layout):
     bits, cardinalities, codes = layout
@@ -119,7 +115,6 @@ def test_a_layout_packs_codes_into_as_many_words_as_they_need_and_back(layout):
     assert (made.codes(keys) == codes).all()
 
 
-@UNHURRIED
 @given(layouts())
 def test_packed_rows_are_equal_exactly_where_the_rows_are(layout):
     _, _, codes = layout
@@ -199,7 +194,7 @@ def steps(draw, one_word=False):
     return Step.of(layout, changed, np.random.default_rng(draw(st.integers(0, 2**32))))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(steps(one_word=True), st.sampled_from(["as many as there are", "as many as rows", "no bound"]))
 def test_derive_recodes_some_columns_and_groups_again(step, bound):
     totals = step.totals
@@ -212,7 +207,7 @@ def test_derive_recodes_some_columns_and_groups_again(step, bound):
         assert class_of.tolist() == (grouped(step.rows)[0] if with_classes else [])
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(steps(one_word=True))
 def test_a_negative_offset_stands_for_a_step_onto_0(step):
     packed_rows, counts, _, shifts, masks, offsets, table = step.arguments
@@ -222,7 +217,7 @@ def test_a_negative_offset_stands_for_a_step_onto_0(step):
     assert [part.tolist() for part in skipped] == [part.tolist() for part in onto_0]
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32), st.sampled_from([0, 1, 40, 600]), st.booleans())
 def test_derive_node_takes_rows_from_one_nodes_levels_to_another(seed, n, with_classes):
     rng = np.random.default_rng(seed)
@@ -277,7 +272,7 @@ def require_shares_make_the_whole(step, share_bits):
     assert (owned == 1).all()
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(steps(), st.integers(0, 2))
 def test_derive_large_deals_rows_into_shares_that_make_the_whole(step, share_bits):
     require_shares_make_the_whole(step, share_bits)
@@ -292,7 +287,6 @@ def test_derive_large_groups_tens_of_thousands_of_rows_in_several_parts(bits, sh
     require_shares_make_the_whole(Step.of((bits, cardinalities, codes), [0], rng), share_bits)
 
 
-@UNHURRIED
 @given(st.lists(st.integers(0, 2**62), max_size=3), st.lists(st.integers(1, 9), max_size=20), st.integers(1, 10))
 def test_too_small_finds_the_counts_below_the_least(large, small, least):
     counts = [*small, *large]
@@ -302,7 +296,6 @@ def test_too_small_finds_the_counts_below_the_least(large, small, least):
     assert total == sum(n for n in counts if n < least)
 
 
-@UNHURRIED
 @given(layouts(), st.sampled_from([4, 40, 1100]), st.data())
 def test_price_levels_prices_every_cell(layout, most_rows, data):
     _, cardinalities, codes = layout
@@ -340,7 +333,6 @@ def test_price_levels_prices_every_cell(layout, most_rows, data):
 NODES = st.tuples(*[st.integers(0, 2)] * 3)
 
 
-@UNHURRIED
 @given(NODES, NODES, st.lists(NODES, max_size=6))
 def test_raise_low_leaves_out_only_what_is_below_a_barren_node(low, high, barren):
     low, high = tuple(map(min, low, high)), tuple(map(max, low, high))

@@ -99,7 +99,7 @@ def least(case: Case, weights: tuple[int, ...], cells: str) -> float | None:
     return float(min(ends)) if ends else None
 
 
-@pytest.mark.parametrize("cells", ["hierarchy", "set"])
+@pytest.mark.parametrize("cells", ["hierarchy", pytest.param("set", marks=pytest.mark.long)])
 def test_the_answer_holds_is_never_below_the_least_and_mostly_equals_it(cells):
     rng = random.Random(1)
     n_solved = n_equal = 0

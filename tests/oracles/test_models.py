@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import (
@@ -21,6 +21,7 @@ from definitions import (
     passes,
     transport,
 )
+from examples import examples
 from shoal.figures import figures
 from shoal.models.closeness import TCloseness, distance
 from shoal.models.diversity import EntropyDiversity, RecursiveDiversity, distinct
@@ -32,7 +33,7 @@ from shoal.table.hierarchy import Hierarchy
 from shoal.table.wildcard import neighbourhoods
 from strategies import KINDS, models_of, requirements, sensitive_columns, table_of
 
-EXAMPLES = settings(deadline=None, max_examples=100)
+EXAMPLES = examples(100)
 EITHER = st.booleans()
 
 
@@ -80,7 +81,7 @@ def test_each_distance_is_that_of_the_definition(name, data):
 
 
 @pytest.mark.parametrize("name", MOVED)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_each_of_lis_distances_is_the_cheapest_transport_of_one_distribution_to_the_other(name, data):
     case = data.draw(judged_tables(st.just(False) if name == "numeric" else EITHER))

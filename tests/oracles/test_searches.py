@@ -4,18 +4,15 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import Case, Column, Sensitive, best, costs, feasible, suppressed
+from examples import examples
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES, rollup
 from shoal.search.loss import LOSSES
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, answer_of, cases, problem_of, suppressed_at
-
-
-def examples(n):
-    return settings(deadline=None, max_examples=n, suppress_health_check=[HealthCheck.too_slow])
 
 
 def answers_alike(case, objective):

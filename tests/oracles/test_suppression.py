@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from definitions import classes, costs, feasible, passes, suppressed
+from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
@@ -39,7 +40,7 @@ def fewest(case):
     return min(found, default=None)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases())
 def test_no_fewer_records_can_be_suppressed(case):
     problem = problem_of(case)
@@ -59,7 +60,7 @@ def test_no_fewer_records_can_be_suppressed(case):
 # --- columns -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(cases())
 def test_no_set_of_columns_costs_less(case):
     problem = problem_of(case)
@@ -214,7 +215,7 @@ def test_other_models_hold_and_the_bound_is_one(search):
     assert n_answers > 20
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(cases())
 def test_hidden_cells_on_top_of_levels_cost_no_more_than_the_best_node(case):
     problem = problem_of(case)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
+from examples import examples
 from shoal.cli import app
 from shoal.engines.local import LocalEngine
 from shoal.verify import Reference, recounted
@@ -63,7 +64,7 @@ def assignments(original: list[Record], made: list[tuple[str, str]]) -> list[dic
 
 
 @given(releases(), st.integers(1, 3))
-@settings(max_examples=400)
+@examples(400)
 def test_bounds_hold_for_every_assignment_and_verdicts_for_all_of_them(made, k):
     original, released = made
     truths = assignments(original, released)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.errors import InfeasibleError
 
 TOLERANCE = 1e-9
@@ -50,7 +51,7 @@ def attacked(table, asked):
 ALGORITHMS = st.sampled_from(["optimal", "mondrian", "datafly", "suppress_cells", "local"])
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(tables(), ALGORITHMS, st.integers(1, 5), st.sampled_from([0.0, 0.2]))
 def test_nobody_is_linked_with_a_better_chance_than_one_in_k(table, algorithm, k, gone):
     release, found = attacked(table, policy(algorithm, {"model": "k-anonymity", "k": k}, max_suppression=gone))
@@ -62,7 +63,7 @@ def test_nobody_is_linked_with_a_better_chance_than_one_in_k(table, algorithm, k
     _within_bounds(found, everybody=release.suppressed == 0)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(tables(), st.sampled_from(["optimal", "mondrian"]), st.integers(2, 4), st.sampled_from([0.0, 0.2]))
 def test_certainty_needs_as_many_values_as_the_class_has(table, algorithm, l, gone):
     asked = policy(algorithm, {"model": "distinct-l-diversity", "l": l}, max_suppression=gone)
@@ -74,7 +75,7 @@ def test_certainty_needs_as_many_values_as_the_class_has(table, algorithm, l, go
     _within_bounds(found, everybody=False)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(tables(), st.sampled_from([0.1, 0.3, 0.5]))
 def test_a_close_release_tells_no_more_than_t_beyond_the_whole(table, t):
     asked = policy("optimal", {"model": "t-closeness", "t": t, "distance": "equal"})
@@ -84,7 +85,7 @@ def test_a_close_release_tells_no_more_than_t_beyond_the_whole(table, t):
     _within_bounds(found, everybody=True)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(tables(), st.sampled_from([0.4, 0.6]))
 def test_no_model_predicts_better_than_the_greatest_share_allows(table, alpha):
     _, found = attacked(table, policy("optimal", {"model": "alpha-k-anonymity", "alpha": alpha, "k": 2}))
@@ -103,7 +104,7 @@ def _within_bounds(found, *, everybody):
             assert risk.share <= risk.bound + TOLERANCE, risk.name
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(tables())
 def test_raw_data_are_linked_as_often_as_records_are_unique(table):
     found = shoal.attack(table, quasi=["age", "zip"], sensitive=["s"])
@@ -115,7 +116,7 @@ def test_raw_data_are_linked_as_often_as_records_are_unique(table):
             assert found.named(name).share == 1, name
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(tables(), st.randoms(use_true_random=False))
 def test_the_order_of_people_and_records_does_not_matter(table, random):
     release = shoal.anonymize(table, policy("optimal", {"model": "k-anonymity", "k": 2})).table

@@ -1,9 +1,10 @@
 """Forest and cover on anything that a policy could ask."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from definitions import passes
+from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import SEARCHES
 from shoal.search.classes import passing, released
@@ -11,7 +12,7 @@ from strategies import cases, problem_of
 
 
 @pytest.mark.parametrize("algorithm", ["forest", "forest_generalize", "cover"])
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@examples(120)
 @given(case=cases(max_rows=14))
 def test_the_answer_holds_and_there_is_one_wherever_the_whole_passes(algorithm, case):
     problem = problem_of(case, apart=True)

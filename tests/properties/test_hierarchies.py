@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -16,7 +16,6 @@ from shoal.table.dates import UNITS
 from shoal.table.hierarchy import Hierarchy
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
 
 
 def made(spec: Any, values: list[str], nulls: bool, uncovered: Any = "suppress") -> Hierarchy:
@@ -83,7 +82,6 @@ def intervals(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
     return spec, sorted({str(x) for x in numbers})
 
 
-@UNHURRIED
 @given(intervals(), st.booleans())
 def test_every_interval_holds_its_values(drawn, nulls):
     spec, values = drawn
@@ -99,7 +97,6 @@ def test_every_interval_holds_its_values(drawn, nulls):
                 assert holds(label, Decimal(text))
 
 
-@UNHURRIED
 @given(intervals())
 def test_labels_of_one_level_do_not_overlap(drawn):
     spec, values = drawn
@@ -109,7 +106,6 @@ def test_labels_of_one_level_do_not_overlap(drawn):
             assert sum(holds(str(label), Decimal(text)) for label in hierarchy.labels[level]) == 1
 
 
-@UNHURRIED
 @given(intervals())
 def test_nothing_beyond_top_and_bottom_is_told_apart(drawn):
     spec, values = drawn
@@ -122,7 +118,6 @@ def test_nothing_beyond_top_and_bottom_is_told_apart(drawn):
         assert all(len(set(row[leaves].tolist())) <= 1 for row in hierarchy.table)
 
 
-@UNHURRIED
 @given(st.lists(st.text(max_size=6), max_size=12), st.sampled_from(["left", "right"]), st.booleans())
 def test_masks_are_hierarchies_and_hide_one_character_more_on_each_level(values, side, nulls):
     assume(values or nulls)
@@ -142,7 +137,6 @@ def test_masks_are_hierarchies_and_hide_one_character_more_on_each_level(values,
                 assert shown == (text[:-level] if side == "right" else text[level:])
 
 
-@UNHURRIED
 @given(
     st.lists(st.text("0123*-", max_size=6), min_size=1, max_size=8),
     st.lists(st.text("0123*-", max_size=9), max_size=8),
@@ -158,7 +152,6 @@ def test_what_a_mask_makes_of_a_value_does_not_depend_on_the_others(values, othe
     assert alone.top == beside.top
 
 
-@UNHURRIED
 @given(st.lists(st.integers(-50, 50), min_size=1), st.lists(st.integers(-500, 500)), st.integers(1, 12))
 def test_how_an_interval_is_written_does_not_depend_on_the_others(values, others, width):
     spec = {"intervals": [width, 3 * width]}
@@ -169,7 +162,6 @@ def test_how_an_interval_is_written_does_not_depend_on_the_others(values, others
             assert labels[0] == labels[1]
 
 
-@UNHURRIED
 @given(
     st.lists(st.dates(), min_size=1, max_size=20),
     st.sets(st.sampled_from(list(UNITS)), min_size=1),
@@ -183,7 +175,6 @@ def test_calendar_units_nest(days, units, nulls):
     assert texts == sorted(texts)
 
 
-@UNHURRIED
 @given(st.dates(), st.integers(0, 100))
 def test_a_two_digit_year_lies_in_the_century_of_the_pivot(day, pivot):
     assume((day.month, day.day) != (2, 29))
@@ -206,7 +197,6 @@ def trees(draw: st.DrawFn) -> dict[str, Any]:
     return {"*": [named(shape)]}
 
 
-@UNHURRIED
 @given(trees(), st.booleans(), st.lists(st.text(max_size=3), max_size=3))
 def test_trees_of_any_shape_are_hierarchies(tree, nulls, strangers):
     hierarchy = made({"tree": tree}, strangers, nulls)
@@ -214,7 +204,6 @@ def test_trees_of_any_shape_are_hierarchies(tree, nulls, strangers):
     assert (hierarchy.uncovered is None) == (not strangers)
 
 
-@UNHURRIED
 @given(st.lists(st.text(alphabet="0123456789.-+eE /x*é", max_size=8), min_size=1), st.booleans())
 def test_any_text_finds_a_place_when_strangers_are_suppressed(values, nulls):
     for spec in (

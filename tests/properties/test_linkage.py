@@ -2,9 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from shoal.linkage import distance_linkage, pattern_counts, probabilistic_linkage
 
 CELLS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "*", "a*", "{a, b}", "1-2", "None", "nan"]))
@@ -17,7 +18,7 @@ def tables(n_columns):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables(2), tables(2))
 def test_patterns_add_up_to_all_pairs_and_marginals(known, release):
     counts = pattern_counts(known, release)
@@ -27,7 +28,7 @@ def test_patterns_add_up_to_all_pairs_and_marginals(known, release):
     assert alone.counts[1] == counts.counts[2] + counts.counts[3]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables(2))
 def test_a_record_is_at_distance_0_from_itself(table):
     found = distance_linkage(table, table, truth="position")
@@ -36,7 +37,7 @@ def test_a_record_is_at_distance_0_from_itself(table):
     assert found.of == table.num_rows
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(tables(2), tables(2), st.randoms(use_true_random=False))
 def test_the_order_of_the_release_does_not_matter(known, release, random):
     order = list(range(release.num_rows))
@@ -48,7 +49,7 @@ def test_the_order_of_the_release_does_not_matter(known, release, random):
     assert pattern_counts(known, release).counts.tolist() == pattern_counts(known, shuffled).counts.tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tables(3), tables(3))
 def test_weights_grow_with_agreement_and_thresholds_do_not_cross(known, release):
     found = probabilistic_linkage(known, release, max_iterations=30)

@@ -5,10 +5,11 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.micro import microaggregate
 from shoal.table.intervals import number
 from shoal.table.notation import read_range
@@ -16,7 +17,7 @@ from shoal.table.notation import read_range
 columns = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9), st.sampled_from("abc")), min_size=4, max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(columns, st.integers(1, 4), st.sampled_from(["mdav", "v-mdav"]), st.booleans())
 def test_groups_have_k_to_2k_minus_1_records_and_keep_the_mean(rows, k, method, mixed):
     table = pa.table({name: list(column) for name, column in zip("xyc", zip(*rows, strict=True), strict=True)})
@@ -30,7 +31,7 @@ def test_groups_have_k_to_2k_minus_1_records_and_keep_the_mean(rows, k, method, 
     assert 0 <= found.loss <= 1 + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(columns, st.integers(1, 4))
 def test_improving_and_choosing_each_column_for_itself_lose_no_more(rows, k):
     table = pa.table({name: list(column) for name, column in zip("xyc", zip(*rows, strict=True), strict=True)})
@@ -39,7 +40,7 @@ def test_improving_and_choosing_each_column_for_itself_lose_no_more(rows, k):
     assert microaggregate(table, ["x", "y"], k=k, method="univariate").loss <= plain + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(columns, st.integers(2, 4), st.sampled_from(["mean", "median", "mode", "range"]))
 def test_a_search_with_centres_holds_and_every_centre_lies_within_its_class(rows, k, cells):
     x, y, c = (list(column) for column in zip(*rows, strict=True))

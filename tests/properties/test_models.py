@@ -4,16 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import Case, Column
+from examples import examples
 from shoal.models.base import SensitiveModel
 from shoal.search.lattice import below
 from shoal.table.frequency import Histogram
 from strategies import KINDS, cases, models_of, problem_of, requirements, sensitive_columns, table_of
 
-EXAMPLES = settings(deadline=None, max_examples=100)
+EXAMPLES = examples(100)
 
 
 @st.composite
@@ -73,7 +74,7 @@ def _histogram(dense, like):
     return Histogram(starts, np.nonzero(present)[1].astype(np.int32), dense[present], like.n_values, like.domain)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(cases())
 def test_a_node_that_is_ruled_out_has_no_feasible_node_below(case):
     problem = problem_of(case)
@@ -84,7 +85,7 @@ def test_a_node_that_is_ruled_out_has_no_feasible_node_below(case):
             assert not (problem.rules_out_below(looks[upper]) and looks[lower].feasible)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(cases())
 def test_a_monotone_model_survives_generalization(case):
     problem = problem_of(case)

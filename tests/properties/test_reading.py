@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.errors import HierarchyError
 from shoal.table import builders
 from shoal.table.reading import Leaves, Reader
@@ -32,7 +33,7 @@ COLUMNS = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.sampled_from(ALGORITHMS),
     st.sampled_from(["hierarchy", "range", "set"]),
@@ -115,7 +116,7 @@ def leaves_read(hierarchy, text):
     return set(range(len(hierarchy.leaves))) if 0 in read.everything else read.behind[0]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(COLUMN)
 def test_every_label_of_a_hierarchy_reads_back_as_the_leaves_under_it(column):
     hierarchy = hierarchy_of(*column)
@@ -127,7 +128,7 @@ def test_every_label_of_a_hierarchy_reads_back_as_the_leaves_under_it(column):
         assert leaves_read(hierarchy, label) == leaves, label
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data(), COLUMN, st.sampled_from(["range", "set"]), st.integers(0, 1))
 def test_every_range_and_set_that_local_writes_reads_back_as_its_leaves(data, column, cells, least):
     hierarchy = hierarchy_of(*column)
@@ -156,7 +157,7 @@ def test_every_range_and_set_that_local_writes_reads_back_as_its_leaves(data, co
 # ── Texts of other tools, by what they are made of ──────────────────────────────────────────────────────────
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.one_of(WHOLE, DECIMALS),
     st.tuples(st.integers(-300, 300), st.integers(-300, 300)).map(sorted),
@@ -181,7 +182,7 @@ def test_a_range_in_any_style_stands_for_the_numbers_within(values, ends, style)
         assert {value for value, texts in zip(values, found, strict=True) if texts} == within, text
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.sets(st.text("abcxyz", min_size=2, max_size=5), min_size=3, max_size=12).map(sorted),
     st.data(),
@@ -195,7 +196,7 @@ def test_a_set_in_any_style_stands_for_its_members(values, data, style):
     assert {value for value, texts in zip(values, found, strict=True) if texts} == set(members), text
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.sets(st.text("0123456789", min_size=5, max_size=5), min_size=2, max_size=30).map(sorted),
     st.data(),

@@ -2,16 +2,17 @@
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
 from definitions import Case, Sensitive, compatible, passes
+from examples import examples
 from shoal.errors import InfeasibleError, MissingValueError
 from strategies import SENSITIVE_PATHS, requirements
 
-EXAMPLES = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-FEW = settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = examples(60)
+FEW = examples(20)
 
 HIERARCHIES = {
     "age": {"intervals": [5, 10, 40]},

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.risk.belief import beliefs_of
@@ -17,8 +17,6 @@ from shoal.risk.suda2 import special_uniques
 from shoal.risk.uniqueness import estimated_uniqueness
 from shoal.table.frequency import Domain, counted
 
-UNHURRIED = settings(deadline=None)  # a busy machine is no failure
-
 
 @st.composite
 def tables(draw, max_columns=5):
@@ -30,7 +28,6 @@ def tables(draw, max_columns=5):
     return replace(table, nulls=(3,) * q), class_of
 
 
-@UNHURRIED
 @given(tables())
 def test_prosecutor_risk_has_its_mean_in_the_number_of_classes(given_):
     table, _ = given_
@@ -40,7 +37,6 @@ def test_prosecutor_risk_has_its_mean_in_the_number_of_classes(given_):
     assert sum(band.records for band in risk.prosecutor.bands) == table.n_records
 
 
-@UNHURRIED
 @given(tables(), st.data())
 def test_a_larger_population_lowers_the_journalists_risk(given_, data):
     table, _ = given_
@@ -50,21 +46,18 @@ def test_a_larger_population_lowers_the_journalists_risk(given_, data):
     assert risk.journalist.mean <= risk.prosecutor.mean + 1e-12
 
 
-@UNHURRIED
 @given(st.floats(1, 500), st.floats(1, 1e7))
 def test_individual_risk_lies_between_one_in_the_population_and_one_in_the_sample(f, ratio):
     risk = risk_of(np.array([f]), np.array([f * ratio]))[0]
     assert 1 / (f * ratio) * (1 - 1e-9) <= risk <= 1 / f * (1 + 1e-9)
 
 
-@UNHURRIED
 @given(st.floats(1, 100), st.floats(1, 1e6), st.floats(1.001, 5))
 def test_individual_risk_falls_with_the_people_behind_a_record(f, ratio, more):
     few, many = risk_of(np.array([f, f]), np.array([f * ratio, f * ratio * more]))
     assert many < few
 
 
-@UNHURRIED
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4)), min_size=1, max_size=20))
 def test_a_household_is_at_least_as_risky_as_its_members(members):
     risks, homes = np.array([r for r, _ in members]), np.array([h for _, h in members])
@@ -75,7 +68,6 @@ def test_a_household_is_at_least_as_risky_as_its_members(members):
         assert together[homes == home] == pytest.approx(1 - np.prod(1 - risks[homes == home]), abs=1e-12)
 
 
-@UNHURRIED
 @given(st.lists(st.floats(1e-6, 1), min_size=1, max_size=20), st.floats(1e-6, 1))
 def test_the_threshold_is_the_greatest_that_reaches_the_rate(risks, rate):
     array = np.array(risks)
@@ -85,7 +77,6 @@ def test_the_threshold_is_the_greatest_that_reaches_the_rate(risks, rate):
         assert np.minimum(array, limit * 1.001).mean() > rate * (1 - 1e-9)
 
 
-@UNHURRIED
 @given(tables(), st.randoms(use_true_random=False))
 def test_scores_do_not_depend_on_the_order_of_columns(given_, random):
     table, class_of = given_
@@ -98,7 +89,6 @@ def test_scores_do_not_depend_on_the_order_of_columns(given_, random):
     assert np.allclose(one.contributions[class_of][:, order], two.contributions[other_class])
 
 
-@UNHURRIED
 @given(tables())
 def test_exactly_the_sample_uniques_are_special_and_none_in_two_copies(given_):
     table, _ = given_
@@ -106,7 +96,6 @@ def test_exactly_the_sample_uniques_are_special_and_none_in_two_copies(given_):
     assert special_uniques(replace(table, counts=2 * table.counts)).msu == 0
 
 
-@UNHURRIED
 @given(tables())
 def test_nulls_that_match_anything_make_nobody_more_special(given_):
     table, _ = given_
@@ -114,7 +103,6 @@ def test_nulls_that_match_anything_make_nobody_more_special(given_):
     assert (matching.scores[as_value.scores == 0] == 0).all()
 
 
-@UNHURRIED
 @given(tables(), st.floats(0, 1), st.floats(0, 1))
 def test_frequencies_grow_with_alpha_and_never_fall_below_those_of_values(given_, one, other):
     table, _ = given_
@@ -124,7 +112,6 @@ def test_frequencies_grow_with_alpha_and_never_fall_below_those_of_values(given_
     assert (less <= more + 1e-9).all()
 
 
-@UNHURRIED
 @given(tables(), st.floats(0.001, 1))
 def test_as_many_uniques_are_matched_as_are_unique_in_the_population_at_least(given_, fraction):
     table, _ = given_
@@ -134,7 +121,6 @@ def test_as_many_uniques_are_matched_as_are_unique_in_the_population_at_least(gi
     assert (found.rates > 0).all()
 
 
-@UNHURRIED
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.floats(0.001, 1))
 def test_estimates_of_unique_people_lie_within_the_population(counts, fraction):
     found = estimated_uniqueness(np.array(counts), fraction)
@@ -142,7 +128,6 @@ def test_estimates_of_unique_people_lie_within_the_population(counts, fraction):
         assert estimate is None or -1e-9 <= estimate <= found.population_size * (1 + 1e-9)
 
 
-@UNHURRIED
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=2, max_size=30), st.floats(0, 50))
 def test_wider_intervals_disclose_more(pairs, p):
     x, masked = np.array(pairs, float).T
@@ -152,7 +137,6 @@ def test_wider_intervals_disclose_more(pairs, p):
     assert deviation_disclosed(x, x, p).all()
 
 
-@UNHURRIED
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_on_average_the_class_tells_no_less_than_the_whole_table(rows):
     codes = np.array([[q] for q, _ in rows], np.int32)

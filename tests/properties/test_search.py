@@ -3,17 +3,18 @@
 import itertools
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import Case, Column
+from examples import examples
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES
 from shoal.search.lattice import Lattice, below
 from shoal.search.loss import LOSSES
 from strategies import OBJECTIVES, answer_of, cases, problem_of
 
-EXAMPLES = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = examples(150)
 
 
 def answered(case, objective):
@@ -99,7 +100,6 @@ def test_who_asks_for_less_never_loses_more(case, objective, k):
 HEIGHTS = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple)
 
 
-@settings(deadline=None)
 @given(HEIGHTS)
 def test_layers_and_neighbours_are_those_of_the_product_of_levels(heights):
     lattice = Lattice(heights)

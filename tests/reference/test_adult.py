@@ -56,6 +56,7 @@ def test_the_least_loss_of_adult_is_the_known_one(folder, limit, loss, suppresse
     assert release.table.num_rows == N - suppressed
 
 
+@pytest.mark.long
 def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared):
     problem = Problem(LocalEngine.of(folder / "adult.csv").count(policy(folder)), (KAnonymity(k=5),), limit=N)
     objectives = {name: LOSSES[name](problem) for name in LOSSES}
@@ -80,6 +81,7 @@ def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared
     ("name", "model"),
     [("distinct-l:3/k5", DistinctDiversity(l=3)), ("t-equal:0.2/k5", TCloseness(t=0.2))],
 )
+@pytest.mark.long
 def test_every_node_of_eight_columns_has_the_figures_of_the_oracle(folder, shared, name, model):
     asked = policy(folder, sensitive=["occupation"])
     models = (KAnonymity(k=5), model)

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
+from examples import examples
 from shoal.cli import app
 from shoal.errors import PolicyError
 from shoal.models.size import KAnonymity
@@ -546,7 +547,7 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
 ROLES = ["identifier", "quasi", "sensitive", "plain"]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(policies())
 def test_what_is_written_reads_back_equal(fields: dict[str, Any]) -> None:
     policy = Policy.of(fields)
@@ -562,7 +563,7 @@ def test_what_is_written_reads_back_equal(fields: dict[str, Any]) -> None:
         assert type(back.columns[name].hierarchy) is type(given_column.hierarchy)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(policies())
 def test_a_certificate_holds_the_policy_as_plain_values(fields: dict[str, Any]) -> None:
     policy = Policy.of(fields)

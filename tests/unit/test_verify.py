@@ -10,10 +10,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.engines import files
 from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
@@ -269,7 +270,7 @@ def content(table: FrequencyTable) -> list[Any]:
     return [table.codes.tolist(), table.counts.tolist(), histograms, persons, table.nulls]
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "", None]), st.sampled_from(["x", "y", None])), min_size=1))
 def test_sql_counts_as_python_does(records: list[tuple[str | None, str | None]]) -> None:
     table = pa.table({

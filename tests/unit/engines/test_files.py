@@ -16,9 +16,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import examples
 from shoal.engines import files, layout
 from shoal.engines.files import check_target, read, sql_source, write, write_text
 from shoal.engines.layout import Dialect
@@ -127,7 +128,7 @@ def test_long_fields_do_not_change_the_limit_of_the_csv_module(tmp_path: Path) -
 messy = st.text(st.sampled_from(list('ab ,;"\n\r\t|é€')), max_size=6)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.lists(st.tuples(messy, messy), min_size=1, max_size=6), st.sampled_from(["\n", "\r\n"]))
 def test_reads_what_pythons_csv_module_wrote(records: list[tuple[str, str]], newline: str) -> None:
     text = io.StringIO()
@@ -139,7 +140,7 @@ def test_reads_what_pythons_csv_module_wrote(records: list[tuple[str, str]], new
     assert list(zip(*(column.to_pylist() for column in table.columns), strict=True)) == records
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(st.text(st.sampled_from(list('ab,"\n\r')), max_size=30))
 def test_reads_any_text_as_pythons_strict_csv_module_or_refuses_it_too(body: str) -> None:
     try:
@@ -516,7 +517,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table({name: pa.array(draw(column), pa.string()) for name in names})
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@examples(300)
 @given(tables(), st.sampled_from(layout.SEPARATORS))
 def test_nasty_text_comes_back_by_both_paths(table: pa.Table, separator: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -538,7 +539,7 @@ def test_one_column_keeps_its_nulls(tmp_path: Path, cells: list[str | None]) -> 
     assert duckdb.sql(f"SELECT * FROM {sql_source(path, None, ['a'])}").fetchall() == [(cell,) for cell in cells]
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=20), st.sampled_from([pa.float32(), pa.float64()]))
 def test_floats_read_back_equal(numbers: list[float], kind: pa.DataType) -> None:
     column = pa.array(numbers, pa.float64()).cast(kind)

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
@@ -114,7 +114,6 @@ alike = st.sampled_from(["=x", "'=x", "''=x", "-5", "'-5", "x"])
 texts = st.lists(alike | st.none() | st.text("'=+-@\t\r a1.*", max_size=6), min_size=1, max_size=12)
 
 
-@settings(deadline=None)  # DuckDB has slow moments
 @given(texts)
 def test_what_was_escaped_can_be_undone_in_memory_and_in_sql(values: list[str | None]) -> None:
     table = pa.table({"x": pa.array(values, pa.string())})
@@ -128,14 +127,12 @@ def test_what_was_escaped_can_be_undone_in_memory_and_in_sql(values: list[str | 
     assert found["x"].to_pylist() == values
 
 
-@settings(deadline=None)  # DuckDB has slow moments
 @given(texts)
 def test_reading_never_makes_two_texts_one(values: list[str | None]) -> None:
     read = unescaped(pa.table({"x": pa.array(values, pa.string())}))[0]["x"].to_pylist()
     assert len(set(read)) == len(set(values))
 
 
-@settings(deadline=None)  # DuckDB has slow moments
 @given(texts, st.sampled_from(["x", "=x", "'=x", "'x"]), st.sampled_from(["y", "=y", "'=y"]))
 def test_duckdb_reads_as_memory_does(values: list[str | None], first: str, second: str) -> None:
     table = pa.table({first: pa.array(values, pa.string()), second: pa.array(values[::-1], pa.string())})

@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import Problem
@@ -25,7 +26,7 @@ def pieces_of(problem, answer):
     return [ids.astype(np.int32) for ids in answer.of_leaf]
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+@examples(100)
 @given(cases(max_rows=12), st.sampled_from(OBJECTIVES), st.sampled_from(["hierarchy", "range"]))
 def test_the_answer_satisfies_and_no_single_step_below_it_helps(case, objective, cells):
     problem = problem_of(case, objective)
