@@ -160,17 +160,27 @@ class Release:
         frontier: Frontier | None = None,
         attacks: Sequence[Risk] | None = None,
         columns: Sequence[str] = (),
+        show_originals: bool = False,
         force: bool = False,
     ) -> None:
         """Write one HTML file that shows all this; it needs no network, and holds no record of the input.
 
         ``certificate`` is what ``save`` returned; ``frontier`` is shown where it was computed, and of ``attacks`` those
-        that are given, else the release's own. ``columns``: two quasi columns in which the answer is drawn.
+        that are given, else the release's own, else those of a fixed amount of work; ``()`` runs none. ``columns``: two
+        quasi columns in which the answer is drawn. The few records that the page shows before and after are invented;
+        with ``show_originals`` they are of the input, and the page must stay with it.
         """
         from shoal.report.html import rendered  # Altair and its converter take a second to load
 
         refuse_to_overwrite(self.engine.source, path)
-        page = rendered(self, certificate=certificate, frontier=frontier, attacks=attacks, columns=columns)
+        page = rendered(
+            self,
+            certificate=certificate,
+            frontier=frontier,
+            attacks=attacks,
+            columns=columns,
+            originals=show_originals,
+        )
         files.write_text(Path(path), page, force=force)
 
     def charts(

@@ -17,8 +17,9 @@ import altair as alt
 from markupsafe import Markup
 
 from shoal.exploration import beaten
+from shoal.report.fates import Fate
 from shoal.report.formats import visible
-from shoal.report.summary import Bin, ColumnLoss, Distribution, LatticeNode, Partition, Slice, Tick
+from shoal.report.summary import Bin, Distribution, LatticeNode, Partition, Slice, Tick
 from shoal.sweep import Frontier
 
 PALETTE = {
@@ -33,7 +34,7 @@ PALETTE = {
 WIDTH = 300  # of a whole chart: it fits into the narrowest page at its natural size
 
 
-def risk_chart(bins: Sequence[Bin]) -> Any:
+def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
     """Share of the records by the chance that a guess is right, before and after."""
     rows = [
         {"chance": each.name, "table": table, "share": share}
@@ -44,7 +45,7 @@ def risk_chart(bins: Sequence[Bin]) -> Any:
         alt.Chart(alt.InlineData(rows))
         .mark_bar()
         .encode(
-            y=_labels("chance", [each.name for each in bins], "people in the class"),
+            y=_labels("chance", [each.name for each in bins], f"{unit}s that look alike"),
             yOffset=alt.YOffset("table:N", sort=["before", "after"]),
             x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of the records"),
             color=_colours("table", before="second", after="accent"),
@@ -53,21 +54,21 @@ def risk_chart(bins: Sequence[Bin]) -> Any:
     )
 
 
-def size_chart(bins: Sequence[Bin]) -> Any:
+def size_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
     """Classes of the release by their size."""
     rows = [{"size": each.name, "classes": each.classes} for each in bins]
     return _plot(
         alt.Chart(alt.InlineData(rows))
         .mark_bar(color=PALETTE["accent"])
         .encode(
-            y=_labels("size", [each.name for each in bins], "people in the class"),
+            y=_labels("size", [each.name for each in bins], f"{unit}s that look alike"),
             x=alt.X("classes:Q", axis=alt.Axis(format=",d", tickCount=3, tickMinStep=1), title="classes"),
         ),
         height=22 * len(bins),
     )
 
 
-def loss_chart(columns: Sequence[ColumnLoss]) -> Any:
+def loss_chart(columns: Sequence[Fate]) -> Any:
     """What the cells of each column have lost."""
     rows = [{"place": i, "loss": column.loss} for i, column in enumerate(columns)]
     return _plot(

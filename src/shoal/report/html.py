@@ -1,7 +1,7 @@
 """A release as one HTML file: no script, no network, every text escaped.
 
-The charts are drawn beforehand and stand in the page as SVG, each with a description and, where it shows figures, the
-same figures as a table.
+Three answers and one picture come first, then what each part of them rests on; what only experts ask for is closed. The
+charts are drawn beforehand and stand in the page as SVG, each with a description.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from shoal.certificate import neutral
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
 from shoal.report import charts
+from shoal.report.essentials import essentials, gone, proof
+from shoal.report.fates import Fate, shared
 from shoal.report.formats import counted, interval, number, share, visible
+from shoal.report.intrusion import within_budget
 from shoal.report.pictures import groups_of, pictures, worst_class
-from shoal.report.summary import Summary, shared, summary
+from shoal.report.summary import Summary, summary
+from shoal.report.wording import unit
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -32,17 +36,14 @@ if TYPE_CHECKING:
 _SHARES = ("loss", "arx-loss")  # objectives from 0 to 1
 
 SECTIONS = {
-    "requirements": "What was asked and what was found",
-    "risk": "Risk before and after",
-    "sizes": "How large the classes are",
-    "columns": "What the columns lost",
-    "search": "How the answer was chosen",
-    "sensitive": "Sensitive values in the release and in its most skewed classes",
+    "columns": "Information loss by column",
+    "requirements": "Requirements",
     "attacks": "Attacks",
-    "frontier": "What other promises would cost",
-    "policy": "The policy",
-    "certificate": "The certificate",
+    "sensitive": "Sensitive values in the most skewed classes",
+    "frontier": "Cost of stricter requirements",
+    "experts": "For experts",
 }
+IN_NOTEBOOKS = ("sizes", "columns")  # charts of figures that the page has as tables
 
 
 def rendered(
@@ -52,19 +53,32 @@ def rendered(
     frontier: Frontier | None = None,
     attacks: Sequence[Risk] | None = None,
     columns: Sequence[str] = (),
+    originals: bool = False,
 ) -> str:
-    """The page."""
-    told = summary(release, columns)
-    found = release.attacks if attacks is None else _attacks(attacks)
+    """The page; where no attacks are given and the release has none, it is attacked within a fixed amount of work."""
+    told = summary(release, columns, originals=originals)
+    found = _found(release) if attacks is None else _attacks(attacks)
     proof = release.certificate if certificate is None else _own_certificate(release, certificate)
     groups = groups_of(found)
     own = None if frontier is None else asked_for(release.policy, frontier)
     fields = _fields(release, told, found, proof)
-    fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own}
+    fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own, "originals": originals}
+    absent = {
+        "attacks": not (found.risks or found.left_out),
+        "sensitive": not told.sensitive,
+        "frontier": frontier is None,
+    }
+    fields["sections"] = {name: heading for name, heading in SECTIONS.items() if not absent.get(name)}
     drawn = pictures(release, told, frontier, own, groups)
-    fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title) for name, p in drawn.items()}
+    shown = {name: picture for name, picture in drawn.items() if name not in IN_NOTEBOOKS}
+    fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title) for name, p in shown.items()}
     fields["pictures"] = drawn
     return _environment().get_template("report.html").render(fields)
+
+
+def _found(release: Release) -> Attacks:
+    """The release's own attacks, or those that a report runs by itself."""
+    return within_budget(release) if release.attacks is None else release.attacks
 
 
 def _attacks(risks: Sequence[Risk]) -> Attacks:
@@ -97,6 +111,7 @@ def _environment() -> jinja2.Environment:
         interval=interval,
         worst=worst_class,
         capital=_capital,
+        happened=_happened,
     )
     return environment
 
@@ -104,8 +119,10 @@ def _environment() -> jinja2.Environment:
 def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
     limits = [limit.judge(attacks) for limit in release.policy.limits]
     return {
-        "sections": SECTIONS,
         "title": "Release report",
+        "unit": unit(release.policy),
+        "answers": essentials(release, told.columns, attacks),
+        "gone": gone(release),
         "version": __version__,
         "created": certificate["created"],
         "verdict": sentence(release, attacks),
@@ -115,7 +132,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "requirements": list(zip(_of_classes(release), told.worst, strict=True)),
         "limits": limits,
         "shared": shared(release.policy),
-        "proof": _proof(release),
+        "proof": proof(release.recoding),
         "warnings": certificate["warnings"],
         "hash": certificate["output"]["sha256"][:12],
         "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
@@ -144,22 +161,24 @@ def sentence(release: Release, attacks: Attacks | None = None) -> str:
         untold = f"{unknown} of {counted(n, 'requirement')} cannot be told"
         return f"Whether this release keeps its policy cannot be told: {untold}, {size}."
     if not found.records:
-        return "This release keeps its policy, as it holds nobody: no record is left in it."
+        return "This release keeps its policy, as no record is left in it."
     asked = "the requirement holds" if n == 1 else f"all {n} requirements hold"
-    k = int(release.measured["k"])
-    crowd = f", and everybody is one of at least {number(k)}" if k > 1 else ""
-    return f"This release keeps its policy: {asked} for {size}{crowd}."
+    return f"This release keeps its policy: {asked} for {size}."
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _proof(release: Release) -> str:
-    recoding = release.recoding
-    if recoding.bound is not None:
-        return f"the best in the time given; none has a loss below {number(recoding.bound)}"
-    return "proved to be the least" if recoding.proved else "not proved to be the least"
+def _happened(column: Fate) -> str:
+    """What became of a column in the released records, in words; parts of it where its cells differ."""
+    if column.kind == "kept":
+        return "kept as it was"
+    if column.kind == "hidden":
+        return "hidden"
+    kept = f"{share(column.kept, 1)} of the cells kept" if column.kept else ""
+    hidden = f"{share(column.hidden, 1)} hidden" if column.hidden else ""
+    return "coarsened" + (f"; {', '.join(filter(None, (kept, hidden)))}" if kept or hidden else "")
 
 
 def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from shoal.attacks.risk import Attacks, Risk
 from shoal.exploration import asked_for, beaten
 from shoal.report import charts
+from shoal.report.fates import Fate
 from shoal.report.formats import counted, number, share
-from shoal.report.summary import ColumnLoss, Distribution, Skewed, Summary, Worst, summary
+from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
+from shoal.report.wording import unit
 from shoal.table.hierarchy import TOP
 
 if TYPE_CHECKING:
@@ -91,19 +93,19 @@ def pictures(
     release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
 ) -> dict[str, Picture]:
     """What a report draws, by section."""
-    unique = told.bins[0]
+    unique, one = told.bins[0], unit(release.policy)
     drawn = {
         "risk": Picture(
-            charts.risk_chart(told.bins),
+            charts.risk_chart(told.bins, one),
             "risk-chart",
             "Records by the size of their class, before and after",
-            f"Alone in their class: {share(unique.before, 1)} of the records before, {share(unique.after, 1)} after.",
+            f"Like no other: {share(unique.before, 1)} of the records before, {share(unique.after, 1)} after.",
         ),
         "sizes": Picture(
-            charts.size_chart(told.bins),
+            charts.size_chart(told.bins, one),
             "size-chart",
             "Classes of the release by size",
-            f"{number(release.classes)} classes; the smallest has {number(release.measured['k'])} people.",
+            f"{counted(release.classes, 'class')}; the smallest has {counted(int(release.measured['k']), one)}.",
         ),
         "columns": Picture(
             charts.loss_chart(told.columns),
@@ -139,7 +141,7 @@ def pictures(
     return drawn
 
 
-def _most_lost(columns: Sequence[ColumnLoss]) -> str:
+def _most_lost(columns: Sequence[Fate]) -> str:
     most, least = (of(columns, key=lambda column: column.loss) for of in (max, min))
     if most.loss == least.loss:
         return f"Every column lost {share(most.loss, 1)}."

@@ -24,11 +24,12 @@ from shoal.models.closeness import TCloseness, distance
 from shoal.pipeline import population_of
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
+from shoal.report.examples import Example, examples
+from shoal.report.fates import Fate, fates, per_label, shared, shown
 from shoal.search import PARTING, Problem
 from shoal.search.lattice import Lattice, Node
 from shoal.table import codec
 from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
-from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 from shoal.table.wildcard import neighbourhoods
@@ -43,7 +44,6 @@ MOST_BOXES = 400
 MOST_TICKS = 5
 MOST_VALUES = 8  # of a sensitive column; the others are summed up
 MOST_CLASSES = 2  # the most skewed ones, per sensitive column
-SHARED = 5
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,6 @@ class Bin:
     before: float
     after: float
     classes: int
-
-
-@dataclass(frozen=True)
-class ColumnLoss:
-    """What happened to a quasi column."""
-
-    name: str
-    level: int | None
-    top: int
-    loss: float
-    was: str | None  # a label that many share, where there is one …
-    became: str | None  # … and what it was released as
 
 
 @dataclass(frozen=True)
@@ -149,7 +137,8 @@ class Summary:
     """All of it."""
 
     bins: tuple[Bin, ...]
-    columns: tuple[ColumnLoss, ...]
+    columns: tuple[Fate, ...]
+    rows: tuple[Example, ...]  # a few records before and after, invented unless the user allows originals
     worst: tuple[Worst | None, ...]  # of each requirement
     lattice: tuple[LatticeNode, ...]
     n_nodes: int | None  # of the lattice, drawn or not; None where the search did not choose levels
@@ -158,10 +147,11 @@ class Summary:
     sensitive: tuple[Distribution, ...]
 
 
-def summary(release: Release, pair: Sequence[str] = ()) -> Summary:
+def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = False) -> Summary:
     """Count what there is to tell; the released rows are counted by SQL, as for the verdict.
 
-    ``pair``: the two quasi columns in which the answer is drawn; left out, those that tell most.
+    ``pair``: the two quasi columns in which the answer is drawn; left out, those that tell most. ``originals``: whether
+    the few records that are shown before and after may be records of the input.
     """
     policy = release.policy
     chosen = _places(pair, policy)
@@ -173,7 +163,8 @@ def summary(release: Release, pair: Sequence[str] = ()) -> Summary:
     nodes, n_nodes = _lattice(release, original, whole=not chosen)
     return Summary(
         _bins(_as_it_was(original, policy), table, seen),
-        tuple(_column(release, original, parts, j) for j in range(len(original.columns))),
+        fates(release, original, parts),
+        examples(release, original, parts, originals=originals),
         tuple(_worst_of(model.scores(seen), model.least, table, seen, texts) for model in policy.models),
         nodes,
         n_nodes,
@@ -242,84 +233,6 @@ def _as_it_was(original: FrequencyTable, policy: Policy) -> tuple[Counts, Counts
         return table.persons, table.counts
     nulls = [h.leaves.index(None) if None in h.leaves else None for h in original.hierarchies]
     return neighbourhoods(replace(table, sensitive={}), nulls).counts, table.counts
-
-
-# ── columns ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _column(release: Release, original: FrequencyTable, parts: Parts, j: int) -> ColumnLoss:
-    values = release.recoding.released[j]
-    hierarchy = values.hierarchy
-    kept = np.where(parts.suppressed, 0, parts.counts)
-    of_value = sum_by_class(kept, parts.codes[:, j].astype(np.int64), len(values.labels))
-    lost = float(of_value @ values.shares) + parts.n_suppressed
-    was, became = _example(original, parts, j, values, of_value, shared(release.policy))
-    return ColumnLoss(
-        hierarchy.column,
-        release.levels[hierarchy.column],
-        hierarchy.number_of_top,
-        lost / max(1, original.n_records),
-        was,
-        became,
-    )
-
-
-def _example(
-    original: FrequencyTable, parts: Parts, j: int, values: Values, of_value: Counts, crowd: int
-) -> tuple[str | None, str | None]:
-    """A common released label, and the finest label below it that at least ``crowd`` people of the table have.
-
-    Neither belongs to a record: both are told only where a crowd stands behind them.
-    """
-    hierarchy = values.hierarchy
-    common = int(of_value.argmax()) if len(of_value) else -1
-    if common < 0 or _persons(original, parts.row[_released_as(parts, j, common)]) < crowd:
-        return None, None
-    became = shown(values.labels[common])
-    inside = np.zeros(len(hierarchy.leaves), np.bool_)
-    inside[values.covers[common]] = True
-    for level in range(hierarchy.n_levels):
-        of_leaf = hierarchy.table[level]
-        whole = ~np.isin(np.arange(hierarchy.cardinality(level)), of_leaf[~inside])
-        persons = _per_label(original, j, hierarchy, level)
-        persons[~whole] = 0
-        best = int(persons.argmax())
-        if persons[best] >= crowd:
-            as_general = level > 0 and np.array_equal(of_leaf == best, inside)
-            return None if as_general else shown(hierarchy.labels[level][best]), became
-    return None, became
-
-
-def shared(policy: Policy) -> int:
-    """How many people must have a label before it is shown: as many as are asked of a class, and no fewer than five."""
-    return max(SHARED, *(getattr(model, "k", SHARED) for model in policy.models))
-
-
-def _released_as(parts: Parts, j: int, value: int) -> NDArray[np.bool_]:
-    return np.asarray((parts.codes[:, j] == value) & ~parts.suppressed)
-
-
-def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
-    """Persons behind some rows: distinct entities, or records."""
-    inside = np.zeros(table.n_classes, np.bool_)  # a row may come in several parts
-    inside[rows] = True
-    if table.entities is None:
-        return int(table.counts[inside].sum())
-    return len(np.unique(table.entities.taken(np.flatnonzero(inside)).values))
-
-
-def _per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:
-    """The persons of each label of a level."""
-    codes, n = hierarchy.table[level][table.codes[:, j]].astype(np.int64), hierarchy.cardinality(level)
-    if table.entities is None:
-        return sum_by_class(table.counts, codes, n)
-    return np.diff(table.entities.merged(codes, n).starts)
-
-
-def shown(label: Label, most: int = 40) -> str:
-    """A label as a reader sees it."""
-    text = "(missing)" if label is None else "(empty)" if label == "" else label
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 # ── classes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -508,7 +421,7 @@ def _ticks(original: FrequencyTable, j: int, values: Values, crowd: int) -> tupl
     """A few leaves, about evenly along the axis; only such as many people have."""
     hierarchy = values.hierarchy
     n = len(hierarchy.leaves)
-    common = np.flatnonzero(_per_label(original, j, hierarchy, 0)[hierarchy.table[0]] >= crowd)
+    common = np.flatnonzero(per_label(original, j, hierarchy, 0)[hierarchy.table[0]] >= crowd)
     ticks: list[Tick] = []
     for target in (np.arange(MOST_TICKS) + 0.5) * n / MOST_TICKS - 0.5:
         if not len(common):

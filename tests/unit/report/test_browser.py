@@ -76,6 +76,9 @@ def test_the_sections_are_reached_by_keyboard(browser: Browser, pages: dict[str,
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "table"  # which a key scrolls
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('nav') !== null")
     page.keyboard.press("Enter")
-    page.wait_for_url("**#requirements")
+    page.wait_for_url("**#columns")
     page.context.close()

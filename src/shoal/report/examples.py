@@ -1,0 +1,105 @@
+"""A few records before and after: invented ones, unless whoever answers for the data allows original ones.
+
+What a record was released as is public. What an invented one was before is drawn column by column from values that a
+crowd shares, or made up from the released range, so it tells of nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.recoding import Parts
+from shoal.report.fates import per_label, shared, shown
+from shoal.table.frequency import Counts, FrequencyTable, packed
+from shoal.table.hierarchy import Label
+from shoal.table.kernels import group, sum_by_class
+from shoal.table.labels import ends_of, half_open_ends_of
+from shoal.table.values import Values
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+ROWS = 5
+UNTOLD = "…"  # no value that could stand here is shared by enough people
+
+
+@dataclass(frozen=True)
+class Example:
+    """The quasi cells of a record before and after."""
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def examples(release: Release, original: FrequencyTable, parts: Parts, *, originals: bool) -> tuple[Example, ...]:
+    """Records from classes of all sizes, the largest first; only where ``originals`` are allowed, of the input."""
+    kept = np.flatnonzero(~parts.suppressed)
+    if not len(kept):
+        return ()
+    released, hierarchies = release.recoding.released, release.recoding.hierarchies
+    class_of, firsts = group(packed(parts.codes[kept]))
+    sizes = sum_by_class(parts.counts[kept], class_of, len(firsts))
+    order = np.argsort(-sizes, kind="stable")
+    places = np.unique(np.linspace(0, len(order) - 1, min(ROWS, len(order))).astype(np.int64))
+    invent = [_inventor(original, j, values, shared(release.policy)) for j, values in enumerate(released)]
+    found = []
+    for i, place in enumerate(places.tolist()):
+        part = kept[firsts[order[place]]]
+        codes, leaves = parts.codes[part].tolist(), original.codes[parts.row[part]].tolist()
+        if originals:
+            before = [h.leaves[leaf] for h, leaf in zip(hierarchies, leaves, strict=True)]
+        else:
+            before = [of(code, i) for of, code in zip(invent, codes, strict=True)]
+        after = [values.labels[code] for values, code in zip(released, codes, strict=True)]
+        found.append(Example(tuple(shown(cell, 24) for cell in before), tuple(shown(cell, 24) for cell in after)))
+    return tuple(found)
+
+
+def _inventor(original: FrequencyTable, j: int, values: Values, crowd: int) -> Callable[[int, int], Label]:
+    """Tells what a released value of a column may have been; a turn gives another answer than the one before."""
+    hierarchy = values.hierarchy
+
+    @cache
+    def persons(level: int) -> Counts:
+        return per_label(original, j, hierarchy, level)
+
+    def before(code: int, turn: int) -> Label:
+        label, covered = values.labels[code], values.covers[code]
+        if len(covered) == 1 and label == hierarchy.leaves[covered[0]]:
+            return label
+        inside = np.zeros(len(hierarchy.leaves), np.bool_)
+        inside[covered] = True
+        for level in range(hierarchy.height):
+            of_leaf = hierarchy.table[level]
+            whole = ~np.isin(np.arange(hierarchy.cardinality(level)), of_leaf[~inside])
+            common = np.flatnonzero(whole & (persons(level) >= crowd))
+            finer = [at for at in common.tolist() if hierarchy.labels[level][at] != label]
+            if finer:
+                return hierarchy.labels[level][finer[(5 * turn + j) % len(finer)]]
+            if level == 0 and (made_up := _within(label)) is not None:
+                return made_up
+        return UNTOLD
+
+    return before
+
+
+def _within(label: Label) -> str | None:
+    """A number in the middle of a range."""
+    ends = None if label is None else half_open_ends_of(label) or ends_of(label)
+    if ends is None or ends[0] is None or ends[1] is None:
+        return None
+    try:
+        low, high = Decimal(str(ends[0])), Decimal(str(ends[1]))
+    except InvalidOperation:
+        return None
+    if low >= high:
+        return None
+    whole = low == low.to_integral_value() and high == high.to_integral_value()
+    middle = (low + high) / 2
+    return str(int(middle)) if whole else f"{middle:f}"

@@ -1,0 +1,133 @@
+"""What became of each quasi column: kept, coarsened or hidden, with a label that many share as an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.policy import Policy
+from shoal.recoding import Parts
+from shoal.table.frequency import Counts, FrequencyTable
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.kernels import sum_by_class
+from shoal.table.values import Values
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+SHARED = 5
+
+Kind = Literal["kept", "coarsened", "hidden"]
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What happened to a quasi column in the records that are released; suppressed records are told apart."""
+
+    name: str
+    kept: float  # share of the released cells that are as they were …
+    hidden: float  # … and that tell nothing; the others are coarser
+    loss: float  # of the released cells: 0 keeps every value, 1 hides all
+    was: str | None  # a label that many share, where there is one …
+    became: str | None  # … and what it was released as
+
+    @property
+    def kind(self) -> Kind:
+        """In a word."""
+        return "kept" if self.kept == 1 else "hidden" if self.hidden == 1 else "coarsened"
+
+
+def fates(release: Release, original: FrequencyTable, parts: Parts) -> tuple[Fate, ...]:
+    """One for each quasi column; ``original`` is the table that was searched, ``parts`` what became of it."""
+    return tuple(_fate(release, original, parts, j) for j in range(len(original.columns)))
+
+
+def _fate(release: Release, original: FrequencyTable, parts: Parts, j: int) -> Fate:
+    values = release.recoding.released[j]
+    hierarchy = values.hierarchy
+    left = np.where(parts.suppressed, 0, parts.counts)
+    of_value = sum_by_class(left, parts.codes[:, j].astype(np.int64), len(values.labels))
+    n = max(1, int(left.sum()))
+    was, became = _example(original, parts, j, values, of_value, shared(release.policy))
+    return Fate(
+        hierarchy.column,
+        int(of_value[_as_they_were(values)].sum()) / n,
+        int(of_value[[label == hierarchy.top for label in values.labels]].sum()) / n,
+        float(of_value @ values.shares) / n,
+        was,
+        became,
+    )
+
+
+def _as_they_were(values: Values) -> NDArray[np.bool_]:
+    """Which released values are a value of the data itself."""
+    leaves = values.hierarchy.leaves
+    pairs = zip(values.labels, values.covers, strict=True)
+    return np.array([len(covered) == 1 and label == leaves[covered[0]] for label, covered in pairs], np.bool_)
+
+
+def _example(
+    original: FrequencyTable, parts: Parts, j: int, values: Values, of_value: Counts, crowd: int
+) -> tuple[str | None, str | None]:
+    """A common released label, and the finest label below it that at least ``crowd`` people of the table have.
+
+    Neither belongs to a record: both are told only where a crowd stands behind them.
+    """
+    hierarchy = values.hierarchy
+    common = int(of_value.argmax()) if len(of_value) else -1
+    if common < 0 or _persons(original, parts.row[_released_as(parts, j, common)]) < crowd:
+        return None, None
+    became = shown(values.labels[common])
+    inside = np.zeros(len(hierarchy.leaves), np.bool_)
+    inside[values.covers[common]] = True
+    for level in range(hierarchy.n_levels):
+        of_leaf = hierarchy.table[level]
+        whole = ~np.isin(np.arange(hierarchy.cardinality(level)), of_leaf[~inside])
+        persons = per_label(original, j, hierarchy, level)
+        persons[~whole] = 0
+        best = int(persons.argmax())
+        if persons[best] >= crowd:
+            as_general = level > 0 and np.array_equal(of_leaf == best, inside)
+            return None if as_general else shown(hierarchy.labels[level][best]), became
+    return None, became
+
+
+def shared(policy: Policy) -> int:
+    """How many people must have a label before it is shown: as many as are asked of a class, and no fewer than five."""
+    return max([SHARED, *(getattr(model, "k", SHARED) for model in policy.models)])
+
+
+def _released_as(parts: Parts, j: int, value: int) -> NDArray[np.bool_]:
+    return np.asarray((parts.codes[:, j] == value) & ~parts.suppressed)
+
+
+def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
+    """Persons behind some rows: distinct entities, or records."""
+    inside = np.zeros(table.n_classes, np.bool_)  # a row may come in several parts
+    inside[rows] = True
+    if table.entities is None:
+        return int(table.counts[inside].sum())
+    return len(np.unique(table.entities.taken(np.flatnonzero(inside)).values))
+
+
+def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:
+    """The persons of each label of a level."""
+    codes, n = hierarchy.table[level][table.codes[:, j]].astype(np.int64), hierarchy.cardinality(level)
+    if table.entities is None:
+        return sum_by_class(table.counts, codes, n)
+    return np.diff(table.entities.merged(codes, n).starts)
+
+
+def shown(label: Label, most: int = 40) -> str:
+    """A label as a reader sees it."""
+    text = "(missing)" if label is None else "(empty)" if label == "" else label
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def named(columns: Sequence[Fate], kind: Kind) -> list[str]:
+    """The columns of a kind."""
+    return [column.name for column in columns if column.kind == kind]

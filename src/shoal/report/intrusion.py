@@ -1,0 +1,32 @@
+"""Attacks for a report, within an amount of work that is counted, not timed: the same release gives the same page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shoal.attacks.risk import Attacks
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+PEOPLE = 10_000  # attacked at most, drawn with the policy's seed
+FEWEST = 500  # of them, where a release has so many classes that fewer than all of PEOPLE are attacked
+PAIRS = 100_000_000  # of people and classes that are compared at most
+CELLS = 5_000_000  # that the attacks read at most: records times quasi and sensitive columns
+
+
+def within_budget(release: Release) -> Attacks:
+    """What attacks find; where they would read too much, none but the reason why they were left out."""
+    from shoal.attacks.run import attack  # which needs to know what a release is
+
+    policy = release.policy
+    columns = len(policy.quasi) + len(policy.sensitive)
+    n = release.engine.n_records
+    if not release.verdicts.records:
+        return Attacks((), ("all attacks: no record is left to attack",))
+    if n * columns > CELLS:
+        return Attacks(
+            (), (f"all attacks: {n:,} records are more than a report attacks by itself; shoal attack runs them",)
+        )
+    sample = min(PEOPLE, max(FEWEST, PAIRS // release.classes))
+    return attack(release, sample=sample, seed=policy.release.seed)
