@@ -90,6 +90,7 @@ Memory = Annotated[
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every figure, and every note in full.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
 PasswordFile = Annotated[
     Path | None, typer.Option(help="A file whose first line is the password of the private key.", show_default=False)
@@ -229,7 +230,21 @@ def anonymize(
     ] = None,
     password_file: PasswordFile = None,
     attacks: Annotated[
-        bool, typer.Option("--attacks", help="Attack the release too, for the report and the certificate.")
+        bool | None,
+        typer.Option(
+            "--attacks/--no-attacks",
+            help="Attack the release for the certificate too, whatever it takes. Left out, a report has the attacks of "
+            "a fixed amount of work; with --no-attacks, none.",
+            show_default=False,
+        ),
+    ] = None,
+    show_originals: Annotated[
+        bool,
+        typer.Option(
+            "--show-originals",
+            help="Show a few original records in the report, before and after. Then it is not for publication; left "
+            "out, they are invented.",
+        ),
     ] = False,
     frontier: Annotated[
         list[str] | None,
@@ -240,6 +255,7 @@ def anonymize(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
     force: Force = False,
     separator: Separator = None,
     encoding: Encoding = None,
@@ -330,13 +346,14 @@ def anonymize(
     if report is not None:
         with loading():
             import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
-        release.report(report, certificate=proof, force=force)
+        untried = () if attacks is False else None
+        release.report(report, certificate=proof, attacks=untried, show_originals=show_originals, force=force)
         exits.written.append(str(report))
     if json:
         _print_json(proof)
     elif not quiet:
         beside = {"certificate": certificate, "report": report, "recoding": recoding, "receipt": receipt}
-        show_release(release, output, proof["warnings"], beside)
+        show_release(release, output, proof["warnings"], beside, verbose=verbose)
 
 
 def _frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], json: bool, quiet: bool) -> None:
@@ -644,6 +661,7 @@ def compare(
     memory: Memory = None,
     json: Json = False,
     quiet: Quiet = False,
+    verbose: Verbose = False,
     force: Force = False,
     separator: Separator = None,
     encoding: Encoding = None,
@@ -668,7 +686,7 @@ def compare(
     if json:
         _print_json(found.as_dict())
     elif not quiet:
-        show_comparison(found)
+        show_comparison(found, verbose=verbose)
     _exit_unless_found(entry.outcome for entry in found)
 
 

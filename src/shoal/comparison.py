@@ -30,10 +30,12 @@ from shoal.search.classes import released
 from shoal.search.cost import losses
 from shoal.sweep import require_answer, told
 from shoal.table.frequency import FrequencyTable
+from shoal.table.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
+Purpose = Literal["tables", "analysis"]
 # refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
 Outcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
 KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cells: "cells"}
@@ -56,6 +58,12 @@ class Entry:
     seconds: float | None = None  # of search; the first run of a loop compiles it
     memory: float | None = None  # megabytes that the process grew by at the most, where the system tells
     query_error: dict[str, Any] | None = None  # of random counts on the release, where that was asked for
+    purpose: Purpose | None = None  # what it is the best answer for, where it stands for a purpose
+
+    @property
+    def name(self) -> str:
+        """The algorithm, and what for."""
+        return self.algorithm if self.purpose is None else f"{self.algorithm} for {self.purpose}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class Comparison:
     objective: str
     records: int
     entries: tuple[Entry, ...]
+    purposes: tuple[Entry, ...] = ()  # the best for tables and for analysis, where no algorithms are named
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -92,6 +101,8 @@ def compare(
 ) -> Comparison:
     """Run several algorithms on the same problem; all of them where none is named. Writes nothing.
 
+    Where none is named, ``purposes`` has what ``inspect`` would ask for: ``optimal`` for tables, and for analysis
+    ``local`` with numbers and dates as ranges and other values as sets, unless the policy says what cells are.
     With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
     """
     policy, progress = policy_of(policy), logged(progress)
@@ -119,7 +130,37 @@ def compare(
             entry = replace(entry, query_error=_query_error(engine, recoding, policy))
         entries.append(entry)
     records = next(iter(tables.values())).n_records
-    return Comparison(policy.release.objective, records, tuple(entries))
+    purposes = () if algorithms else _purposes(engine, policy, outside, entries, progress)
+    return Comparison(policy.release.objective, records, tuple(entries), purposes)
+
+
+def _purposes(
+    engine: LocalEngine | IbisEngine,
+    policy: Policy,
+    outside: LocalEngine | None,
+    entries: Sequence[Entry],
+    progress: Progress,
+) -> tuple[Entry, ...]:
+    """The algorithm of each purpose; that for analysis runs again where the policy leaves cells to the hierarchies."""
+    tables, analysis = (next(e for e in entries if e.algorithm == name) for name in ("optimal", "local"))
+    finer = _with_ranges_and_sets(policy, engine.count(policy, outside, apart=True).hierarchies)
+    if finer is not policy:
+        table = engine.count(finer, outside, apart=True)
+        people = None if outside is None else outside.people(finer, table.hierarchies)
+        analysis, _ = _entry(engine, "local", table, finer, people, progress)
+    return replace(tables, purpose="tables"), replace(analysis, purpose="analysis")
+
+
+def _with_ranges_and_sets(policy: Policy, hierarchies: Sequence[Hierarchy]) -> Policy:
+    """The policy with cells as ``inspect`` proposes them; as it is where it names cells of its own."""
+    if any(policy.columns[name].cells != "hierarchy" for name in policy.quasi):
+        return policy
+    cells = {h.column: "range" if h.leaf_order in ("numeric", "time") else "set" for h in hierarchies}
+    columns = {
+        name: column.model_copy(update={"cells": cells[name]}) if name in cells and column.only is None else column
+        for name, column in policy.columns.items()
+    }
+    return policy.model_copy(update={"columns": columns})
 
 
 _ORACLES = ("exhaustive", "mingen")  # they look at every node, and find what optimal finds

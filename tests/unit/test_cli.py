@@ -112,7 +112,7 @@ def test_a_release_is_written_and_shown(place: Place) -> None:
     result = run(*place.anonymize())
     assert result.exit_code == 0
     assert result.stderr == ""
-    for word in ("2-anonymity", "holds", "discernibility", "Written and counted again"):
+    for word in ("2-anonymity", "holds", "Written and verified"):
         assert word in result.stdout
     assert place.names() == sorted([*place.inputs, "release.csv"])
     with place.output.open(encoding="utf-8", newline="") as file:

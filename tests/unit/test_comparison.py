@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli import app
+from shoal.report.essentials import worth
 from shoal.report.terminal import compact
 from shoal.search import SEARCHES
 
@@ -58,6 +59,37 @@ def test_all_but_those_that_look_at_every_node_run_when_none_is_named() -> None:
     assert next(entry for entry in answers if entry.algorithm == "optimal").loss["loss"] == pytest.approx(least)
 
 
+def test_both_purposes_are_shown_when_no_algorithm_is_named() -> None:
+    found = shoal.compare(PEOPLE, policy())
+    tables, analysis = found.purposes
+    assert (tables.purpose, tables.algorithm, analysis.purpose, analysis.algorithm) == (
+        "tables", "optimal", "analysis", "local",
+    )  # fmt: skip
+    by_name = {entry.algorithm: entry for entry in found}
+    assert tables.loss == by_name["optimal"].loss
+    finer = policy().with_columns(
+        age={"role": "quasi", "hierarchy": {"intervals": [5, 10, 20]}, "cells": "range"},
+        zip={"role": "quasi", "hierarchy": {"mask": "right"}, "cells": "set"},
+    )
+    own = shoal.compare(PEOPLE, finer)
+    assert own.purposes[1].loss == analysis.loss == next(e for e in own if e.algorithm == "local").loss
+    assert analysis.loss["loss"] < min(by_name["local"].loss["loss"], tables.loss["loss"])
+    assert shoal.compare(PEOPLE, policy(), algorithms=["optimal"]).purposes == ()
+
+
+def test_only_what_is_so_is_called_the_smallest() -> None:
+    found = shoal.compare(PEOPLE, policy(max_suppression=0.2))
+    told = {entry.algorithm: worth(entry, "loss") for entry in found if entry.outcome == "found"}
+    assert told["optimal"] == "smallest loss with one level per column, proved"
+    least = min(entry.loss["loss"] for entry in found if entry.kind == "full domain")
+    for entry in found:
+        if entry.outcome == "found" and "one level per column" in told[entry.algorithm]:
+            assert entry.loss["loss"] == pytest.approx(least)
+    assert not any("proved" in told.get(name, "") for name in ("suppress_records", "suppress_columns", "datafly"))
+    worst = max((e for e in found if e.outcome == "found"), key=lambda e: e.loss["loss"])
+    assert told[worst.algorithm] == ""
+
+
 def test_an_algorithm_that_cannot_says_why() -> None:
     asked = policy().model_copy(update={"require": shoal.Policy.of({
         "columns": {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}},
@@ -96,6 +128,11 @@ def test_the_table_has_a_line_per_algorithm(place: Path) -> None:
     code, output = run(place, "--algorithms", "optimal, datafly")
     assert code == 0
     assert {"optimal", "datafly"} <= {line.split()[0] for line in output.splitlines() if line}
+    assert "discernibility" not in output
+    assert "discernibility" in run(place, "--algorithms", "optimal, datafly", "--verbose")[1]
+    both = run(place)[1]
+    assert both.startswith("For tables, one level per column (optimal): loss 0.")
+    assert "For analysis, every class for itself (local): loss 0." in both
 
 
 def test_the_json_is_the_comparison(place: Path) -> None:

@@ -97,16 +97,34 @@ def released(**options: Any) -> shoal.Release:
     return shoal.anonymize(data, policy)
 
 
-def test_a_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_release_in_ten_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "release.csv"
-    terminal.show_release(released(), output)
+    release = released()
+    terminal.show_release(release, output)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 10
+    assert lines[:5] == [
+        "The policy holds: 2-anonymity; 4 records in 2 classes.",
+        "Whoever knows a[bold]ge and town finds at least 2 records that fit: the right one is picked with a chance of "
+        "at most 1 in 2, on average 1 in 2.",
+        "Kept: town and note. Coarsened: a[bold]ge. 1 of 5 records (20.0 %) was left out.",  # a bracket is not markup
+        "The policy names no sensitive column, so nothing is said about what could be inferred.",
+        f"Loss {release.loss['loss']:.4f}, where 1 hides everything: the smallest with one level per column, proved.",
+    ]
+    assert lines[5].startswith("Note: Column 'note' (different in every record) is plain but nearly unique")
+    assert lines[-1] == f"Written and verified: {output}"
+
+
+def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    output = tmp_path / "release.csv"
+    terminal.show_release(released(), output, verbose=True)
     text = capsys.readouterr().out
     lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
-    assert lines["a[bold]ge"] == ["a[bold]ge", "1", "2", "30-39"]  # a bracket is not markup
+    assert lines["a[bold]ge"] == ["a[bold]ge", "1", "2", "30-39"]
     assert lines["town"] == ["town", "0", "1", "(missing)"]
     for name in ("loss", "discernibility", "precision"):
         assert name in lines
-    assert "optimal: loss proved to be the least" in text
+    assert "optimal: loss the smallest with one level per column, proved; " in text
     assert "1 of 5 records suppressed (dropped)." in text
     assert "Note: Column 'note' (different in every record) is plain but nearly unique" in text
     assert str(output) in text.replace("\n", "")
@@ -114,10 +132,32 @@ def test_a_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
     terminal.show_release(released(algorithm="datafly", max_suppression=0.4), output, beside=beside)
     text = capsys.readouterr().out
-    assert "datafly: loss not proved to be the least" in text
+    assert "not proved to be the smallest" in text
     assert "Certificate: proof.json" in text
     assert "not published: codes.json" in text
     assert "Report" not in text
+
+
+def test_no_warning_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"age": ["31", "34"] * 4, **{f"s{i}": ["x", "y", "z", "w"] * 2 for i in range(6)}})
+    columns = {"age": {"role": "quasi"}, **{f"s{i}": {"role": "sensitive"} for i in range(6)}}
+    policy = Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 4}]})
+    release = shoal.anonymize(table, policy)
+    unprotected = [warning for warning in release.warnings if warning.kind == "unprotected"]
+    assert len(unprotected) == 6
+    terminal.show_release(release, "out.csv")
+    brief = " ".join(capsys.readouterr().out.split())
+    assert brief.count("No requirement protects") == 1
+    assert unprotected[0] in brief
+    for i in range(6):
+        assert f"'s{i}'" in brief
+    for warning in release.warnings:
+        if warning.kind != "unprotected":
+            assert warning in brief
+    terminal.show_release(release, "out.csv", verbose=True)
+    full = " ".join(capsys.readouterr().out.split())
+    for warning in release.warnings:
+        assert warning in full
 
 
 def test_a_sensitive_column_of_which_nothing_is_asked_is_named(capsys: pytest.CaptureFixture[str]) -> None:

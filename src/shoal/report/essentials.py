@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
-from shoal.recoding import Cells, Cuts, FullDomain, Recoding
+from shoal.comparison import KINDS
+from shoal.recoding import Recoding
 from shoal.report.fates import Fate, named
 from shoal.report.formats import counted, number, share
 from shoal.report.wording import listed, unit
 
 if TYPE_CHECKING:
+    from shoal.comparison import Entry
     from shoal.release import Release
 
+SHARES = ("loss", "arx-loss")  # objectives from 0 to 1
 MOST_NAMES = 8  # of columns in one sentence
 
 
@@ -27,9 +30,14 @@ class Essentials:
     inferred: str
 
 
-def essentials(release: Release, columns: Sequence[Fate], attacks: Attacks | None) -> Essentials:
-    """Of a release, what became of its columns, and what attacks found, where they were run."""
-    return Essentials(_found(release), _left(release, columns), _inferred(release, attacks))
+def essentials(
+    release: Release, columns: Sequence[Fate], attacks: Attacks | None, *, labels: bool = False
+) -> Essentials:
+    """Of a release, what became of its columns, and what attacks found, where they were run.
+
+    ``labels``: coarsened columns have a released label beside them, where many share one.
+    """
+    return Essentials(_found(release), _left(release, columns, labels), _inferred(release, attacks))
 
 
 def _found(release: Release) -> str:
@@ -53,12 +61,13 @@ def _one_in(chance: float) -> str:
     return number(int(1 / chance + 1e-9)) if chance else "∞"
 
 
-def _left(release: Release, columns: Sequence[Fate]) -> str:
+def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
     """Columns by name, and the records that are gone."""
     policy = release.policy
+    example = {c.name: f"{c.name} ({c.became})" for c in columns if c.became is not None} if labels else {}
     parts = {
         "Kept": [*named(columns, "kept"), *policy.sensitive, *policy.having("plain")],
-        "Coarsened": named(columns, "coarsened"),
+        "Coarsened": [example.get(name, name) for name in named(columns, "coarsened")],
         "Hidden": named(columns, "hidden"),
         "Removed": list(policy.identifiers),
     }
@@ -78,27 +87,26 @@ def gone(release: Release) -> str:
 def proof(recoding: Recoding) -> str:
     """What is known of the loss of an answer: never more than was proved of answers of its kind."""
     if recoding.bound is not None and not recoding.proved:
-        return f"the best that was found; none is below {number(recoding.bound)}"
+        ended = "in the time given" if KINDS[type(recoding)] == "full domain" else "that was found"
+        return f"the best {ended}, none is below {number(recoding.bound)}"
     if not recoding.proved:
         return "not proved to be the smallest"
-    return f"the smallest {among(recoding)}, proved"
+    return f"the smallest {_NARROWER.get(recoding.algorithm, _AMONG[KINDS[type(recoding)]])}, proved"
 
 
-def among(recoding: Recoding) -> str:
-    """Among which answers one is the smallest, where that was proved."""
-    return AMONG.get(recoding.algorithm, _OF_KIND[type(recoding)])
+def worth(entry: Entry, objective: str) -> str:
+    """The same of an algorithm beside others: one that only hides proves nothing about those that generalize."""
+    if not entry.proved or entry.algorithm in _NARROWER:
+        return ""
+    return f"smallest {objective} {_AMONG[entry.kind]}, proved"
 
 
-# Searches that look only at answers of a narrower kind prove no more than that none of these loses less.
-AMONG = {
+_AMONG = {"full domain": "with one level per column", "cuts": "with one cut per column", "cells": "of all"}
+# Searches that look only at answers of a narrower kind.
+_NARROWER = {
     "suppress_records": "where only whole records are hidden",
     "suppress_columns": "where only whole columns are hidden",
     "suppress_cells": "where only cells are hidden",
-}
-_OF_KIND: dict[type[Recoding], str] = {
-    FullDomain: "with one level per column",
-    Cuts: "with one cut per column",
-    Cells: "with any classes",
 }
 
 

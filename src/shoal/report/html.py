@@ -20,7 +20,7 @@ from shoal.certificate import neutral
 from shoal.errors import OutputError
 from shoal.exploration import asked_for
 from shoal.report import charts
-from shoal.report.essentials import essentials, gone, proof
+from shoal.report.essentials import SHARES, essentials, gone, proof
 from shoal.report.fates import Fate, shared
 from shoal.report.formats import counted, interval, number, share, visible
 from shoal.report.intrusion import within_budget
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from shoal.release import Release
     from shoal.sweep import Frontier
     from shoal.verdict import Verdict
-
-_SHARES = ("loss", "arx-loss")  # objectives from 0 to 1
 
 SECTIONS = {
     "columns": "Information loss by column",
@@ -135,7 +133,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "proof": proof(release.recoding),
         "warnings": certificate["warnings"],
         "hash": certificate["output"]["sha256"][:12],
-        "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in _SHARES else "",
+        "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in SHARES else "",
         "policy": neutral(release.policy).to_toml(),
         "certificate": compact_json(certificate),
         "colours": Markup(charts.style_rules()),

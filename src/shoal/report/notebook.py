@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from shoal.exploration import beaten
+from shoal.report.essentials import proof, worth
 from shoal.report.formats import counted, interval, number, share, visible
 
 if TYPE_CHECKING:
@@ -69,9 +70,8 @@ def release_html(release: Release) -> str:
         for h in release.recoding.hierarchies
     ]
     objective = release.policy.release.objective
-    proof = "proved to be the least" if release.recoding.proved else "not proved to be the least"
     caption = (
-        f"{objective} {number(release.loss[objective])}, {proof}; "
+        f"{objective} {number(release.loss[objective])}, {proof(release.recoding)}; "
         f"{number(release.suppressed)} of {number(release.engine.n_records)} records suppressed."
     )
     levels = _table(["column", "level", "of"], rows, caption)
@@ -116,13 +116,17 @@ def comparison_html(found: Comparison) -> str:
             number(e.classes or 0),
             number(e.suppressed or 0),
             f"{e.seconds or 0:.2f}",
-            "proved" if e.proved else "",
+            worth(e, found.objective),
         ]
         for e in answers
     ]
-    return _table(head, rows) + _paragraphs(
-        f"{e.algorithm}: {e.outcome}. {e.reason}" for e in found if e.outcome != "found"
-    )
+    best = [
+        f"For {e.purpose} ({e.algorithm}): {found.objective} {number(e.loss[found.objective])}."
+        for e in found.purposes
+        if e.outcome == "found"
+    ]
+    missing = (e for e in (*found.purposes, *found) if e.outcome != "found")
+    return _paragraphs(best) + _table(head, rows) + _paragraphs(f"{e.name}: {e.outcome}. {e.reason}" for e in missing)
 
 
 def attacks_html(found: Attacks) -> str:

@@ -12,6 +12,7 @@ from shoal.engines.files import write_bytes
 from shoal.errors import OutputError
 from shoal.exploration import Exploration
 from shoal.report.charts import frontier_chart
+from shoal.report.essentials import worth
 
 KINDS = (".html", ".svg", ".png")
 
@@ -26,7 +27,7 @@ def comparison_chart(found: Comparison) -> Any:
             "loss": entry.loss[found.objective],
             "classes": entry.classes,
             "suppressed": entry.suppressed,
-            "proved": "proved" if entry.proved else "not proved",
+            "proved": worth(entry, found.objective) or "not proved",
         }
         for entry in found
         if entry.outcome == "found"

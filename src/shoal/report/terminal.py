@@ -11,7 +11,7 @@ from rich.console import Console
 from shoal.attacks.linkage import Linkage
 from shoal.attacks.risk import Attacks
 from shoal.certified import Verification
-from shoal.comparison import Comparison
+from shoal.comparison import Comparison, Entry
 from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
 from shoal.exploration import Exploration, beaten
@@ -19,7 +19,10 @@ from shoal.inspection import Inspection
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
+from shoal.report.essentials import SHARES, essentials, proof, worth
+from shoal.report.fates import fates
 from shoal.report.formats import counted, interval, number, share
+from shoal.report.summary import searched
 from shoal.separation import Separation
 from shoal.sweep import Frontier
 from shoal.verdict import Outcome, Verdict, Verdicts
@@ -140,15 +143,66 @@ def show_release(
     output: str | Path,
     warnings: Sequence[str] | None = None,
     beside: Mapping[str, Path | None] | None = None,
+    *,
+    verbose: bool = False,
 ) -> None:
-    """What became of the table; ``warnings`` are those of the certificate, which knows of the file too.
+    """What became of the table, in about ten lines; ``verbose`` adds every figure.
 
-    ``beside``: where its certificate, report and recoding were written, as far as they were.
+    ``warnings`` are those of the certificate, which knows of the file too; ``beside``: where its certificate, report
+    and recoding were written, as far as they were.
     """
-    show_verdicts(release.verdicts)
+    if verbose:
+        _show_details(release)
+    told = warnings_in_full = tuple(release.warnings if warnings is None else warnings)
+    if not verbose:
+        told = condensed(warnings_in_full)
+    show_brief(release)
+    for warning in told:
+        console.print(text(f"Note: {warning}", style="yellow"))
+    console.print(text(f"Written and verified: {output}"))
+    for what, path in (beside or {}).items():
+        if path is not None:
+            console.print(text(f"{_BESIDE[what]}: {path}"))
+
+
+def show_brief(release: Release) -> None:
+    """The verdict, the three answers, and what the loss is worth."""
+    verdicts = release.verdicts
+    asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
+    size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
+    console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=_STYLES[verdicts.outcome]))
     if release.attacks is not None:
-        _show_limits(release.verdicts.verdicts[len(release.policy.models) :])
+        _show_limits(verdicts.verdicts[len(release.policy.models) :])
         _show_answers(release.attacks)
+    original = searched(release)
+    columns = fates(release, original, release.recoding.parts(original))
+    answers = essentials(release, columns, release.attacks, labels=True)
+    for answer in (answers.found, answers.left, answers.inferred):
+        console.print(text(answer))
+    objective = release.policy.release.objective
+    scale = ", where 1 hides everything" if objective in SHARES else ""
+    loss = f"{objective[:1].upper()}{objective[1:]} {number(release.loss[objective])}{scale}"
+    console.print(text(f"{loss}: {proof(release.recoding)}."))
+
+
+def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
+    """All warnings; of more than ``most`` of a kind the first is told in full, and the others by their columns."""
+    by_kind: dict[str, list[str]] = {}
+    for warning in warnings:
+        by_kind.setdefault(getattr(warning, "kind", ""), []).append(warning)
+    told = []
+    for kind, alike in by_kind.items():
+        columns = [getattr(warning, "column", None) for warning in alike[1:]]
+        if not kind or len(alike) <= most or None in columns:
+            told += alike
+            continue
+        told += [f"{alike[0]} The same kind of note on {', '.join(map(repr, columns))}: see --verbose."]
+    return tuple(told)
+
+
+def _show_details(release: Release) -> None:
+    """The verdicts, the levels and every loss."""
+    show_verdicts(release.verdicts)
     console.print()
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
     for hierarchy in release.recoding.hierarchies:
@@ -159,26 +213,18 @@ def show_release(
     console.print()
     _show_losses(release)
     recoding = release.recoding
-    proof = "proved to be the least" if recoding.proved else "not proved to be the least"
-    if recoding.bound is not None:
-        proof = f"the best in the time given, none is below {number(recoding.bound)}"
     looked = (
         ""
         if recoding.n_nodes is None
-        else f"; {number(recoding.n_evaluated)} of {number(recoding.n_nodes)} nodes looked at"
+        else f"; {number(recoding.n_evaluated)} of {number(recoding.n_nodes)} nodes visited"
     )
-    console.print(text(f"{recoding.algorithm}: {release.policy.release.objective} {proof}{looked}."))
+    console.print(text(f"{recoding.algorithm}: {release.policy.release.objective} {proof(recoding)}{looked}."))
     if recoding.claim:
         console.print(text(f"Proved: {recoding.claim}."))
     n = release.engine.n_records
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
     console.print(text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
-    for warning in release.warnings if warnings is None else warnings:
-        console.print(text(f"Note: {warning}", style="yellow"))
-    console.print(text(f"Written and counted again: {output}"))
-    for what, path in (beside or {}).items():
-        if path is not None:
-            console.print(text(f"{_BESIDE[what]}: {path}"))
+    console.print()
 
 
 _BESIDE = {
@@ -203,7 +249,7 @@ def show_replay(done: Replay, output: Path | str) -> None:
     for reason, records in reasons.items():
         if records:
             console.print(text(f"Note: {number(records)} {reason}", style="yellow"))
-    console.print(text(f"Written and counted again: {output}"))
+    console.print(text(f"Written and verified: {output}"))
 
 
 def _example(release: Release, column: str) -> str:
@@ -272,13 +318,12 @@ def show_exploration(found: Exploration) -> None:
     console.print(text("These are recommendations; whoever publishes decides.", style="dim"))
 
 
-def show_comparison(found: Comparison) -> None:
-    """What each algorithm took and proved, then what it lost in every measure."""
+def show_comparison(found: Comparison, *, verbose: bool = False) -> None:
+    """The two purposes first, then what each algorithm took; ``verbose`` adds what it lost in every measure."""
     answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
     asked = any(e.query_error is not None for e in answers)
-    effort = Columns(
-        "algorithm", found.objective, "classes", "suppressed", *["query error"] * asked, "time", "memory", ""
-    )
+    head = ("algorithm", found.objective, "classes", "suppressed", *["query error"] * asked, "time", "memory", "")
+    effort = Columns(*head, texts=(0, len(head) - 1))
     for entry in answers:
         effort.add(
             entry.algorithm,
@@ -288,23 +333,40 @@ def show_comparison(found: Comparison) -> None:
             *[f"{(entry.query_error or {}).get('median', 0):.1%}"] * asked,
             f"{entry.seconds or 0:.2f} s",
             "–" if entry.memory is None else f"{entry.memory:,.0f} MB",
-            "proved" if entry.proved else "",
+            worth(entry, found.objective),
         )
-    effort.show(console)
-    console.print(
-        text(f"{number(found.records)} records; least {found.objective} first, proved where it is the least.\n")
-    )
+    for entry in found.purposes:
+        if entry.outcome == "found":
+            console.print(text(f"{_PURPOSES[entry.purpose]} {_cost(entry, found.objective)}", style="bold"))
+    if any(entry.outcome == "found" for entry in found.purposes):
+        console.print()
     if answers:
+        effort.show(console)
+    console.print(text(f"{counted(found.records, 'record')}; the smallest {found.objective} first."))
+    if answers and verbose:
+        console.print()
         lost = Columns("algorithm", *answers[0].loss)
         for entry in answers:
             lost.add(entry.algorithm, *(compact(value) for value in entry.loss.values()))
         lost.show(console)
-    for entry in answers:
-        if entry.claim:
-            console.print(text(f"{entry.algorithm} proved: {entry.claim}."))
-    for entry in found:
+        for entry in answers:
+            if entry.claim:
+                console.print(text(f"{entry.algorithm} proved: {entry.claim}."))
+    for entry in (*found.purposes, *found):
         if entry.outcome != "found":
-            console.print(text(f"{entry.algorithm}: {entry.outcome}. {entry.reason}", style="yellow"))
+            console.print(text(f"{entry.name}: {entry.outcome}. {entry.reason}", style="yellow"))
+
+
+_PURPOSES = {
+    "tables": "For tables, one level per column (optimal):",
+    "analysis": "For analysis, every class for itself (local):",
+    None: "",
+}
+
+
+def _cost(entry: Entry, objective: str) -> str:
+    gone = f", {counted(entry.suppressed, 'record')} suppressed" if entry.suppressed else ""
+    return f"{objective} {number(entry.loss[objective])} in {counted(entry.classes or 0, 'class')}{gone}."
 
 
 def compact(value: float) -> str:
