@@ -19,7 +19,17 @@ from shoal.policy import Policy
 
 pytestmark = pytest.mark.xdist_group("demo")  # one worker makes the demo that they look at
 
-FILES = ["certificate.json", "hospital.csv", "policy.toml", "receipt.json", "release.csv", "report.html", "voters.csv"]
+FILES = [
+    "analysis.csv",
+    "analysis.toml",
+    "certificate.json",
+    "hospital.csv",
+    "policy.toml",
+    "receipt.json",
+    "release.csv",
+    "report.html",
+    "voters.csv",
+]
 TIMED = {"certificate.json", "receipt.json", "report.html"}  # which tell when they were made, or have a key
 K, L = 5, 3  # what the bundled policy asks
 
@@ -48,6 +58,35 @@ def test_the_attack_works_before_and_fails_after(shown: tuple[Path, Demo]) -> No
     assert (after.singled_out, after.named) == (0, 0)
     assert 0 < after.chance <= 1 / K
     assert after.matched > 0
+    finer = found.after_analysis
+    assert (finer.people, finer.singled_out, finer.named) == (after.people, 0, 0)
+    assert 0 < finer.chance <= 1 / K
+
+
+def test_the_release_for_analysis_keeps_the_policy_and_loses_less(shown: tuple[Path, Demo]) -> None:
+    folder, found = shown
+    policy = Policy.load(folder / "analysis.toml")
+    assert policy.require == Policy.load(folder / "policy.toml").require
+    released = rows(folder / "analysis.csv")
+    diseases = defaultdict(list)
+    for row in released:
+        diseases[tuple(row[name] for name in policy.quasi)].append(row["disease"])
+    assert min(map(len, diseases.values())) >= K
+    assert min(len(set(values)) for values in diseases.values()) >= L
+    assert len(released) == 10_000
+    assert shoal.check(folder / "analysis.csv", policy, original=folder / "hospital.csv").holds
+    assert found.analysis.loss["loss"] < found.release.loss["loss"] / 4
+    for name in policy.quasi:  # no column is wiped
+        assert len({row[name] for row in released}) > 1
+
+
+def test_one_patient_is_shown_three_times(shown: tuple[Path, Demo]) -> None:
+    folder, found = shown
+    for name, path in (("before", "hospital.csv"), ("for tables", "release.csv"), ("for analysis", "analysis.csv")):
+        patient = found.patient[name]
+        assert any(all(row[column] == patient[column] for column in patient) for row in rows(folder / path))
+    assert found.patient["before"]["sex"] in (found.patient["for tables"]["sex"], "*")
+    assert "from the original table" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_release_keeps_the_policy_counted_from_its_file(shown: tuple[Path, Demo]) -> None:
@@ -106,8 +145,9 @@ def test_again_into_the_same_folder_with_the_same_bytes(demonstration: Demonstra
         assert (folder / name).read_bytes() == (demonstration.folder / name).read_bytes(), name
     printed = [line.split() for line in demonstration.printed.splitlines()]
     for figure in ("people", "matched", "singled_out", "named"):
-        before, after = (f"{getattr(linkage, figure):,}" for linkage in (found.before, found.after))
-        assert any(line[-2:] == [before, after] for line in printed), figure
+        linkages = (found.before, found.after, found.after_analysis)
+        figures = [f"{getattr(linkage, figure):,}" for linkage in linkages]
+        assert any(line[-3:] == figures for line in printed), figure
 
 
 def test_another_seed_into_a_folder_that_is_made_for_it(shown: tuple[Path, Demo], tmp_path: Path) -> None:
@@ -118,7 +158,7 @@ def test_another_seed_into_a_folder_that_is_made_for_it(shown: tuple[Path, Demo]
 def test_plain_values(shown: tuple[Path, Demo]) -> None:
     plain = shown[1].as_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
-    assert set(plain) == {"patients", "before", "after", "certificate"}
+    assert set(plain) == {"patients", "before", "after", "certificate", "analysis"}
 
 
 def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:

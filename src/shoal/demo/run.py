@@ -1,18 +1,20 @@
-"""The demo: a hospital table is linked to a voter list, made safe, and linked again."""
+"""The demo: a hospital table is linked to a voter list, made safe for two purposes, and linked again."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from shoal.attacks.linkage import Linkage, link
-from shoal.demo.hospital import POLICY, hospital, voters
+from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.engines import files
+from shoal.engines.base import Rows
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError
 from shoal.pipeline import anonymize
@@ -30,6 +32,7 @@ PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT = (
     "receipt.json",
     "report.html",
 )
+ANALYSIS_FILE, ANALYSIS = "analysis.toml", "analysis.csv"
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,10 @@ class Demo:
     patients: int
     before: Linkage
     after: Linkage
-    release: Release
+    release: Release  # for tables: one level per column
     certificate: dict[str, Any]
+    analysis: Release  # for analysis: labels and sets, class by class
+    after_analysis: Linkage
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -49,17 +54,38 @@ class Demo:
             "before": self.before.as_dict(),
             "after": self.after.as_dict(),
             "certificate": self.certificate,
+            "analysis": {"after": self.after_analysis.as_dict(), "loss": self.analysis.loss["loss"]},
         }
+
+    @cached_property
+    def patient(self) -> dict[str, dict[str, str]]:
+        """One patient, who does not exist: as in the hospital, and as in each release."""
+        tables, analysis = (_places(each) for each in (self.release, self.analysis))
+        row = next(row for row in sorted(tables) if row in analysis)
+        shown = {"before": (self._hospital, row)}
+        shown |= {"for tables": (self.release.table, tables[row])}
+        shown |= {"for analysis": (self.analysis.table, analysis[row])}
+        return {
+            name: {column: str(table[column][at].as_py()) for column in self.release.policy.quasi}
+            for name, (table, at) in shown.items()
+        }
+
+    @property
+    def _hospital(self) -> pa.Table:
+        if not isinstance(self.release.engine, LocalEngine):
+            raise TypeError("the demo runs in memory")
+        return self.release.engine.table
 
 
 def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
-    """Make the tables, link, anonymize, link again; leave everything in ``folder``."""
+    """Make the tables, link, anonymize for each purpose, link again; leave everything in ``folder``."""
     claim(folder)
     patients = hospital(seed=seed)
     register = voters(patients, seed=seed + 1)
     _write(folder / PATIENTS, patients)
     _write(folder / VOTERS, register)
     files.write_text(folder / POLICY_FILE, POLICY, force=True)
+    files.write_text(folder / ANALYSIS_FILE, ANALYSIS_POLICY, force=True)
 
     policy = Policy.load(folder / POLICY_FILE)
     engine = LocalEngine.of(folder / PATIENTS)
@@ -69,15 +95,20 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     proof = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
     files.write_text(folder / CERTIFICATE, proof, force=True)
     progress("drawing", 0)
-    release.report(folder / REPORT, certificate=certificate, force=True)
-
+    # Nobody in it exists, so its records may be shown.
+    release.report(folder / REPORT, certificate=certificate, show_originals=True, force=True)
     after = link(release.table, register, KNOWN, original=engine.table, policy=policy)
-    return Demo(patients.num_rows, before, after, release, certificate)
+
+    finer = Policy.load(folder / ANALYSIS_FILE)
+    analysis = anonymize(LocalEngine.of(folder / PATIENTS), finer, progress=progress)
+    analysis.save(folder / ANALYSIS, force=True)
+    after_analysis = link(analysis.table, register, KNOWN, original=engine.table, policy=finer)
+    return Demo(patients.num_rows, before, after, release, certificate, analysis, after_analysis)
 
 
 def claim(folder: Path) -> None:
     """Make the folder, or take one that holds nothing but an earlier demo."""
-    ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT}
+    ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT, ANALYSIS_FILE, ANALYSIS}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [entry for entry in folder.iterdir() if entry.name not in ours]
@@ -85,6 +116,13 @@ def claim(folder: Path) -> None:
         raise OutputError(f"{folder}: cannot be used as a folder ({error.strerror})") from None
     if strange:
         raise OutputError(f"{folder}: holds {len(strange)} files that are not the demo's", "name another folder")
+
+
+def _places(release: Release) -> dict[int, int]:
+    """Where the records of the original stand in a release."""
+    if not isinstance(release.rows, Rows) or release.rows.sources is None:
+        raise TypeError("the demo runs in memory")
+    return {row: at for at, row in enumerate(release.rows.sources.tolist())}
 
 
 def owners(patients: pa.Table, register: pa.Table) -> dict[int, int]:

@@ -12,15 +12,15 @@ from shoal.attacks.linkage import Linkage
 from shoal.attacks.risk import Attacks
 from shoal.certified import Verification
 from shoal.comparison import Comparison, Entry
-from shoal.demo.run import CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
+from shoal.demo.run import ANALYSIS, ANALYSIS_FILE, CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
 from shoal.exploration import Exploration, beaten
 from shoal.inspection import Inspection
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
-from shoal.report.essentials import SHARES, essentials, proof, worth
-from shoal.report.fates import fates
+from shoal.report.essentials import SHARES, essentials, gone, proof, worth
+from shoal.report.fates import fates, shown
 from shoal.report.formats import counted, interval, number, share
 from shoal.report.summary import searched
 from shoal.separation import Separation
@@ -207,8 +207,8 @@ def _show_details(release: Release) -> None:
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
     for hierarchy in release.recoding.hierarchies:
         level = release.levels[hierarchy.column]
-        shown = "mixed" if level is None else str(level)
-        levels.add(hierarchy.column, shown, str(hierarchy.number_of_top), _example(release, hierarchy.column))
+        at = "mixed" if level is None else str(level)
+        levels.add(hierarchy.column, at, str(hierarchy.number_of_top), _example(release, hierarchy.column))
     levels.show(console)
     console.print()
     _show_losses(release)
@@ -424,20 +424,31 @@ def _separation_row(table: Columns, separation: Separation) -> None:
 
 
 def show_demo(result: Demo, folder: Path) -> None:
-    """Before, the policy, after, and what was left where."""
-    console.print(
-        text(
-            f"A hospital has {number(result.patients)} patients. Without their names, is the table safe?", style="bold"
-        )
-    )
+    """The attack before and after, one patient in both releases, and what was left where."""
+    question = f"A hospital has {number(result.patients)} patients. Without their names, is the table safe?"
+    console.print(text(question, style="bold"))
     console.print(text("An intruder links it to a voter list by birth date, ZIP and sex:\n"))
-    table = Columns("voters", "before", "after")
+    table = Columns("voters", "before", "for tables", "for analysis")
     for row, of in _LINKAGE_ROWS.items():
-        table.add(row, of(result.before), of(result.after))
+        table.add(row, *(of(link) for link in (result.before, result.after, result.after_analysis)))
     table.show(console)
-    console.print(text(f"\nIn between, {folder / POLICY_FILE} was applied:\n"))
-    beside = {"certificate": folder / CERTIFICATE, "report": folder / REPORT}
-    show_release(result.release, folder / RELEASE, result.certificate["warnings"], beside)
+    asked = " and ".join(verdict.asked for verdict in result.release.verdicts.verdicts)
+    console.print(text(f"\nIn between the table was released twice, each time with {asked}. One patient:\n"))
+    quasi = result.release.policy.quasi
+    patient = Columns("", *quasi, "loss", texts=range(len(quasi) + 1))
+    losses = dict(zip(result.patient, (0.0, result.release.loss["loss"], result.analysis.loss["loss"]), strict=True))
+    for name, cells in result.patient.items():
+        patient.add(name, *(shown(cells[column], 28) for column in quasi), number(losses[name]))
+    patient.show(console)
+    console.print()
+    for name, release in (("For tables", result.release), ("For analysis", result.analysis)):
+        kind = "one level per column" if release is result.release else "labels and sets of its own for each class"
+        console.print(text(f"{name}: {kind}; {gone(release)[:1].lower()}{gone(release)[1:]}"))
+    notes = counted(len(result.certificate["warnings"]), "note")
+    console.print(text(f"{notes} on what to look at: in {folder / CERTIFICATE} and in the report."))
+    console.print(text(f"Written and verified: {folder / RELEASE}, {folder / ANALYSIS}"))
+    console.print(text(f"Policies: {folder / POLICY_FILE}, {folder / ANALYSIS_FILE}"))
+    console.print(text(f"{_BESIDE['report']}: {folder / REPORT}"))
 
 
 _LINKAGE_ROWS: dict[str, Callable[[Linkage], str]] = {
