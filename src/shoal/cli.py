@@ -447,8 +447,12 @@ def check(
     parquet: Parquet = None,
     engine: EngineName = "auto",
     memory: Memory = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write what fails, where and what to do, HTML, to this file; shows no value.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    force: Force = False,
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
@@ -460,12 +464,17 @@ def check(
         from shoal.report.terminal import show_check
 
     asked = Policy.load(policy)
+    _check_text_target(report, force, [Path(data), policy, *asked.files])
     rows = _opened(data, table, parquet, engine, memory, separator, encoding)
     others = [
         None if other is None else beside(other, rows, engine=engine, memory=memory)
         for other in (original, *(previous or ()))
     ]
-    verdicts = run(rows, asked, original=others[0], previous=others[1:])
+    if report is not None:
+        with loading():
+            import shoal.report.failing  # noqa: F401  (here, as an import must not be interrupted)
+    verdicts = run(rows, asked, original=others[0], previous=others[1:], report=report, force=force)
+    exits.written += [] if report is None else [str(report)]
     if json:
         _print_json(verdicts.as_dict())
     elif not quiet:

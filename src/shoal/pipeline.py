@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
 from shoal.engines.base import Query, Rows, require_columns
+from shoal.engines.files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.evidence import of_release, of_table
@@ -20,7 +22,7 @@ from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Recoding
-from shoal.release import Release
+from shoal.release import Release, refuse_to_overwrite
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
 from shoal.search.cost import losses
@@ -136,19 +138,40 @@ def finished(
     return rows, reference, released, attacks, judged(released, policy, attacks=attacks, gaps=gaps)
 
 
-def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Sequence[Any] = ()) -> Verdicts:
+def check(
+    data: Any,
+    policy: PolicySource,
+    *,
+    original: Any = None,
+    previous: Sequence[Any] = (),
+    report: str | Path | None = None,
+    force: bool = False,
+) -> Verdicts:
     """Whether a table, as it stands, keeps the promises of a policy; identifiers must be gone.
 
     Distributions are compared with the whole of ``original`` where it is given, else with the table's own. Limits on
     what attacks may find need the original: its people are attacked. With ``previous`` releases of the same people the
-    table must keep the policy beside these too, which takes the original to tell.
+    table must keep the policy beside these too, which takes the original to tell. ``report`` is an HTML file that tells
+    what fails, where, and what to do, without a value of the table; ``force`` overwrites it.
     """
     policy = policy_of(policy)
+    if previous and original is None:
+        raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
+    if report is not None:
+        refuse_to_overwrite(data, report)
+    verdicts, table = _checked(data, policy, original)
     if previous:
-        if original is None:
-            raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
-        alone, beside = check(data, policy, original=original), together(original, [data, *previous], policy)
-        return replace(alone, verdicts=(*alone.verdicts, *beside.verdicts))
+        beside = together(original, [data, *previous], policy)
+        verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *beside.verdicts))
+    if report is not None:
+        from shoal.report.failing import rendered  # Altair takes a second to load
+
+        write_text(Path(report), rendered(verdicts, table, policy), force=force)
+    return verdicts
+
+
+def _checked(data: Any, policy: Policy, original: Any) -> tuple[Verdicts, FrequencyTable]:
+    """The verdicts on a table by itself, and what was counted."""
     engine = engine_of(data, policy)
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
@@ -171,7 +194,7 @@ def check(data: Any, policy: PolicySource, *, original: Any = None, previous: Se
     left = [name for name in policy.identifiers if name in names]
     verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
-    return replace(verdicts, warnings=warnings_of(of_table(engine, table, policy, before)))
+    return replace(verdicts, warnings=warnings_of(of_table(engine, table, policy, before))), table
 
 
 def measure(

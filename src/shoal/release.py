@@ -94,7 +94,7 @@ class Release:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
         rows = self.rows
         output = digest_of_counts(rows.groups) if isinstance(rows, Query) else frames.fingerprint(rows.table)
-        return certificate_of(self, output, _now())
+        return certificate_of(self, output, now())
 
     @property
     def receipt(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Release:
         certificate must not tell. Returns the certificate of what was written.
         """
         refuse_to_overwrite(self.engine.source, path)
-        created = _now()
+        created = now()
         formulas = formulas_in(path, self.policy)
         if isinstance(self.rows, Rows):
             sha256 = self._write_file(self.rows, path, force, formulas)
@@ -252,7 +252,7 @@ def refuse_to_overwrite(source: Any, target: str | Path) -> None:
         raise OutputError(f"{target} is the input itself", "write to another file")
 
 
-def _now() -> str:
+def now() -> str:
     """The time, or the one that a reproducible build asks for."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
 from shoal.comparison import KINDS
+from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.report.fates import Fate, named
 from shoal.report.formats import counted, number, share
@@ -37,15 +38,15 @@ def essentials(
 
     ``labels``: coarsened columns have a released label beside them, where many share one.
     """
-    return Essentials(_found(release), _left(release, columns, labels), _inferred(release, attacks))
+    found = found_in(release.measured, release.policy, release.verdicts.records)
+    return Essentials(found, _left(release, columns, labels), _inferred(release, attacks))
 
 
-def _found(release: Release) -> str:
-    """How likely it is that somebody is found."""
-    policy, measured = release.policy, release.measured
+def found_in(measured: Mapping[str, float], policy: Policy, records: int) -> str:
+    """How likely it is that somebody is found in a table with these figures."""
     one, k = unit(policy), int(measured["k"])
     known = f"Whoever knows {listed(policy.quasi, MOST_NAMES)}"
-    if not release.verdicts.records:
+    if not records:
         return "Nobody can be found: no record is left."
     if k <= 1:
         alone = share(measured["sample_uniqueness"], 1)

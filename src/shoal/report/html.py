@@ -71,7 +71,7 @@ def rendered(
     shown = {name: picture for name, picture in drawn.items() if name not in IN_NOTEBOOKS}
     fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title) for name, p in shown.items()}
     fields["pictures"] = drawn
-    return _environment().get_template("report.html").render(fields)
+    return environment().get_template("report.html").render(fields)
 
 
 def _found(release: Release) -> Attacks:
@@ -93,7 +93,8 @@ def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mappin
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """Templates in which every text of the data is escaped and shown as it is."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("shoal.report"),
         autoescape=True,
@@ -136,8 +137,13 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in SHARES else "",
         "policy": neutral(release.policy).to_toml(),
         "certificate": compact_json(certificate),
-        "colours": Markup(charts.style_rules()),
+        **style(),
     }
+
+
+def style() -> dict[str, Any]:
+    """What the style sheet needs to know."""
+    return {"colours": Markup(charts.style_rules())}
 
 
 def _of_classes(release: Release) -> tuple[Verdict, ...]:

@@ -201,7 +201,7 @@ _EDGES = (1, 2, 3, 5, 10, 20, 50, 100)
 def _bins(before: tuple[Counts, Counts], table: FrequencyTable, seen: FrequencyTable) -> tuple[Bin, ...]:
     old = _shares(*before)
     new = _shares(seen.persons, table.counts)
-    classes = np.bincount(_place(seen.persons), minlength=len(_EDGES))
+    classes = np.bincount(sizes(seen.persons), minlength=len(_EDGES))
     return tuple(Bin(name, float(o), float(n), int(c)) for name, o, n, c in zip(SIZES, old, new, classes, strict=True))
 
 
@@ -216,13 +216,14 @@ def _names() -> tuple[str, ...]:
 SIZES = _names()
 
 
-def _place(persons: Counts) -> NDArray[np.int64]:
+def sizes(persons: Counts) -> NDArray[np.int64]:
+    """The place of each class among ``SIZES``."""
     return np.searchsorted(np.array(_EDGES), persons, side="right") - 1
 
 
 def _shares(persons: Counts, records: Counts) -> NDArray[np.float64]:
     sums = np.zeros(len(_EDGES))
-    np.add.at(sums, _place(persons), records)
+    np.add.at(sums, sizes(persons), records)
     return np.asarray(sums / max(1, records.sum()))
 
 

@@ -1,0 +1,136 @@
+"""A table that was checked, as one HTML file: what fails, where, by how much, and what to do; no value of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal import __version__
+from shoal.figures import figures
+from shoal.judge import as_seen, failing_classes
+from shoal.policy import Policy
+from shoal.release import now
+from shoal.report.essentials import found_in
+from shoal.report.formats import counted, number, share
+from shoal.report.html import environment, style
+from shoal.report.summary import SIZES, sizes
+from shoal.report.wording import listed, unit
+from shoal.table.frequency import FrequencyTable
+from shoal.verdict import Verdict, Verdicts
+
+if TYPE_CHECKING:
+    from shoal.table.frequency import Counts
+
+
+@dataclass(frozen=True)
+class Size:
+    """Classes at fault of about the same size."""
+
+    name: str
+    classes: int
+    records: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a check found, for people."""
+
+    verdicts: Verdicts
+    sentence: str
+    risk: str
+    fails: str
+    sizes: tuple[Size, ...]
+    at_fault: int  # records in classes that fail a requirement
+    without: tuple[tuple[str, int], ...]  # the same if a column were hidden, the most helpful first
+    steps: tuple[str, ...]
+
+
+def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findings:
+    """Count who is at fault in the table that was judged, and what hiding a column would change."""
+    seen = as_seen(table, policy)
+    failing = failing_classes(table, policy)
+    at_fault = int(table.counts[failing].sum())
+    without = _without(table, policy) if at_fault and policy.release.nulls != "wildcard" else ()
+    return Findings(
+        verdicts,
+        _sentence(verdicts),
+        found_in(figures(table, seen=seen), policy, verdicts.records),
+        " ".join(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
+        tuple(_sizes(seen.persons[failing], table.counts[failing])),
+        at_fault,
+        without,
+        tuple(_steps(verdicts, policy, at_fault, without)),
+    )
+
+
+def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
+    """The page."""
+    found = findings(verdicts, table, policy)
+    fields = {"found": found, "unit": unit(policy), "created": now(), "version": __version__, **style()}
+    return environment().get_template("check.html").render(fields)
+
+
+def _sentence(verdicts: Verdicts) -> str:
+    n = len(verdicts.verdicts)
+    size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
+    if verdicts.outcome == "fails":
+        failed = sum(verdict.outcome == "fails" for verdict in verdicts.verdicts)
+        left = f", {counted(len(verdicts.identifiers), 'identifier')} left in it" if verdicts.identifiers else ""
+        return f"This table does not keep its policy: {failed} of {counted(n, 'requirement')} failed{left}; {size}."
+    if verdicts.outcome == "unknown":
+        untold = sum(verdict.outcome == "unknown" for verdict in verdicts.verdicts)
+        told = f"{untold} of {counted(n, 'requirement')} cannot be told"
+        return f"Whether this table keeps its policy cannot be told: {told}; {size}."
+    return (
+        f"This table keeps its policy: {'the requirement holds' if n == 1 else f'all {n} requirements hold'}; {size}."
+    )
+
+
+def _failed(verdict: Verdict, records: int) -> str:
+    found = f"{verdict.asked}: the worst is {verdict.figure} = {number(verdict.worst)}"
+    if not verdict.classes:
+        return f"{found}."
+    part = f"{number(verdict.records)} of {counted(records, 'record')} ({share(verdict.records, records)})"
+    return f"{found}; {part} in {counted(verdict.classes, 'class')} are at fault."
+
+
+def _sizes(persons: Counts, records: Counts) -> Iterator[Size]:
+    if not len(persons):
+        return
+    place = sizes(persons)
+    for at in np.unique(place).tolist():
+        inside = place == at
+        yield Size(SIZES[at], int(inside.sum()), int(records[inside].sum()))
+
+
+def _without(table: FrequencyTable, policy: Policy) -> tuple[tuple[str, int], ...]:
+    """Records at fault if one column were hidden."""
+    found = []
+    for j, name in enumerate(table.columns):
+        codes = table.codes.copy()
+        codes[:, j] = 0
+        hidden = table.recoded(codes)
+        found.append((name, int(hidden.counts[failing_classes(hidden, policy)].sum())))
+    return tuple(sorted(found, key=lambda each: each[1]))
+
+
+def _steps(verdicts: Verdicts, policy: Policy, at_fault: int, without: tuple[tuple[str, int], ...]) -> Iterator[str]:
+    if verdicts.identifiers:
+        yield f"Remove {listed([repr(name) for name in verdicts.identifiers])}: the policy calls it an identifier."
+    for verdict in verdicts.verdicts:
+        if verdict.outcome == "unknown":
+            yield f"To tell {verdict.asked}: {verdict.missing}."
+        if verdict.outcome == "fails" and not verdict.classes and verdict.asked.endswith("measured"):
+            yield f"{verdict.asked}: ask for more of the classes, such as a larger k, ℓ-diversity or t-closeness."
+    if not at_fault:
+        return
+    if without and without[0][1] < at_fault:
+        name, left = without[0]
+        fewer = f"{number(left)} instead of {counted(at_fault, 'record')}"
+        yield f"Coarsen {name!r} first: without it {fewer} are at fault."
+    part = f"{counted(at_fault, 'record')} ({share(at_fault, verdicts.records)})"
+    yield f"Leaving out the classes at fault takes {part} away; check again, as the rest may then fail."
+    yield "Let shoal anonymize find the release that loses least, from the original table and this policy."

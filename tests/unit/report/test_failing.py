@@ -1,0 +1,120 @@
+"""The report of a check: what fails, where, by how much and what to do, and no value of the table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from playwright.sync_api import Browser
+from typer.testing import CliRunner
+
+import shoal
+from browsing import AXE, CLIPPED, browser, opened
+from shoal.cli import app
+from shoal.errors import OutputError
+from shoal.judge import judged
+from shoal.pipeline import _checked
+from shoal.policy import Policy
+from shoal.report.failing import findings, rendered
+
+__all__ = ["browser"]  # a fixture
+
+TABLE = pa.table({
+    "name": [f"Wilhelmina{i}" for i in range(24)],
+    "town": ["Ancona", "Bari"] * 12,
+    "code": [f"c{i}" if i < 6 else "cc" for i in range(24)],
+    "illness": ["gout", "measles", "scurvy"] * 8,
+})  # fmt: skip
+FIELDS: dict[str, Any] = {
+    "columns": {
+        "name": {"role": "identifier"},
+        "town": {"role": "quasi"},
+        "code": {"role": "quasi"},
+        "illness": {"role": "sensitive"},
+    },
+    "require": [{"model": "k-anonymity", "k": 3}, {"model": "distinct-l-diversity", "l": 2}],
+}
+POLICY = Policy.of(FIELDS)
+
+
+def test_who_is_at_fault_counted_by_hand() -> None:
+    verdicts, table = _checked(TABLE, POLICY, None)
+    found = findings(verdicts, table, POLICY)
+    classes = Counter(zip(TABLE["town"].to_pylist(), TABLE["code"].to_pylist(), strict=True))
+    small = [n for n in classes.values() if n < 3]
+    assert found.at_fault == sum(small) == 6
+    assert [(size.name, size.classes, size.records) for size in found.sizes] == [("1", 6, 6)]
+    # Without the code two towns of twelve are left; without the town the six codes are still alone.
+    assert found.without == (("code", 0), ("town", 6))
+    assert found.sentence == (
+        "This table does not keep its policy: 2 of 2 requirements failed, 1 identifier left in it; 24 records in 8 "
+        "classes."
+    )
+    assert found.fails.startswith(
+        "3-anonymity: the worst is k = 1; 6 of 24 records (25.0 %) in 6 classes are at fault."
+    )
+    assert found.steps[0] == "Remove 'name': the policy calls it an identifier."
+    assert found.steps[1] == "Coarsen 'code' first: without it 0 instead of 6 records are at fault."
+    assert "6 records (25.0 %)" in found.steps[2]
+
+
+def test_no_value_of_the_table_is_on_the_page() -> None:
+    verdicts, table = _checked(TABLE, POLICY, None)
+    page = rendered(verdicts, table, POLICY)
+    for value in ("Wilhelmina", "Ancona", "Bari", "cc", "gout", "measles"):
+        assert value not in page.partition("</style>")[2], value
+    assert "<script" not in page
+    for warning in verdicts.warnings:
+        assert warning.partition("'")[0] in page
+
+
+def test_a_table_that_holds_and_one_that_cannot_be_told() -> None:
+    safe = TABLE.select(["town", "illness"])
+    fields = {**FIELDS, "columns": {name: FIELDS["columns"][name] for name in ("town", "illness")}}
+    verdicts, table = _checked(safe, Policy.of(fields), None)
+    found = findings(verdicts, table, Policy.of(fields))
+    assert found.sentence == "This table keeps its policy: all 2 requirements hold; 24 records in 2 classes."
+    assert (found.fails, found.sizes, found.steps, found.without) == ("", (), (), ())
+    limited = Policy.of({**fields, "require": [*FIELDS["require"], {"model": "linkage-risk", "max": 0.5}]})
+    unknown = findings(judged(table, limited), table, limited)
+    assert unknown.sentence.startswith("Whether this table keeps its policy cannot be told: 1 of 3 requirements")
+    assert len(unknown.steps) == 1
+
+
+def test_from_python_and_from_the_command_line(tmp_path: Path) -> None:
+    data, policy, page = (tmp_path / name for name in ("table.csv", "policy.toml", "check.html"))
+    pyarrow.csv.write_csv(TABLE, data)
+    POLICY.save(policy)
+    assert not shoal.check(data, policy, report=page).holds
+    text = page.read_text(encoding="utf-8")
+    assert "does not keep its policy" in text
+    with pytest.raises(OutputError, match="was not overwritten"):
+        shoal.check(data, policy, report=page)
+    with pytest.raises(OutputError, match="is the input itself"):
+        shoal.check(data, policy, report=data, force=True)
+    arguments = ["check", str(data), "-p", str(policy), "--report", str(page)]
+    assert CliRunner().invoke(app, arguments).exit_code == 2
+    for engine in ("local", "duckdb"):
+        done = CliRunner().invoke(app, [*arguments, "--force", "--engine", engine, "-q"])
+        assert done.exit_code == 1, done.output
+        again = page.read_text(encoding="utf-8")
+        assert again.partition("Made on")[0] == text.partition("Made on")[0]
+    assert "is the input itself" in CliRunner().invoke(app, [*arguments[:-1], str(data), "--force"]).output
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1280, "light")])
+def test_it_can_be_read_in_a_browser(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+    path = tmp_path / "check.html"
+    shoal.check(TABLE, POLICY, report=path)
+    page, events = opened(browser, path, width, scheme)
+    assert events == [path.as_uri()]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CLIPPED) == []
+    page.evaluate(AXE)
+    found = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})")
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
+    page.context.close()
