@@ -27,7 +27,7 @@ from shoal.figures import Figures, figures
 from shoal.judge import Gaps, as_seen, judged
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
-from shoal.pipeline import engine_of, keeps_order, sensitive_of
+from shoal.pipeline import engine_of, in_order, order_of, sensitive_of
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.receipt import key_of, keyed, read_receipt
@@ -256,7 +256,7 @@ def _lines(
     counted = release.table(rows, limits.known, original)
     if found is not None:
         limits = replace(limits, gaps=limits.gaps.known(found, counted))
-    attacks = None if original is None else measured(rows, original, limits.known)
+    attacks = None if original is None else measured(in_order(engine, rows, policy), original, limits.known)
     yield from _requirements(claims["requirements"], limits, counted, attacks)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
@@ -370,8 +370,7 @@ class _Limits:
         cls, policy: Policy, dropped: int, engine: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None
     ) -> _Limits:
         """``dropped``: records of the original that the certificate says are not in the release."""
-        ordered = original is None or (keeps_order(engine) and keeps_order(original))
-        unknown, _ = Gaps.of(policy, engine.columns, ordered=ordered)
+        unknown, _ = Gaps.of(policy, engine.columns, order_of(engine, original))
         missing = {
             name: f"needs the hierarchy {column.hierarchy.path}"
             for name, column in policy.columns.items()

@@ -42,10 +42,9 @@ class Gaps:
     order: str = ""  # in which the rows stand
 
     @classmethod
-    def of(cls, policy: Policy, columns: Sequence[str], *, ordered: bool = True) -> tuple[Gaps, Policy]:
+    def of(cls, policy: Policy, columns: Sequence[str], order: str = "") -> tuple[Gaps, Policy]:
         """What a table with these columns cannot tell, and the policy by which what it can tell is counted."""
         entity = policy.release.entity
-        order = "" if ordered else "needs the rows in the order of the file, which the local engine reads"
         if entity is None or entity in columns:
             return cls(order=order), policy
         options = policy.release.model_copy(update={"entity": None})

@@ -6,11 +6,15 @@ records they do not. A number that rises from row to row repeats for nobody, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shoal import vocabulary
-from shoal.roles import ENOUGH, CountTuples, Seen
+from shoal.engines.dependence import Countable, Dependence, Pair, Spread
+from shoal.policy import Policy
+from shoal.roles import ENOUGH, CountTuples, Seen, called
+from shoal.table.frequency import Counts
 from shoal.table.propose import FEW
+from shoal.telling import MISSED, determined
 
 CONSTANT = 0.99  # of the persons with several records, a trait may be wrong for one in a hundred
 BY_CHANCE = 0.8  # a trait that two records in any case share says nothing
@@ -42,6 +46,63 @@ def person_key(columns: Sequence[Seen], tuples: CountTuples) -> str | None:
         if len(own) >= 2 and all(_constant(column, trait, tuples) for trait in own):
             return column.name
     return None
+
+
+def repeated(rows: Countable, policy: Policy) -> tuple[str, Spread] | None:
+    """The column by which persons seem to have several records each, although the policy names no entity.
+
+    An identifier that repeats, unless sex, birth or the like change within its values: then these are names that
+    different people share. A column with another role must be called as keys of persons are, and such a trait must stay
+    the same within its values.
+    """
+    if policy.release.entity is not None:
+        return None
+    there = [name for name in policy.columns if name in rows.columns]
+    identifiers = [name for name in there if name in policy.identifiers]
+    keys = [name for name in there if _called_key(name)]
+    spreads = rows.spreads(list(dict.fromkeys([*identifiers, *keys])))
+    repeating = [name for name, spread in spreads.items() if spread.distinct < spread.records]
+    traits = [name for name in there if name not in spreads and called(name, vocabulary.STABLE)]
+    for name in sorted(repeating, key=lambda name: (name not in identifiers, -spreads[name].distinct)):
+        if _persons_in(name, spreads, traits, rows, policy):
+            return name, spreads[name]
+    return None
+
+
+def _called_key(name: str) -> bool:
+    if called(name, vocabulary.PEOPLE):
+        return True
+    return called(name, vocabulary.KEYED) and not any(
+        called(name, words) for words in (vocabulary.HOUSEHOLDS, vocabulary.PLACES)
+    )
+
+
+def _persons_in(
+    name: str, spreads: Mapping[str, Spread], traits: Sequence[str], rows: Countable, policy: Policy
+) -> bool:
+    """Whether the values of a column that repeats are persons, as far as the other columns tell."""
+    constant = [_stays(told, rows.frequencies(trait)) for (_, trait), told in _within(name, traits, rows).items()]
+    if name not in policy.identifiers:
+        return spreads[name].distinct > FEW and any(constant)
+    if constant:
+        return any(constant) if _called_key(name) else all(constant)
+    if all(spread.distinct < spread.records for each, spread in spreads.items() if each in policy.identifiers):
+        return True  # nothing speaks against it
+    # Another identifier is different in every record: those who share this one must be alike in most quasi columns.
+    alike = [
+        determined(told, rows.frequencies(quasi)) for (_, quasi), told in _within(name, policy.quasi, rows).items()
+    ]
+    return 2 * sum(alike) > len(alike)
+
+
+def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[Pair, Dependence]:
+    return rows.dependences([(name, other) for other in others])
+
+
+def _stays(told: Dependence, frequencies: Counts) -> bool:
+    """Whether a trait stays the same within the values of a key, up to a few slips."""
+    by_chance = 1 - int(frequencies[:1].sum()) / int(frequencies.sum())
+    return told.errors(1) <= MISSED * told.told(1) * by_chance
 
 
 def household_key(columns: Sequence[Seen]) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
-from shoal.engines.base import Query, Rows, require_columns
+from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
@@ -134,7 +134,7 @@ def finished(
     reference = Reference(engine.domains(policy), population, policy.marks)
     released = recounted(rows, policy, reference)
     attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
-    gaps, _ = Gaps.of(policy, engine.columns, ordered=policy.release.shuffle or keeps_order(engine))
+    gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
     return rows, reference, released, attacks, judged(released, policy, attacks=attacks, gaps=gaps)
 
 
@@ -175,8 +175,7 @@ def _checked(data: Any, policy: Policy, original: Any) -> tuple[Verdicts, Freque
     engine = engine_of(data, policy)
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
-    ordered = original is None or (keeps_order(engine) and keeps_order(engine_of(original)))
-    gaps, telling = Gaps.of(policy, names, ordered=ordered)
+    gaps, telling = Gaps.of(policy, names, order_of(engine, None if original is None else engine_of(original)))
     seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
@@ -190,7 +189,7 @@ def _checked(data: Any, policy: Policy, original: Any) -> tuple[Verdicts, Freque
     rows = rows if found is None or found.rows is None else found.rows
     table = recounted(rows, policy, reference)
     gaps = gaps if found is None else gaps.known(found, table)
-    attacks = None if before is None else measured(rows, before, policy)
+    attacks = None if before is None else measured(in_order(engine, rows, policy), before, policy)
     left = [name for name in policy.identifiers if name in names]
     verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
@@ -249,9 +248,28 @@ def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngi
     return LocalEngine.of(data)
 
 
-def keeps_order(engine: LocalEngine | IbisEngine) -> bool:
-    """Whether an attack by the order of the rows sees it; a table of a database has none that could tell anything."""
-    return isinstance(engine, LocalEngine) or engine.source is None
+def order_of(release: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None) -> str:
+    """What an attack by the order of the rows lacks; a table of a database has no order that could tell anything."""
+    scattered = any(
+        not isinstance(engine, LocalEngine | None) and engine.source is not None and not engine.in_one_file
+        for engine in (release, original)
+    )
+    return "needs rows in one order: write the folder as one file" if scattered and original is not None else ""
+
+
+def order_of_release(engine: LocalEngine | IbisEngine, policy: Policy) -> str:
+    """What is not known of the order in which the rows of a release will be written."""
+    if policy.release.shuffle or isinstance(engine, LocalEngine):
+        return ""
+    return "rows leave an engine in an order that nobody knows: set shuffle = true, or use the local engine"
+
+
+def in_order(engine: LocalEngine | IbisEngine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
+    """The rows that are attacked: of a file that an engine has counted, as they stand in it."""
+    if isinstance(engine, LocalEngine) or isinstance(rows, Rows) or not policy.limits or rows.person is not None:
+        return rows
+    table = engine.in_order([*policy.quasi, *policy.sensitive])
+    return rows if table is None else Rows(table)
 
 
 def sensitive_of(data: Any, policy: Policy) -> LocalEngine:

@@ -30,7 +30,7 @@ from shoal.errors import DataError, InfeasibleError, OutputError, PolicyError, S
 from shoal.evidence import of_replay
 from shoal.judge import Gaps, failing_classes, judged, require
 from shoal.log import log
-from shoal.pipeline import engine_of, keeps_order, population_of
+from shoal.pipeline import engine_of, order_of_release, population_of
 from shoal.plain import read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
@@ -240,7 +240,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Any, *, folder: str |
         )
     released = _released(engine, policy, became, left)
     table = recounted(released, policy, reference)
-    gaps, _ = Gaps.of(policy, engine.columns, ordered=policy.release.shuffle or keeps_order(engine))
+    gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
     verdicts = judged(table, policy, attacks=measured(released, engine, policy), gaps=gaps)
     require(verdicts)
     tell = {

@@ -64,6 +64,11 @@ def all_numbers(texts: Sequence[str]) -> bool:
     return all(map(NUMBER.fullmatch, texts))
 
 
+def called(name: str, vocabulary: re.Pattern[str]) -> bool:
+    """Whether a word of a name is one of these."""
+    return any(map(vocabulary.fullmatch, words(name)))
+
+
 @dataclass(frozen=True, eq=False)
 class Seen:
     """A column as it came, with what the guesses need."""

@@ -20,12 +20,13 @@ from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import distinct, most_frequent
 from shoal.models.measured import InferenceRisk
+from shoal.persons import repeated
 from shoal.policy import Policy
 from shoal.report.formats import counted, number, share
 from shoal.spelling import spelled_alike
 from shoal.table.frequency import FrequencyTable, Histogram
 from shoal.table.wildcard import neighbourhoods
-from shoal.telling import Telling, determined, percent
+from shoal.telling import Telling, percent
 
 # What is warned about, by the name of its kind; docs/warnings.md explains each.
 KINDS = (
@@ -93,31 +94,20 @@ FILLED = 0.05
 
 
 def _persons_repeat(evidence: Evidence) -> Iterator[Caution]:
-    """An identifier that repeats: of those that do, the one with the most values.
-
-    Where another one is different in every record, names that people share are no sign: then those who share it must
-    be alike in most quasi columns, as records of one person are.
-    """
-    policy, rows = evidence.policy, evidence.original
-    if rows is None or policy.release.entity is not None:
+    """A column by which persons seem to have several records each, where k counts records."""
+    found = repeated(evidence.known, evidence.policy)
+    if found is None:
         return
-    spreads = rows.spreads([name for name in policy.identifiers if name in rows.columns])
-    repeating = [name for name, spread in spreads.items() if spread.distinct < spread.records]
-    if not repeating:
-        return
-    name = max(repeating, key=lambda name: spreads[name].distinct)
-    if len(repeating) < len(spreads):
-        pairs = [(name, quasi) for quasi in policy.quasi]
-        tells = [determined(told, rows.frequencies(quasi)) for (_, quasi), told in rows.dependences(pairs).items()]
-        if 2 * sum(tells) <= len(tells):
-            return
-    spread = spreads[name]
+    name, spread = found
+    identifier = name in evidence.policy.identifiers
+    role = "" if identifier else 'Set role = "identifier" for it and a'
     yield _caution(
         "persons-repeat",
         name,
-        f"Identifier {name!r} repeats, with {counted(spread.distinct, 'different value')} in "
-        f"{counted(spread.records, 'record')}: a person may have several records, and k counts records",
-        f"Add entity = {toml.string(name)} to [release] if it tells persons apart",
+        f"{'Identifier' if identifier else 'Column'} {name!r} repeats, with "
+        f"{counted(spread.distinct, 'different value')} in {counted(spread.records, 'record')}: a person may have "
+        "several records, and k counts records",
+        f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it tells persons apart",
     )
 
 

@@ -306,6 +306,24 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
     assert place.names() == sorted([*place.inputs, place.output.name])
 
 
+def test_a_demo_that_fails_says_what_it_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish = files._publish
+
+    def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
+        if path.name == "certificate.json":
+            raise OSError(errno.EROFS, "Read-only file system")
+        publish(hidden, path, *more, **named)
+
+    monkeypatch.setattr(files, "_publish", read_only)
+    folder = tmp_path / "demo"
+    done = CliRunner().invoke(cli.app, ["demo", str(folder)])
+    assert done.exit_code == 2
+    names = ("hospital.csv", "voters.csv", "policy.toml", "analysis.toml", "release.csv", "receipt.json")
+    written = [folder / name for name in names]
+    assert done.stderr.splitlines()[-1] == f"Written before that: {', '.join(map(str, written))}"
+    assert sorted(folder.iterdir()) == sorted(written)
+
+
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.data.unlink()
     # As on a read-only disk, for whomever runs this.

@@ -97,6 +97,36 @@ def test_a_name_that_people_share_is_no_sign_beside_a_number_of_their_own() -> N
     assert set(found(twice, policy(**roles))) == {"persons-repeat"}
 
 
+def test_names_that_people_share_are_no_persons_that_repeat() -> None:
+    """Sex follows from a name, birth does not; within one person's records neither changes."""
+    who = DRAW.integers(0, 200, N)
+    names = {"name": [f"n{i}" for i in who], "sex": np.where(who % 2, "m", "f").tolist()}
+    roles = {"name": "identifier", "sex": "plain", "birth": "plain"}
+    strangers = table(**names, birth=DRAW.integers(1930, 2010, N).tolist())
+    assert "persons-repeat" not in found(strangers, policy(**roles))
+    same = table(**names, birth=(1930 + who % 70).tolist())
+    assert found(same, policy(**roles))["persons-repeat"].column == "name"
+    slips = (1930 + who % 70 + (DRAW.random(N) < 0.01)).tolist()
+    assert "persons-repeat" in found(table(**names, birth=slips), policy(**roles))
+
+
+def test_a_key_of_persons_that_stays_is_told_whatever_its_role() -> None:
+    who = DRAW.integers(0, 200, N)
+    sex = DRAW.choice(["m", "f"], 200)
+    data = table(pid=[f"p{i}" for i in who], sex=sex[who].tolist())
+    warning = found(data, policy(pid="plain", sex="plain"))["persons-repeat"]
+    assert warning.endswith(
+        'Set role = "identifier" for it and add entity = "pid" to [release] if it tells persons apart.'
+    )
+    released = shoal.anonymize(data, policy(pid="plain", sex="plain")).table
+    assert "persons-repeat" in {
+        warning.kind for warning in shoal.check(released, policy(pid="plain", sex="plain")).warnings
+    }
+    mixed = table(pid=[f"p{i}" for i in who], sex=DRAW.choice(["m", "f"], N).tolist())
+    assert "persons-repeat" not in found(mixed, policy(pid="plain", sex="plain"))
+    assert "persons-repeat" not in found(data.drop_columns(["sex"]), policy(pid="plain"))
+
+
 # ── columns that tell others ────────────────────────────────────────────────────────────────────────────────
 
 

@@ -195,16 +195,19 @@ def _rows(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[pa.Ta
 def _engine(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
     """The rows in memory, and whether they stand in the order they came in.
 
-    Of a table in another engine these are the columns that matter, as many rows of each kind as it counts.
+    Of a table in another engine these are the columns that matter: the rows of a file, else as many of each kind as
+    it counts.
     """
     from shoal.pipeline import engine_of  # which attacks what it has made
 
     engine = engine_of(data, policy)
     if not isinstance(engine, LocalEngine):
         wanted = names or ([] if policy is None else [*policy.quasi, *policy.sensitive])
+        there = [name for name in wanted if name in engine.columns]
+        if (rows := engine.in_order(there)) is not None:
+            return LocalEngine(rows, fingerprint=""), True
         # Not its tally: what the engine has counted last is what its release and certificate speak of.
-        groups = engine.groups([name for name in wanted if name in engine.columns])
-        return LocalEngine(_expanded(groups), fingerprint=""), False
+        return LocalEngine(_expanded(engine.groups(there)), fingerprint=""), False
     return engine, True
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from shoal import exits
 from shoal.attacks.linkage import Linkage, link
 from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.engines import files
@@ -19,6 +20,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError
 from shoal.pipeline import anonymize
 from shoal.policy import Policy
+from shoal.receipt import receipt_of, write_receipt
 from shoal.release import Release
 from shoal.search.base import Progress, silent
 
@@ -84,24 +86,28 @@ def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
     register = voters(patients, seed=seed + 1)
     _write(folder / PATIENTS, patients)
     _write(folder / VOTERS, register)
-    files.write_text(folder / POLICY_FILE, POLICY, force=True)
-    files.write_text(folder / ANALYSIS_FILE, ANALYSIS_POLICY, force=True)
+    _write_text(folder / POLICY_FILE, POLICY)
+    _write_text(folder / ANALYSIS_FILE, ANALYSIS_POLICY)
 
     policy = Policy.load(folder / POLICY_FILE)
     engine = LocalEngine.of(folder / PATIENTS)
     before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
-    certificate = release.save(folder / RELEASE, receipt=folder / RECEIPT, force=True)
-    proof = json.dumps(certificate, indent=2, ensure_ascii=False) + "\n"
-    files.write_text(folder / CERTIFICATE, proof, force=True)
+    certificate = release.save(folder / RELEASE, force=True)
+    exits.written.append(str(folder / RELEASE))
+    write_receipt(receipt_of(release, certificate), folder / RECEIPT, force=True)
+    exits.written.append(str(folder / RECEIPT))
+    _write_text(folder / CERTIFICATE, json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
     progress("drawing", 0)
     # Nobody in it exists, so its records may be shown.
     release.report(folder / REPORT, certificate=certificate, show_originals=True, force=True)
+    exits.written.append(str(folder / REPORT))
     after = link(release.table, register, KNOWN, original=engine.table, policy=policy)
 
     finer = Policy.load(folder / ANALYSIS_FILE)
     analysis = anonymize(LocalEngine.of(folder / PATIENTS), finer, progress=progress)
     analysis.save(folder / ANALYSIS, force=True)
+    exits.written.append(str(folder / ANALYSIS))
     after_analysis = link(analysis.table, register, KNOWN, original=engine.table, policy=finer)
     return Demo(patients.num_rows, before, after, release, certificate, analysis, after_analysis)
 
@@ -137,3 +143,9 @@ def _people(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 def _write(path: Path, table: pa.Table) -> None:
     files.write(table, path, force=True, verify=lambda _: None)
+    exits.written.append(str(path))
+
+
+def _write_text(path: Path, text: str) -> None:
+    files.write_text(path, text, force=True)
+    exits.written.append(str(path))

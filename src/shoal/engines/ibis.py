@@ -100,6 +100,11 @@ class IbisEngine:
         return frozenset(self._stand_ins)
 
     @property
+    def in_one_file(self) -> bool:
+        """Whether the rows stand in an order: that of a file, which DuckDB can keep."""
+        return isinstance(self.place, DuckDB) and self.source is not None and not Path(self.source).is_dir()
+
+    @property
     def n_records(self) -> int:
         """Records of the table, as they were counted last."""
         return self._last[1].n_records
@@ -212,6 +217,13 @@ class IbisEngine:
         rows = self._told(names) if table is None else table
         weight = unused("n", names)
         return Groups(plain(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight)
+
+    def in_order(self, names: Sequence[str]) -> pa.Table | None:
+        """Some columns of all rows as they stand in the file; None where the rows are in none."""
+        if not isinstance(self.place, DuckDB) or not self.in_one_file:
+            return None
+        rows = self.expression.select(**{name: self.place.plain(self.expression[name], key=True) for name in names})
+        return plain(self.place.in_order(rows))
 
     def _told(self, keys: Sequence[str]) -> ir.Table:
         """The rows with values told apart as in memory: no NaN, no -0.0, and ``keys`` of types that come back equal."""

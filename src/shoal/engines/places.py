@@ -233,6 +233,14 @@ class DuckDB(IbisPlace):
         self._make_room()
         return super().fetch(expression)
 
+    def in_order(self, expression: ir.Table) -> pa.Table:
+        """The rows of a file as they stand in it; otherwise DuckDB gives them as its threads come to them."""
+        self.backend.con.execute("SET preserve_insertion_order = true")
+        try:
+            return self.fetch(expression)
+        finally:
+            self.backend.con.execute("SET preserve_insertion_order = false")
+
     def _make_room(self) -> None:
         """DuckDB may use what the tuples and the mapping leave of the memory."""
         if self.memory is None:
