@@ -33,6 +33,7 @@ CALLS = {
     "shoal.frontier": lambda call, policy, release: call(PEOPLE, policy, k=[2, 4]).as_dict(),
     "shoal.k_minimal": lambda call, policy, release: str(call(PEOPLE, policy)),
     "shoal.utility.classification": lambda call, policy, release: call(PEOPLE, release, policy),
+    "shoal.utility.coefficients_kept": lambda call, policy, release: str(call(PEOPLE, release, policy)),
     "shoal.utility.query_error": lambda call, policy, release: str(call(PEOPLE, release, policy)),
     "shoal.utility.statistics_kept": lambda call, policy, release: str(call(PEOPLE, release, policy)),
     "shoal.utility.utility": lambda call, policy, release: str(call(PEOPLE, release, policy)),

@@ -177,7 +177,7 @@ def test_a_policy_is_given_as_a_path_or_plain_values_everywhere(name: str, tmp_p
     Policy.of(FIELDS).save(path)
     for given in (Policy.of(FIELDS), path, str(path), FIELDS):
         assert RUNS[name](given) is not None
-    with pytest.raises(PolicyError, match=r"cannot be read \(No such file or directory\)\nHint: shoal inspect"):
+    with pytest.raises(PolicyError, match=r"cannot be read \(No such file or directory\)\nHint: inspect proposes one"):
         RUNS[name](str(tmp_path / "other.toml"))
     with pytest.raises(PolicyError, match=r"must be a shoal\.Policy, the path of a TOML file or a dict, not int"):
         RUNS[name](5)

@@ -57,7 +57,7 @@ def top_down(problem: Problem) -> Recoding:
             finer[axis.listed[step.column][np.array(step.starts) - 1]] = True
             after = choices.seen(finer)
             if not after.feasible:
-                if problem.monotone:
+                if problem.monotone and problem.suppresses_least:  # stars that stay may pass once there are more
                     steps.remove(step)
                 continue
             gain = seen.value - after.value if labels is None else labels.gain(step)

@@ -68,6 +68,23 @@ def test_the_answer_satisfies_and_no_single_step_below_it_helps(case, objective,
                     )
 
 
+def test_a_step_that_leaves_too_few_stars_is_tried_again():
+    # Cutting b alone leaves one record of stars, which fails; with c cut as well there are two that pass together.
+    table = pa.table({
+        "b": ["b0"] * 10 + ["b1"],
+        "c": ["c0"] * 9 + ["c1"] * 2,
+        "s": ["x"] * 8 + ["y", "x", "y"],
+    })  # fmt: skip
+    asked = shoal.Policy.of({
+        "columns": {"b": {"role": "quasi"}, "c": {"role": "quasi"}, "s": {"role": "sensitive"}},
+        "require": [{"model": "distinct-l-diversity", "l": 2}],
+        "release": {"algorithm": "top_down", "suppressed": "keep", "max_suppression": 1.0},
+    })  # fmt: skip
+    release = shoal.anonymize(table, asked)
+    assert release.suppressed == 2
+    assert release.loss["loss"] == pytest.approx(2 / 11)
+
+
 def frame():
     return pa.table(
         {
