@@ -121,6 +121,31 @@ def test_shell_blocks_run(page: Path, demonstrated: Path, tmp_path: Path, monkey
             assert done.exit_code == 0, (command, done.output)
 
 
+def test_readme_and_quick_start_run_one_after_the_other_in_one_folder(
+    demonstration: Demonstration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(demonstration.folder, tmp_path / "shoal-demo")  # what the first command leaves
+    ran = []
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        for kind, text in re.findall(r"^ *```(sh|python)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.M | re.S):
+            if kind == "python":
+                exec(compile(text, page.name, "exec"), {"__name__": "page"})
+                continue
+            for command in map(shlex.split, text.splitlines()):
+                if command[0] == "shoal" and command[1] != "demo":
+                    done = CliRunner().invoke(app, command[1:])
+                    assert done.exit_code == 0, (page.name, command, done.output)
+                    ran.append(command[1])
+    assert ran == ["inspect", "anonymize", "check", "anonymize", "inspect", "anonymize", "check", "verify", "attack"]
+
+
+def test_the_page_of_the_policy_opens_with_one_screen() -> None:
+    opening = read("policy.md").split("\n## ", 1)[0]
+    assert len(opening.splitlines()) < 60
+    assert all(f'role = "{role}"' in opening for role in ("identifier", "quasi", "sensitive", "plain"))
+
+
 def test_a_table_below_a_command_is_what_it_prints(demonstrated: Path) -> None:
     below = re.compile(r"^```sh\n(shoal .*)\n```\n\n```text\n((?:(?!```).*\n)*)```$", re.MULTILINE)
     found = [pair for page in PAGES for pair in below.findall(page.read_text(encoding="utf-8"))]

@@ -57,3 +57,17 @@ def test_a_policy_is_edited_in_code():
     assert policy.columns["disease"].role == "sensitive"
     with pytest.raises(PolicyError, match="ward"):
         policy.with_columns(ward="nonsense")
+
+
+def test_an_inspection_shows_itself_and_gives_a_policy_to_edit():
+    found = shoal.inspect(PEOPLE)
+    html = found._repr_html_()
+    assert ".policy.with_columns(" in html
+    assert html.count("<tr>") == 1 + len(found.columns)
+    for column in found.columns:
+        assert f">{column.name}<" in html
+        assert column.role in html
+    edited = found.policy.with_columns(
+        age={"role": "quasi", "hierarchy": {"intervals": [10, 20]}, "cells": "hierarchy"}
+    )
+    assert shoal.anonymize(PEOPLE, edited).measured["k"] >= 2

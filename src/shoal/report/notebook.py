@@ -39,8 +39,19 @@ def inspection_html(found: Inspection) -> str:
     """What to decide first, and a row per column."""
     rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.why] for c in found.columns]
     head = ["column", "kind", "distinct", "nulls", "role", "sure", "why"]
-    decide = [decision.sentence for decision in found.decisions[:3]]
-    return _paragraphs(decide) + _table(head, rows, f"{counted(found.records, 'record')}.")
+    decide = ["Decide these first:"] if found.decisions else []
+    decide += [decision.sentence for decision in found.decisions[:3]]
+    persons = f" {found.entity!r} tells persons apart, and some have several." if found.entity else ""
+    table = _table(head, rows, f"{counted(found.records, 'record')}.{persons}", texts=("kind", "role", "sure", "why"))
+    edit = f'with_columns({_doubtful(found)}="quasi")'
+    last = f"<p>Its <code>.policy</code> runs as it is; <code>.policy.{Markup.escape(edit)}</code> edits it.</p>"
+    return _paragraphs(decide) + table + (last if found.having("quasi") else "")
+
+
+def _doubtful(found: Inspection) -> str:
+    """A column to show how one is given another role: the first to decide on, if Python can name it so."""
+    names = [decision.column for decision in found.decisions] + [column.name for column in found.columns]
+    return next((name for name in names if name.isidentifier()), "age")
 
 
 def verdicts_html(verdicts: Verdicts) -> str:
@@ -196,21 +207,23 @@ def _mark(holds: bool) -> str:
     return "holds" if holds else "fails"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", *, texts: Sequence[str] = ()) -> str:
+    """Numbers stand to the right, and the columns of ``texts`` to the left as the first one does."""
     left, right = (Markup(f' style="text-align: {side}; padding: .1em .6em"') for side in ("left", "right"))
     parts = [Markup("<table>")]
     if caption:
         # A narrow table would otherwise break its caption after every word.
         style = Markup(' style="text-align: left; padding: .1em .6em; white-space: nowrap"')
         parts.append(Markup("<caption{}>{}</caption>").format(style, visible(caption)))
-    sides = [left if i == 0 else right for i in range(len(head))]
+    sides = [left if i == 0 or name in texts else right for i, name in enumerate(head)]
     cells = [
         Markup('<th scope="col"{}>{}</th>').format(side, visible(name)) for side, name in zip(sides, head, strict=True)
     ]
     parts += [Markup("<thead><tr>"), *cells, Markup("</tr></thead><tbody>")]
     for first, *others in rows:
         parts.append(Markup('<tr><th scope="row"{}>{}</th>').format(left, visible(first)))
-        parts += [Markup("<td{}>{}</td>").format(right, visible(text)) for text in others]
+        cells = zip(sides[1:], others, strict=True)
+        parts += [Markup("<td{}>{}</td>").format(side, visible(text)) for side, text in cells]
         parts.append(Markup("</tr>"))
     parts.append(Markup("</tbody></table>"))
     return str(Markup("").join(parts))
