@@ -222,8 +222,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = ""
     parts += [Markup("<thead><tr>"), *cells, Markup("</tr></thead><tbody>")]
     for first, *others in rows:
         parts.append(Markup('<tr><th scope="row"{}>{}</th>').format(left, visible(first)))
-        cells = zip(sides[1:], others, strict=True)
-        parts += [Markup("<td{}>{}</td>").format(side, visible(text)) for side, text in cells]
+        beside = zip(sides[1:], others, strict=True)
+        parts += [Markup("<td{}>{}</td>").format(side, visible(text)) for side, text in beside]
         parts.append(Markup("</tr>"))
     parts.append(Markup("</tbody></table>"))
     return str(Markup("").join(parts))
