@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import shoal
 from benches import Bench
@@ -126,6 +127,7 @@ main()
 """
 
 
+@pytest.mark.long
 def test_folders_of_a_cluster_are_whole_or_not_there(cluster, spark: Bench, tmp_path: Path) -> None:
     source, target = tmp_path / "people", tmp_path / "out" / "release"
     for folder in (source, target.parent):

@@ -94,6 +94,7 @@ def limit(processes: list[int], n_bytes: int) -> None:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_nothing(spark: Bench, many: str, cluster, tmp_path) -> None:
     # In one piece: a task that fails ends the job, and another could still begin a file when all has been deleted.
     spark.con._session.table(many).coalesce(1).createOrReplaceTempView("in_one_piece")
@@ -109,6 +110,7 @@ def test_a_full_disk_leaves_nothing(spark: Bench, many: str, cluster, tmp_path) 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, many: str, cluster, tmp_path, monkeypatch) -> None:
     release = shoal.anonymize(spark.con.table(many), ASKED)
     saved: list[object] = []

@@ -68,8 +68,12 @@ def ended(place: Place, name: str, *more: str, **streams: Any) -> tuple[int, str
     return done.returncode, (done.stderr or b"").decode()
 
 
+# Every command prints in one place: a text, a verdict and a release stand for all; the others are a long matrix.
+PRINTING = ("version", "check fails", "anonymize")
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full on this system")
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[] if n in PRINTING else [pytest.mark.long]) for n in COMMANDS])
 def test_results_that_cannot_be_printed_are_no_verdict(finished: Place, name: str) -> None:
     with FULL.open("w") as full:
         code, told = ended(finished, name, stdout=full)
@@ -80,7 +84,14 @@ def test_results_that_cannot_be_printed_are_no_verdict(finished: Place, name: st
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise")
-@pytest.mark.parametrize("name", ["version", "check holds", "check fails", "anonymize", "verify"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "check fails",
+        "anonymize",
+        *(pytest.param(n, marks=pytest.mark.long) for n in ("version", "check holds", "verify")),
+    ],
+)
 def test_a_reader_that_has_gone_away_ends_it_as_a_broken_pipe_does(finished: Place, name: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -99,7 +110,7 @@ def closing(*numbers: int) -> Callable[[], None]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a child that closes its streams")
-@pytest.mark.parametrize("name", ["check holds", "check fails"])
+@pytest.mark.parametrize("name", [pytest.param("check holds", marks=pytest.mark.long), "check fails"])
 def test_streams_that_are_closed(finished: Place, name: str) -> None:
     code, told = ended(finished, name, preexec_fn=closing(0, 1))
     assert (code, told) == (74, "OutputError: the results could not be printed (Bad file descriptor)\n")
