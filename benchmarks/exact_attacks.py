@@ -19,14 +19,18 @@ INTRUDERS = ("uniform", "most specific", "most likely")
 
 
 def stands_for(text: str, value: str) -> bool:
-    """Equal, a star, a mask, a set, a range of whole numbers or of any."""
+    """Equal, a star, a mask, a set, a decade, a range of whole numbers or of any."""
     if text == value or text.strip("*") == "":
         return True
+    if found := re.fullmatch(r"(\d+)0s", text):
+        return int(value) // 10 == int(found[1])
+    if found := re.fullmatch(r"(\d+)(x+)", text):
+        return len(value) == len(text) and value.startswith(found[1])
     if text.startswith("{"):
         return value in text.strip("{}").split(", ")
     if "*" in text:
         return re.fullmatch(re.escape(text).replace(r"\*", "."), value) is not None
-    if found := re.fullmatch(r"\[(\d+), (\d+)(\[|\))", text):
+    if found := re.fullmatch(r"\[(\d+), ?(\d+)(\[|\))", text):
         return int(found[1]) <= int(value) < int(found[2])
     if found := re.fullmatch(r"(\d+)-(\d+)", text):
         return int(found[1]) <= int(value) <= int(found[2])
@@ -56,6 +60,7 @@ class Exact:
     quasi: tuple[str, ...]
     sensitive: str
     within: float = 0.25
+    nearest: bool = False  # the one quasi column has changed numbers: the nearest ones are taken
 
     @cached_property
     def _columns(self) -> list[tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64], Matrix]]:
@@ -66,10 +71,10 @@ class Exact:
             at = {value: j for j, value in enumerate(values)}
             cover = np.zeros((len(texts), len(values)), bool)
             for i, text in enumerate(texts):
-                if not text.isalnum():
-                    cover[i] = [stands_for(text, value) for value in values]
-                elif text in at:  # a plain value stands for itself
+                if text in at:  # a plain value stands for itself
                     cover[i, at[text]] = True
+                else:
+                    cover[i] = [stands_for(text, value) for value in values]
             mine = np.array([values.index(value) for value in self.people[name]])
             theirs = np.array([texts.index(text) for text in self.records[name]])
             n_of = np.bincount(theirs, minlength=len(texts)).astype(float)
@@ -85,6 +90,10 @@ class Exact:
     @cached_property
     def fits(self) -> NDArray[np.bool_]:
         """People × records."""
+        if self.nearest:
+            mine, theirs = (np.array([float(x) for x in table[self.quasi[0]]]) for table in (self.people, self.records))
+            off = np.abs(mine[:, None] - theirs)
+            return np.asarray(off <= off.min(axis=1, keepdims=True) + 1e-9)
         out = np.ones((len(self.owner), len(self.records[self.sensitive])), bool)
         for cover, mine, theirs, _ in self._columns:
             out &= cover.T[mine][:, theirs]
@@ -93,6 +102,8 @@ class Exact:
     @cached_property
     def choices(self) -> dict[str, tuple[NDArray[np.bool_], Matrix]]:
         """Per intruder the records picked, and how likely each is held to be the own one."""
+        if self.nearest:
+            return dict.fromkeys(INTRUDERS, (self.fits, self.fits.astype(float)))
         logs = np.zeros((2, self.fits.shape[1]))
         for _, _, theirs, extent in self._columns:
             logs += np.log(np.where(extent > 0, extent, 1.0))[:, theirs]
@@ -135,6 +146,9 @@ class Exact:
             "identity linking": Figure(float((own / np.maximum(crowd, 1)).mean()), 1 / m),
             "homogeneity": Figure(float((same & (said == truth)).mean()), float((same * shares[said]).mean())),
         }
+        out |= self._with_insight(shown, truth)
+        if self.nearest:
+            return out
         there = crowd > 0
         gain = np.where(weighed > 0, weighed / np.maximum(weighed.sum(axis=1, keepdims=True), 1e-300) - shares, -9.0)
         bet = gain.round(12).argmax(axis=1)
@@ -151,6 +165,57 @@ class Exact:
             inside = ((numbers >= low[:, None]) & (numbers <= high[:, None])) @ shares
             out["similarity"] = Figure(float(right.mean()), float((near * inside).mean()))
         return out
+
+    def _with_insight(self, shown: Matrix, truth: NDArray[np.int64]) -> dict[str, Figure]:
+        """Who can rule a value out, knows a relative's, or takes the own record away (from all that fit)."""
+        known, place = truth >= 0, np.maximum(truth, 0)
+        rows = np.arange(len(shown))
+
+        def alone(table: Matrix) -> NDArray[np.bool_]:
+            """Whether nothing but the person's own value is left."""
+            return known & (table[rows, place] > 0) & ((table > 0).sum(axis=1) == 1)
+
+        given = alone(shown)
+        excluded = known & (shown[rows, place] > 0) & ((shown > 0).sum(axis=1) <= 2)
+        one_of_theirs = np.zeros(len(shown))
+        others = shown.copy()
+        others[rows, place] -= known & (shown[rows, place] > 0)
+        for value in range(shown.shape[1]):
+            left = shown.copy()
+            left[:, value] -= others[:, value] > 0
+            one_of_theirs += others[:, value] * alone(left)
+        n_others = others.sum(axis=1)
+        relative = np.where(n_others > 0, one_of_theirs / np.maximum(n_others, 1), given)
+        every = self.fits.astype(float) @ np.eye(shown.shape[1])[self._values[1]]
+        member = known & (every[rows, place] > 0)
+        alike = member & ((every > 0).sum(axis=1) == 1) & (every.sum(axis=1) > 1)
+        without = every.copy()
+        without[rows, place] -= member
+        learned = member & ((without > 0).sum(axis=1) == 1)
+        return {
+            "exclusion": Figure(float(excluded.mean()), float(given.mean())),
+            "relative": Figure(float(relative.mean()), float(given.mean())),
+            "external knowledge": Figure(float(learned.mean()), float(alike.mean())),
+        }
+
+    def beside(self, other: Exact) -> Figure:
+        """Both releases: the values that the records that fit have in common."""
+        shown, theirs = (
+            {v: one.fits @ (np.array(one.records[self.sensitive]) == v) for v in self.people_values}
+            for one in (self, other)
+        )
+        n = len(self.owner)
+        certain, by_one = np.zeros(n, bool), np.zeros(n, bool)
+        for i, own in enumerate(self.people[self.sensitive]):
+            sets = [{v for v, count in table.items() if count[i]} for table in (shown, theirs)]
+            certain[i] = sets[0] & sets[1] == {own}
+            by_one[i] = certain[i] and {own} in sets
+        return Figure(float(certain.mean()), float(by_one.mean()))
+
+    @property
+    def people_values(self) -> set[str]:
+        """Of the sensitive column, all that there are."""
+        return {*self.people[self.sensitive], *self.records[self.sensitive]}
 
     def _predicted(self, weighed: Matrix) -> NDArray[np.int64]:
         """Naive Bayes over the texts that stand for what is known, as one more record among those that fit."""

@@ -61,7 +61,7 @@ def _excluding(found: Secret, excludes: int, excluded: Collection[str]) -> Score
         certain = own & (left == 1)
     else:
         certain = own & (left <= excludes + 1)
-    return Scored(certain.astype(np.float64), given_away(found), WITHOUT, classes=found.sight.class_of)
+    return Scored(certain.astype(np.float64), given_away(found), WITHOUT, classes=found.sight.ties)
 
 
 def relative(found: Secret, outside: Secret | None = None) -> Risk:
@@ -92,4 +92,4 @@ def _beside_a_relative(found: Secret) -> Scored:
     # Two values, the other one once: it must be the relative's, who is any of the n − 1 others.
     one_other = (own > 0) & (found.distinct[kinds] == 2) & (n - own == 1)
     credits = np.where(one_other, 1 / np.maximum(n - 1, 1), certain)
-    return Scored(credits, certain, WITHOUT, classes=found.sight.class_of)
+    return Scored(credits, certain, WITHOUT, classes=found.sight.ties)

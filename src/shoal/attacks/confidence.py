@@ -3,6 +3,9 @@
 C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
 Biometrika 26, 1934, at an effective number of attempts as in E. L. Korn, B. I. Graubard, "Confidence intervals for
 proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24, 1998.
+A person's record may lie in another class than those that fit the person, and decide there what others are taken for.
+People are then tied to two classes, as the pairs in M. Fafchamps, F. Gubert, "The formation of risk sharing networks",
+Journal of Development Economics 83, 2007: two go together if they have a class in common.
 The rate is that of the people whom the attacked ones are drawn from, by the same recoding.
 """
 
@@ -23,6 +26,7 @@ def effective_attempts(
 ) -> float:
     """As many independent attempts would leave the rate as uncertain as these, of which those of a class go together.
 
+    ``classes`` has the class of each person, or in two columns that and the class of the person's own record.
     The variance between the sums of classes decides, with Student's quantile for few classes. Where everybody or
     nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large. ``failing``:
     how many people fail together at least. Who is not singled out looks like somebody else, who is not either: that
@@ -31,15 +35,15 @@ def effective_attempts(
     n = len(credits)
     if not n:
         return 0.0
-    _, class_of = np.unique(classes, return_inverse=True)
+    class_of, own = _numbered(classes)
     n_classes = int(class_of.max()) + 1
     rate = float(credits.mean())
     if n_classes < 2 or min(rate, 1 - rate) * n < 1e-9:
         return _throws(class_of, failing if rate > 0.5 else 1)
     if n_classes == n:
         return float(n)
-    variance = _variance(credits - rate, class_of)
-    few = (_quantile(level) / _quantile(level, n_classes - 1)) ** 2
+    variance, freedom = _variance(credits - rate, class_of, own)
+    few = (_quantile(level) / _quantile(level, freedom)) ** 2
     found = few * rate * (1 - rate) / variance if variance > 0 else float(n)
     return max(1.0, min(found, float(n)))
 
@@ -56,21 +60,55 @@ def spread_above(
     fails = float(1 - blind.mean()) if n else 0.0
     if fails <= 0:
         return 1.0
-    _, class_of = np.unique(classes, return_inverse=True)
+    class_of, own = _numbered(classes)
     n_classes = int(class_of.max()) + 1
     above = float(credits.mean() - blind.mean()) / fails
-    variance = _variance((credits - blind - above * (1 - blind)) / fails, class_of) if n_classes > 1 else 0.0
+    off = (credits - blind - above * (1 - blind)) / fails
+    variance, freedom = _variance(off, class_of, own) if n_classes > 1 else (0.0, 1.0)
     throws = _throws(class_of)
     near = (max(0.0, above) * throws + 1) / (throws + 2)
     least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
-    between = _quantile(level, max(1, n_classes - 1)) * math.sqrt(variance)
+    between = _quantile(level, freedom) * math.sqrt(variance)
     return max(between, _quantile(level) * math.sqrt(least))
 
 
-def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64]) -> float:
-    """Of the mean, where the deviations of a class go together."""
-    sums = np.bincount(class_of, off)
-    return len(sums) / (len(sums) - 1) * float((sums**2).sum()) / len(off) ** 2
+def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The class of each person, and that of the person's record, by numbers without gaps; the first come first."""
+    both = classes if classes.ndim == 2 else np.column_stack([classes, classes])
+    first, class_of = np.unique(both[:, 0], return_inverse=True)
+    others, place = np.unique(both[:, 1], return_inverse=True)
+    at = np.minimum(np.searchsorted(first, others), len(first) - 1)
+    number = np.where(first[at] == others, at, len(first) + np.arange(len(others)))
+    return class_of.ravel(), number[place.ravel()]
+
+
+def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[float, float]:
+    """Of the mean, where the deviations of people who have a class in common go together; and its degrees of freedom.
+
+    Deviations are from the mean that was found, which takes off as large a share of the variance as there are pairs
+    that go together: one in as many as there are classes of one size, and more where people are tied to two. It is not
+    taken for less than by the classes alone in which people are looked for.
+    """
+    n, sums = len(off), np.bincount(class_of, off)
+    freedom = len(sums) - 1.0
+    variance = len(sums) / freedom * float((sums**2).sum()) / n**2
+    apart = class_of != own
+    if apart.any():
+        together = _together(np.ones(n), class_of, own, apart) / n**2
+        tied = _together(off, class_of, own, apart) / n**2 / max(1 - together, 1 / n)
+        return max(variance, tied), max(1.0, min(freedom, 1 / together - 1))
+    return variance, freedom
+
+
+def _together(
+    of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64], apart: NDArray[np.bool_]
+) -> float:
+    """The sum of products over all pairs of people who have a class in common."""
+    n = int(max(class_of.max(), own.max())) + 1
+    sums = np.bincount(class_of, of, n) + np.bincount(own[apart], of[apart], n)
+    pair = np.minimum(class_of, own)[apart] * n + np.maximum(class_of, own)[apart]
+    twice = np.bincount(np.unique(pair, return_inverse=True)[1].ravel(), of[apart])  # who have both in common
+    return float((sums**2).sum() - (twice**2).sum())
 
 
 def _throws(class_of: NDArray[np.int64], together: int = 1) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import lgamma
+from math import exp, inf, lgamma, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ LISTED = 2_000  # deals of a class that are all listed
 DRAWN = 200  # deals drawn of a class that has more
 STATES = 20_000  # sums of failing records that are told apart
 
-Sums = dict[tuple[int, ...], float]
+Sums = dict[tuple[int, ...], float]  # logarithms of chances: those of many classes together are too small for a float
 
 
 class TooManyError(Exception):
@@ -114,24 +114,25 @@ def posterior(classes: list[Deals], allowance: int) -> list[Floats] | None:
     nothing = (0,) * n_finer
     enough = allowance + 1
     merged = [_merged(one, enough) for one in classes]
-    after: list[Sums] = [{nothing: 1.0}]  # of the classes from each on
+    after: list[Sums] = [{nothing: 0.0}]  # of the classes from each on
     for sums in reversed(merged):
         after.append(_added(after[-1], sums, enough))
     after.reverse()
-    before: Sums = {nothing: 1.0}
+    before: Sums = {nothing: 0.0}
     out = []
     for i, one in enumerate(classes):
         others = _added(before, after[i + 1], enough)
         chance_of: dict[tuple[int, ...], float] = {}
         for own in merged[i]:
-            chance_of[own] = sum(
+            chance_of[own] = _sum([
                 chance
                 for sums, chance in others.items()
                 if all(a + b >= enough for a, b in zip(own, sums, strict=True))
-            )
-        weighed = one.chances * np.array([chance_of[key] for key in _keys(one, enough)])
-        if weighed.sum() <= 0:
+            ])  # fmt: skip
+        given = np.array([chance_of[key] for key in _keys(one, enough)])
+        if np.isneginf(given).all():
             return None
+        weighed = one.chances * np.exp(given - given.max())
         out.append(weighed / weighed.sum())
         before = _added(before, merged[i], enough)
     return out
@@ -145,7 +146,13 @@ def _merged(one: Deals, enough: int) -> Sums:
     out: Sums = {}
     for key, chance in zip(_keys(one, enough), one.chances.tolist(), strict=True):
         out[key] = out.get(key, 0.0) + chance
-    return out
+    return {key: log(chance) for key, chance in out.items() if chance > 0}
+
+
+def _sum(logs: list[float]) -> float:
+    """The logarithm of the sum."""
+    most = max(logs, default=-inf)
+    return most if most == -inf else most + log(sum(exp(x - most) for x in logs))
 
 
 def _added(left: Sums, right: Sums, enough: int) -> Sums:
@@ -156,7 +163,8 @@ def _added(left: Sums, right: Sums, enough: int) -> Sums:
     for a, p in left.items():
         for b, q in right.items():
             key = tuple(min(x + y, enough) for x, y in zip(a, b, strict=True))
-            out[key] = out.get(key, 0.0) + p * q
+            low, high = sorted((out.get(key, -inf), p + q))
+            out[key] = high + log1p(exp(low - high))
     if len(out) > STATES:
         raise TooManyError
     return out

@@ -29,7 +29,7 @@ def external_knowledge(found: Secret) -> Risk:
             credits,
             all_alike.astype(np.float64),
             "members who learn no more than any outsider",
-            classes=found.sight.class_of,
+            classes=found.sight.ties,
         ),
         f"{percent(float(credits.mean()))} of the people in the release learn the {found.column} of everybody in "
         "their class by taking their own record away.",

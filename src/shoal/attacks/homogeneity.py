@@ -49,6 +49,6 @@ def _scored(found: Secret) -> dict[str, Scored]:
         claimed = _claimed(chosen)
         said = chosen.best(np.ones(chosen.shown.nnz))[chosen.sight.kind_of]
         blind = np.where(claimed, found.shares[said], 0.0)
-        credits, classes = given_away(chosen), chosen.sight.class_of
+        credits, classes = given_away(chosen), chosen.sight.ties
         out[choice.name] = Scored(credits, blind, CLAIMS, claimed.astype(np.float64), classes, failing=2)
     return out

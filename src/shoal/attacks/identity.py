@@ -45,7 +45,7 @@ def _scored(seen: Sight, choice: Choice) -> Scored:
         np.full(seen.n_people, 1 / everybody),
         "a record picked at random",
         claims=(crowd > 0).astype(np.float64),
-        classes=picked.class_of,
+        classes=picked.ties,
         least=own.least * chance,
         absent=seen.absent,
         most=own.most * chance,

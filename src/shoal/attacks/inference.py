@@ -46,7 +46,7 @@ def _scored(found: Secret) -> Scored:
     credits = (guess == found.truth).astype(np.float64)
     common = found.truth == int(found.whole.argmax())
     blind = common.astype(np.float64)
-    return Scored(credits, blind, "always the most frequent value", classes=found.sight.class_of)
+    return Scored(credits, blind, "always the most frequent value", classes=found.sight.ties)
 
 
 def predicted(found: Secret) -> Rows:

@@ -25,7 +25,7 @@ class Scored:
     blind: Credits | None = None
     of_whom: str = ""  # who has nothing but the blind guess, in words
     claims: Credits | None = None  # whether something was claimed, rightly or not; None: everybody
-    classes: NDArray[np.int64] | None = None  # people who succeed or fail together; None: each alone
+    classes: NDArray[np.int64] | None = None  # people who succeed or fail together (``Sight.ties``); None: each alone
     least: Credits | None = None  # where it is not known whether it worked: at least, and at most
     most: Credits | None = None
     absent: int = 0  # people who are not in the release, whoever they are

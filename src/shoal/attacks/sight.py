@@ -22,6 +22,7 @@ from shoal.attacks.standing import Column, Rows, column_of
 from shoal.attacks.values import values_of
 from shoal.errors import DataError
 from shoal.linkage.distance import distance_linkage
+from shoal.linkage.measure import Scale
 from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.frequency import packed
@@ -125,6 +126,14 @@ class Sight:
         return np.where(out >= 0, out, len(self.tuples) + np.arange(self.n_people))
 
     @cached_property
+    def ties(self) -> Rows:
+        """Per person that class, and beside it the class that the own record is in, where that is known."""
+        if self.owner is None:
+            return self.class_of
+        own = np.where(self.owner >= 0, self.tuple_of[self.owner], self.class_of)
+        return np.column_stack([self.class_of, own])
+
+    @cached_property
     def unmatched(self) -> int:
         """People whom no record fits."""
         return int((self.candidates[self.kind_of] == 0).sum())
@@ -212,7 +221,9 @@ class Sight:
             [name for name in on if _numbers(people, name) and _numbers(release, name)] if policy is None else None
         )
         known = people.take(pa.array(lost))
-        found = distance_linkage(known, release, on=on, numeric=numeric, policy=policy, original=ground)
+        # Numbers that were changed a little are compared as they are, and on a scale of their own in other units.
+        scale: Scale = "original" if all(_same_units(people, release, name) for name in on) else "own"
+        found = distance_linkage(known, release, on=on, numeric=numeric, scale=scale, policy=policy, original=ground)
         tuples, kinds = np.unique(self.tuple_of[found.rows], return_inverse=True)
         n_kinds, n_tuples = self.fits.shape
         more = csr_array(
@@ -381,11 +392,25 @@ def secret(
     return Secret(seen, name, values, read.of_record, of_tuple, shown, read.of_person, read.unread_share)
 
 
-def _numbers(table: pa.Table, name: str) -> bool:
-    """Whether a column has nothing but numbers, written as they may be."""
+def _numbers(table: pa.Table, name: str) -> list[float]:
+    """The numbers of a column, written as they may be; none if it has anything else."""
     texts = codec.texts(name, table[name]).texts
     mark = decimal_mark(texts)
-    return all(read_number(text, mark) is not None for text in texts)
+    read = [x for text in texts if (x := read_number(text, mark)) is not None]
+    return [float(x) for x in read] if len(read) == len(texts) else []
+
+
+def _same_units(people: pa.Table, release: pa.Table, name: str) -> bool:
+    """Whether released numbers lie about where those of the people do; true for what are no numbers."""
+    mine, theirs = _numbers(people, name), _numbers(release, name)
+    if not mine or not theirs:
+        return True
+    width = max(mine) - min(mine)
+    return (
+        min(mine) - width <= min(theirs)
+        and max(theirs) <= max(mine) + width
+        and (max(theirs) - min(theirs) >= width / 4)
+    )
 
 
 def _distinct_rows(codes: Rows) -> tuple[Rows, Rows]:

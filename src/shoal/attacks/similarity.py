@@ -116,5 +116,5 @@ def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _Sh
     claimed = there[kinds] & (high[kinds] - low[kinds] <= width)
     credits = claimed & (low[kinds] <= own) & (own <= high[kinds])
     blind = np.where(claimed, shares.between(low[kinds], high[kinds]), 0.0)
-    classes = found.sight.class_of
+    classes = found.sight.ties
     return Scored(credits.astype(np.float64), blind, CLAIMS, claimed.astype(np.float64), classes, failing=2)

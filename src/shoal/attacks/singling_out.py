@@ -49,7 +49,7 @@ def _scored(seen: Sight, choice: Choice) -> Scored:
         alone / everybody,
         "as many claims of records picked at random",
         claims=alone.astype(np.float64),
-        classes=picked.class_of,
+        classes=picked.ties,
         least=own.least * alone,
         absent=seen.absent,
         most=own.most * alone,

@@ -46,7 +46,7 @@ def _scored(found: Secret) -> Scored:
     credits = (claimed & (bet == found.truth)).astype(np.float64)
     blind = np.where(claimed, found.shares[bet], 0.0)
     of_whom = "the same bets, at the shares of the whole table"
-    return Scored(credits, blind, of_whom, claimed.astype(np.float64), found.sight.class_of)
+    return Scored(credits, blind, of_whom, claimed.astype(np.float64), found.sight.ties)
 
 
 def closeness(found: Secret) -> float:

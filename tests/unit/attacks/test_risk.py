@@ -187,3 +187,25 @@ def test_no_percentage_hides_anybody():
     assert [percent(x) for x in (0, 0.0001, 0.5, 0.9999, 1)] == [
         "0 %", "less than 0.1 %", "50 %", "more than 99.9 %", "100 %"
     ]  # fmt: skip
+
+
+def test_people_are_tied_to_the_class_of_their_record_too():
+    # Who is looked for in one class and has the record in another: what is bet on there depends on it.
+    random = np.random.default_rng(0)
+    shares = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
+    rates, alone, tied = [], [], []
+    for _ in range(300):
+        value, sought, own = random.choice(6, 800, p=shares), *random.integers(0, 20, (2, 800))
+        counts = np.zeros((20, 6))
+        np.add.at(counts, (own, value), 1)
+        credits = (counts.argmax(axis=1)[sought] == value).astype(np.float64)
+        rates.append(credits.mean())
+        alone.append(interval(rates[-1], effective_attempts(credits, sought)))
+        tied.append(interval(rates[-1], effective_attempts(credits, np.column_stack([sought, own]))))
+    held = [np.mean([low <= np.mean(rates) <= high for low, high in ends]) for ends in (alone, tied)]
+    assert held[0] < 0.93 < held[1]
+
+
+def test_a_record_in_the_own_class_ties_nobody_to_another():
+    credits, classes = np.repeat([1.0, 0.0, 0.0, 1.0, 0.0] * 4, 50), np.repeat(np.arange(20), 50)
+    assert effective_attempts(credits, np.column_stack([classes, classes])) == effective_attempts(credits, classes)
