@@ -2,7 +2,8 @@
 
 The same people as they are, recoded by ``local`` and by ``mondrian``, and with every column shuffled. anonymeter
 (M. Giomi et al., PoPETs 2023; ``pip install anonymeter``) takes a release for synthetic data and attacks it beside
-people who are not in it; ranges are given to it as their middle. Without it our figures are printed alone.
+people who are not in it; ranges are given to it as their middle. Without it our figures are printed alone. Both draw
+at random, so the means over several seeds are compared, with their standard errors.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import argparse
 import re
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
+from importlib import util
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 import shoal
 
 QUASI = ["age", "height", "town"]
 SECRET = "illness"
+QUESTIONS = ("singled out", "linked", "inferred")
 
 
 def people(random: np.random.Generator, n: int) -> pa.Table:
@@ -111,39 +114,54 @@ def _middle(text: str) -> float:
     return float(np.mean(numbers)) if numbers else float("nan")
 
 
-def falls(figures: Sequence[float]) -> bool:
-    """Whether no release is riskier than the one before, up to what a few hundred attacks can tell."""
-    return all(later <= earlier + 0.05 for earlier, later in pairwise(figures))
+Figures = NDArray[np.float64]  # (seeds, releases, questions)
+
+
+def shown(who: str, names: Sequence[str], found: Figures) -> list[str]:
+    """Means over the seeds with their standard errors; and for each question whether the releases stand in order.
+
+    They do not where a release is riskier than the one before by more than two standard errors of the difference.
+    """
+    n = len(found)
+    print(f"{who:14}" + "".join(f"{question:>18}" for question in QUESTIONS))
+    for j, name in enumerate(names):
+        mean, error = found[:, j].mean(axis=0), found[:, j].std(axis=0, ddof=min(1, n - 1)) / np.sqrt(n)
+        print(f"{name:14}" + "".join(f"{m:10.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)))
+    rises = np.diff(found, axis=1)
+    mean, error = rises.mean(axis=0), rises.std(axis=0, ddof=min(1, n - 1)) / np.sqrt(n)
+    orders = [_order(*of) for of in zip(mean.T, error.T, strict=True)]
+    print(f"{'':14}" + "".join(f"{order:>18}" for order in orders))
+    return orders
+
+
+def _order(rises: Figures, errors: Figures) -> str:
+    if (rises > np.maximum(2 * errors, 1e-9)).any():
+        return "out of order"
+    return "in order" if (rises <= 0).all() else "in order or equal"
 
 
 def main() -> None:
-    """Print a table, and whether both put the releases in the same order."""
+    """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=600)
     parser.add_argument("--attacks", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=10)
     given = parser.parse_args()
-    random = np.random.default_rng(given.seed)
-    everybody = people(random, 2 * given.people)
-    original, outside = everybody.slice(0, given.people), everybody.slice(given.people)
-    rows = {name: ours(t, original, outside) for name, t in releases(original, random, 5).items()}
-    print("shoal        singled out   linked   inferred")
-    for name, figures in rows.items():
-        print(f"{name:14}" + "".join(f"{figure:10.3f}" for figure in figures))
-    print("in order:", [falls(column) for column in zip(*rows.values(), strict=True)])
-    try:
-        import anonymeter  # noqa: F401
-    except ImportError:
+    mine, beside, names = [], [], []
+    for seed in range(given.seeds):
+        random = np.random.default_rng(seed)
+        everybody = people(random, 2 * given.people)
+        original, outside = everybody.slice(0, given.people), everybody.slice(given.people)
+        tables = releases(original, random, 5)
+        names = list(tables)
+        mine.append([ours(t, original, outside) for t in tables.values()])
+        if util.find_spec("anonymeter") is not None:
+            beside.append([theirs(t, original, outside, given.attacks, seed) for t in tables.values()])
+    shown("shoal", names, np.array(mine))
+    if beside:
+        shown("anonymeter", names, np.array(beside))
+    else:
         print("anonymeter is not installed")
-        return
-    random = np.random.default_rng(given.seed)
-    people(random, 2 * given.people)
-    tables = releases(original, random, 5)
-    beside = {name: theirs(t, original, outside, given.attacks, given.seed) for name, t in tables.items()}
-    print("anonymeter   singled out   linked   inferred")
-    for name, figures in beside.items():
-        print(f"{name:14}" + "".join(f"{figure:10.3f}" for figure in figures))
-    print("in order:", [falls(column) for column in zip(*beside.values(), strict=True)])
 
 
 if __name__ == "__main__":

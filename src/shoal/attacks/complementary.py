@@ -5,12 +5,18 @@ A person's value must be among the candidates of both. L. Sweeney, "k-anonymity"
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from scipy.sparse import csr_array
 
 from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.sight import Secret
+from shoal.table.hierarchy import Label
+
+BLOCK = 2**16  # pairs of kinds compared together
 
 
 def complementary_release(found: Secret, earlier: Secret) -> Risk:
@@ -18,16 +24,13 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
 
     Both are of the same people, in the same order; the values of ``earlier`` may have other numbers.
     """
-    number = {value: i for i, value in enumerate(found.values)}
-    place = np.array([number.get(value, -1) for value in earlier.values])
-    kinds, pair_of = np.unique(
-        np.column_stack([found.sight.kind_of, earlier.sight.kind_of]), axis=0, return_inverse=True
-    )
-    common = np.empty(len(kinds), np.int64)
-    for i, (mine, theirs) in enumerate(kinds):
-        ours = found.shown.indices[found.shown.indptr[mine] : found.shown.indptr[mine + 1]]
-        others = earlier.shown.indices[earlier.shown.indptr[theirs] : earlier.shown.indptr[theirs + 1]]
-        common[i] = np.isin(place[others], ours).sum()
+    n_theirs = earlier.shown.shape[0]
+    pairs, pair_of = np.unique(found.sight.kind_of * n_theirs + earlier.sight.kind_of, return_inverse=True)
+    mine, theirs = _there(found, found.values), _there(earlier, found.values)
+    common = np.empty(len(pairs), np.int64)
+    for first in range(0, len(pairs), BLOCK):
+        some = pairs[first : first + BLOCK]
+        common[first : first + BLOCK] = mine[some // n_theirs].multiply(theirs[some % n_theirs]).sum(axis=1)
     own = (found.share_of_truth(found.shown) > 0) & (earlier.share_of_truth(earlier.shown) > 0)
     credits = (own & (common[pair_of.ravel()] == 1)).astype(np.float64)
     alone = np.maximum(given_away(found), given_away(earlier))
@@ -42,3 +45,12 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
         f"them alone gives away {percent(float((alone * credits).mean()))}.",
         column=found.column,
     )
+
+
+def _there(found: Secret, values: Sequence[Label]) -> csr_array:
+    """Which of some values the candidates of each kind have."""
+    number = {value: i for i, value in enumerate(values)}
+    place = np.array([number.get(value, -1) for value in found.values])[found.shown.indices]
+    kind = np.repeat(np.arange(found.shown.shape[0]), np.diff(found.shown.indptr))[place >= 0]
+    there = place[place >= 0]
+    return csr_array((np.ones(len(there), np.int64), (kind, there)), shape=(found.shown.shape[0], len(values)))

@@ -74,12 +74,13 @@ def spread_above(
 
 def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The class of each person, and that of the person's record, by numbers without gaps; the first come first."""
-    both = classes if classes.ndim == 2 else np.column_stack([classes, classes])
-    first, class_of = np.unique(both[:, 0], return_inverse=True)
-    others, place = np.unique(both[:, 1], return_inverse=True)
-    at = np.minimum(np.searchsorted(first, others), len(first) - 1)
-    number = np.where(first[at] == others, at, len(first) + np.arange(len(others)))
-    return class_of.ravel(), number[place.ravel()]
+    sought, own = classes.T if classes.ndim == 2 else (classes, classes)
+    n = int(classes.max()) + 1
+    first, second = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    first[sought], second[own] = True, True
+    second &= ~first
+    number = np.where(first, np.cumsum(first), first.sum() + np.cumsum(second)) - 1
+    return number[sought], number[own]
 
 
 def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[float, float]:

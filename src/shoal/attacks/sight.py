@@ -283,7 +283,7 @@ class Secret:
         key = choice.name, weighed and choice.weights is not choice.picks
         if key not in self._chosen:
             chosen = choice.weights if weighed else choice.picks
-            shown = (chosen @ self.of_tuple).tocsr()
+            shown = (chosen @ self.of_tuple).tocsr().sorted_indices()
             self._chosen[key] = replace(self, sight=self.sight.by(choice), shown=shown)
         return self._chosen[key]
 
@@ -295,11 +295,12 @@ class Secret:
         """Per kind the value whose entry of ``shown`` has the greatest score; -1 for a kind without candidates."""
         table = self.shown if matrix is None else matrix
         starts, ends = table.indptr[:-1], table.indptr[1:]
-        rows = np.repeat(np.arange(len(starts)), ends - starts)
-        order = np.lexsort((table.indices, -score, rows))  # the first of a row: greatest score, then least value
         out = np.full(len(starts), -1, np.int64)
         there = ends > starts
-        out[there] = table.indices[order][starts[there]]
+        if there.any():
+            greatest = np.repeat(np.maximum.reduceat(score, starts[there]), (ends - starts)[there])
+            values = np.where(score == greatest, table.indices, table.shape[1])
+            out[there] = np.minimum.reduceat(values, starts[there])  # of equal ones the first
         return out
 
     def share_of_truth(self, of_kind: csr_array) -> NDArray[np.float64]:
@@ -310,14 +311,13 @@ class Secret:
 def entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.float64]:
     """Single entries of a sparse matrix, 0 where it has none or the column is -1."""
     n = matrix.shape[1]
+    ordered = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
     of_row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    own, asked = of_row * n + matrix.indices, rows * n + columns
+    own, asked = of_row * n + ordered.indices, rows * n + columns
     if not len(own):
         return np.zeros(len(asked))
-    order = np.argsort(own)
-    place = np.minimum(np.searchsorted(own, asked, sorter=order), len(own) - 1)
-    found = order[place]
-    return np.where((own[found] == asked) & (columns >= 0), matrix.data[found], 0).astype(np.float64)
+    place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
+    return np.where((own[place] == asked) & (columns >= 0), ordered.data[place], 0).astype(np.float64)
 
 
 def sight(
@@ -387,7 +387,7 @@ def secret(
     shape = (len(seen.tuples), n_values + 1)
     of_tuple = csr_array((np.ones(len(read.of_record), np.int64), (seen.tuple_of, read.of_record)), shape=shape)
     of_tuple.sum_duplicates()
-    shown = (seen.fits @ of_tuple).tocsr()
+    shown = (seen.fits @ of_tuple).tocsr().sorted_indices()
     values = (*read.texts, None)
     return Secret(seen, name, values, read.of_record, of_tuple, shown, read.of_person, read.unread_share)
 
