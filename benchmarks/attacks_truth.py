@@ -35,7 +35,7 @@ class Line:
     """One attack on one kind of release."""
 
     share: list[float] = field(default_factory=list)
-    above: list[float] = field(default_factory=list)
+    reported: list[Figure] = field(default_factory=list)
     ends: list[tuple[float, float]] = field(default_factory=list)
     beyond: list[tuple[float, float]] = field(default_factory=list)
     alarms: list[bool] = field(default_factory=list)  # whether it was called possible
@@ -58,9 +58,8 @@ class Line:
     def rate_above(self) -> float:
         if self.chance:
             return 0.0
-        if len(self.exact) < len(self.share):
-            return float(np.mean(self.above))
-        share, control = (float(np.mean([getattr(f, what) for f in self.exact])) for what in ("share", "control"))
+        known = self.exact if len(self.exact) == len(self.share) else self.reported
+        share, control = (float(np.mean([getattr(f, what) for f in known])) for what in ("share", "control"))
         return Figure(share, control).above
 
     @property
@@ -98,7 +97,7 @@ def measured(
             risk, line = found.named(name), lines.setdefault(name, Line(chance=chance, of_draw=name == ORDER))
             line.question = risk.question
             line.share.append(risk.share)
-            line.above.append(risk.above)
+            line.reported.append(Figure(risk.share, 0.0 if risk.control is None else risk.control.share))
             line.ends.append(risk.interval)
             line.named.append(risk.intruder)
             line.by.append({who: one.successes / risk.attempts for who, one in risk.intruders.items()})

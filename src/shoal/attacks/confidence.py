@@ -22,7 +22,12 @@ LARGE = 20  # people: a larger class is no single throw, what it shows hardly ch
 
 
 def effective_attempts(
-    credits: NDArray[np.float64], classes: NDArray[np.int64], level: float = LEVEL, *, failing: int = 1
+    credits: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    level: float = LEVEL,
+    *,
+    failing: int = 1,
+    succeeding: int = 1,
 ) -> float:
     """As many independent attempts would leave the rate as uncertain as these, of which those of a class go together.
 
@@ -30,7 +35,8 @@ def effective_attempts(
     The variance between the sums of classes decides, with Student's quantile for few classes. Where everybody or
     nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large. ``failing``:
     how many people fail together at least. Who is not singled out looks like somebody else, who is not either: that
-    everybody was shows that there was no such pair, and there are fewer pairs than people.
+    everybody was shows that there was no such pair, and there are fewer pairs than people. ``succeeding``: the same of
+    those who succeed.
     """
     n = len(credits)
     if not n:
@@ -39,7 +45,7 @@ def effective_attempts(
     n_classes = int(class_of.max()) + 1
     rate = float(credits.mean())
     if n_classes < 2 or min(rate, 1 - rate) * n < 1e-9:
-        return _throws(class_of, failing if rate > 0.5 else 1)
+        return _throws(class_of, failing if rate > 0.5 else succeeding)
     if n_classes == n:
         return float(n)
     variance, freedom = _variance(credits - rate, class_of, own)

@@ -30,6 +30,7 @@ def external_knowledge(found: Secret) -> Risk:
             all_alike.astype(np.float64),
             "members who learn no more than any outsider",
             classes=found.sight.ties,
+            succeeding=2,  # two who are alike in all but the value learn each other's
         ),
         f"{percent(float(credits.mean()))} of the people in the release learn the {found.column} of everybody in "
         "their class by taking their own record away.",

@@ -30,6 +30,7 @@ class Scored:
     most: Credits | None = None
     absent: int = 0  # people who are not in the release, whoever they are
     failing: int = 1  # people who fail together at least, where a failure is that somebody else looks the same
+    succeeding: int = 1  # people who succeed together at least
 
     @property
     def n_claims(self) -> float:
@@ -96,7 +97,7 @@ def risk(
         intruder=chosen,
         intruders=told if chosen else {},
         claims=best.n_claims,
-        effective=effective_attempts(best.credits, classes, level, failing=best.failing),
+        effective=effective_attempts(best.credits, classes, level, failing=best.failing, succeeding=best.succeeding),
         level=level,
         spread=spread,
         least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),

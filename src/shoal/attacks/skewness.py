@@ -2,7 +2,8 @@
 
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness", ICDE 2007: where one in a hundred is positive, a class of which
 every other one is tells a lot about its members, though it is as diverse as can be.
-Bound  the control plus t: in a class the share of no value exceeds that of the whole by more than t (distance equal).
+Bound  the control plus t, where each person fits one class: there the share of no value exceeds that of the whole by
+       more than t (distance equal).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def skewness(found: Secret, outside: Secret | None = None) -> Risk:
         ),
         column=found.column,
         outside=None if outside is None else _by_all(outside),
-        bound=min(1.0, blind + closeness(found)),
+        bound=min(1.0, blind + closeness(found)) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
     )
 
 

@@ -132,6 +132,7 @@ def test_who_is_not_singled_out_is_not_alone_in_that():
     assert effective_attempts(np.ones(1000), nobody_alike) == 1000
     assert effective_attempts(np.ones(1000), nobody_alike, failing=2) == pytest.approx(500)
     assert effective_attempts(np.zeros(1000), nobody_alike, failing=2) == 1000  # who succeeds may do so alone
+    assert effective_attempts(np.zeros(1000), nobody_alike, succeeding=2) == pytest.approx(500)
     credits = np.append(np.ones(998), np.zeros(2))
     assert effective_attempts(credits, one_pair, failing=2) == pytest.approx(500, rel=0.01)
     # About two and a half pairs of 2,000: in one draw of twelve there is none, and the interval must allow for them.
