@@ -35,8 +35,8 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
     credits = (own & (common[pair_of.ravel()] == 1)).astype(np.float64)
     alone = np.maximum(given_away(found), given_away(earlier))
     # People go together who share a class of either release.
-    first, second = found.sight.class_of, earlier.sight.class_of
-    ties = np.column_stack([first, second + first.max(initial=0) + 1])
+    one, other = found.sight.class_of, earlier.sight.class_of
+    ties = np.column_stack([one, other + one.max(initial=0) + 1])
     return risk(
         "complementary release",
         "linkability",
