@@ -65,6 +65,7 @@ NAVIGATION = {
         "attacks",
         "linkage",
         "Beside its original <consistency>",
+        "ranges",
         "utility",
         "warnings",
         "Report and certificate <report>",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
     from shoal.policy import Policy as Policy
+    from shoal.ranges import may_be as may_be
+    from shoal.ranges import read_ranges as read_ranges
     from shoal.release import Release as Release
     from shoal.signatures import make_keys as make_keys
     from shoal.signatures import sign as sign
@@ -43,7 +45,9 @@ _HOME = {
     "inspect": "inspection",
     "k_minimal": "generalizations",
     "make_keys": "signatures",
+    "may_be": "ranges",
     "measure": "pipeline",
+    "read_ranges": "ranges",
     "sign": "signatures",
     "verify_certificate": "certified",
 }
@@ -62,7 +66,9 @@ __all__ = [  # without Anonymizer, which needs scikit-learn: `from shoal import 
     "inspect",
     "k_minimal",
     "make_keys",
+    "may_be",
     "measure",
+    "read_ranges",
     "sign",
     "verify_certificate",
 ]

@@ -246,6 +246,13 @@ def anonymize(
             "out, they are invented.",
         ),
     ] = False,
+    ranges: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns beside released ranges, whatever the policy says: bounds (age_from, age_to), midpoint "
+            "(age_mid), or text for none."
+        ),
+    ] = None,
     frontier: Annotated[
         list[str] | None,
         typer.Option(
@@ -275,6 +282,8 @@ def anonymize(
         from shoal.signatures import sign as signed
 
     asked = Policy.load(policy)
+    if ranges is not None:
+        asked = asked.with_release(ranges=ranges)
     if frontier:
         of_one = {"--report": report, "--certificate": certificate, "--recoding": recoding, "--attacks": attacks}
         of_one |= {"--receipt": receipt, "--sign": sign}

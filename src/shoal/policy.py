@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from shoal import toml
+from shoal.bounds import collisions
 from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
 from shoal.models.measured import Limit, MeasuredLimit
@@ -236,6 +237,12 @@ class Options(_Frozen):
         "apostrophe before them (`escape`), or stay as they are (`keep`). Numbers stay numbers, and shoal reads such a "
         "file without the apostrophes.",
     )
+    ranges: Literal["text", "bounds", "midpoint"] = Field(
+        default="text",
+        description="How released ranges of numbers and dates are written: as texts only (`text`); with their first "
+        "and last value beside them, `age_from` and `age_to` (`bounds`); or with the middle of numbers, `age_mid` "
+        "(`midpoint`).",
+    )
     time_budget: float | None = Field(
         default=None,
         gt=0,
@@ -312,6 +319,10 @@ class Policy(_Frozen):
             raise ValueError("release.label: objective 'classification' needs a sensitive column to predict")
         if self.release.label is not None and self.release.label not in self.sensitive:
             raise ValueError(f"release.label: {self.release.label!r} is not a column with role 'sensitive'")
+        for name, of in collisions(self).items():
+            raise ValueError(
+                f"release.ranges: {self.release.ranges!r} writes a column {name!r} beside {of!r}: rename it"
+            )
         if len({model.population for model in self.models if isinstance(model, PopulationModel)}) > 1:
             raise ValueError("require: name one population for all models that need it")
         if self.population is not None and self.release.nulls == "wildcard":
@@ -505,6 +516,12 @@ class Policy(_Frozen):
             stays = before if new.get("role", before.get("role")) == before.get("role") else {}
             fields["columns"][name] = {**stays, **new}
         return Policy.of(fields, self.folder)
+
+    def with_release(self, **options: Any) -> Policy:
+        """The same policy with some options of the release as given."""
+        fields = self.model_dump(mode="json", exclude_none=True)
+        fields["columns"] = {name: _given(column) for name, column in self.columns.items()}
+        return Policy.of({**fields, "release": {**fields["release"], **options}}, self.folder)
 
     def to_toml(self) -> str:
         """The policy as TOML text that reads back equal."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal.attacks.risk import Attacks, Risk
+from shoal.bounds import with_bounds
 from shoal.certificate import certificate_of
 from shoal.engines import files, frames
 from shoal.engines.base import Groups, Query, Rows
@@ -65,8 +66,10 @@ class Release:
     def table(self) -> Any:
         """The released rows, as the kind of frame that came in (pyarrow for a path, a query for an engine)."""
         if isinstance(self.rows, Query):
-            return self.rows.expression
-        return self._local.back(self.rows.table)
+            if isinstance(self.engine, LocalEngine):
+                raise TypeError("the rows are not in memory")
+            return self.engine.shown(self.rows, self.policy)
+        return self._local.back(with_bounds(self.rows.table, self.policy))
 
     @property
     def _local(self) -> LocalEngine:
@@ -93,7 +96,9 @@ class Release:
     def certificate(self) -> dict[str, Any]:
         """What was asked, what was found, and what it was found on; plain values, for JSON."""
         rows = self.rows
-        output = digest_of_counts(rows.groups) if isinstance(rows, Query) else frames.fingerprint(rows.table)
+        if isinstance(rows, Query):
+            return certificate_of(self, digest_of_counts(rows.groups), now())
+        output = frames.fingerprint(with_bounds(rows.table, self.policy))
         return certificate_of(self, output, now())
 
     @property
@@ -143,6 +148,7 @@ class Release:
             raise OutputError(
                 "a table in memory is released to a file", "name a .csv, .parquet, .xlsx, .sav or .dta file"
             )
+        rows = replace(rows, table=with_bounds(rows.table, self.policy))
 
         def verify(written: Path) -> None:
             self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))

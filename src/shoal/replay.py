@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.attacks.run import measured
+from shoal.bounds import with_bounds
 from shoal.engines import files
 from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.dependence import dependence_of
@@ -145,7 +146,9 @@ class Replay:
     @cached_property
     def table(self) -> Any:
         """The released rows, as the kind of frame that came in; a query where they stay in their engine."""
-        return self.rows.expression if isinstance(self.rows, Query) else _local(self.engine).back(self.rows.table)
+        if isinstance(self.engine, LocalEngine):
+            return self.engine.back(with_bounds(self.rows.table, self.policy))  # type: ignore[union-attr]
+        return self.engine.shown(self.rows, self.policy)  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -180,6 +183,7 @@ class Replay:
             raise OutputError(
                 "a table in memory is released to a file", "name a .csv, .parquet, .xlsx, .sav or .dta file"
             )
+        rows = replace(rows, table=with_bounds(rows.table, self.policy))
 
         def verify(written: Path) -> None:
             self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.bounds import added, require_true
 from shoal.consistency import people_like
 from shoal.engines import foreign, scratch
 from shoal.engines.base import Groups, Query, Rows
@@ -80,6 +81,10 @@ def recounted_file(
         if _header(connection, written, dialect, source) != there:
             raise VerificationError("the written file has other columns than the release; nothing was written")
         plain = source if formulas is None else formulas.undone(source, names)
+        for column, more in added(policy).items():
+            asked = ", ".join(map(quoted, [column, *more]))
+            found = connection.sql(f"SELECT DISTINCT {asked} FROM {plain}").to_arrow_table()
+            require_true(found, column, more, policy)
         return _with_persons(connection, plain, rows, policy, reference)
 
 

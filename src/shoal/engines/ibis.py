@@ -21,6 +21,7 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
+from shoal.bounds import added, beside, require_true, there
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.budget import Coarse, Domains, next_up
 from shoal.engines.cells import Spellings, read_expression
@@ -72,14 +73,22 @@ class IbisEngine:
         self._counted: tuple[Groups, LocalEngine, bool] | None = None  # the last count, and whether it was apart
 
     def reading(self, policy: Policy) -> IbisEngine:
-        """The same rows with cells read as the policy says they are spelled."""
-        return self.spelled(policy.spellings)
+        """The same rows with cells read as the policy says they are spelled.
+
+        Columns beside ranges, which repeat what these say, are checked and left out.
+        """
+        found = there(self.columns, policy)
+        for column, names in found.items():
+            require_true(self.groups([column, *names]).table, column, names, policy)
+        gone = [name for names in found.values() for name in names]
+        return (self._with(self.expression.drop(*gone)) if gone else self).spelled(policy.spellings)
 
     def spelled(self, spellings: Spellings) -> IbisEngine:
         """The same rows with cells read as they are spelled."""
         table = read_expression(self.expression, spellings)
-        if table is self.expression:
-            return self
+        return self if table is self.expression else self._with(table)
+
+    def _with(self, table: ir.Table) -> IbisEngine:
         return IbisEngine(
             table,
             self.place,
@@ -466,17 +475,46 @@ class IbisEngine:
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
 
+        shown = self.shown(rows, policy)
+
         def judge(table: ir.Table, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
-            if list(table.columns) != rows.columns:
+            if list(table.columns) != list(shown.columns):
                 raise VerificationError("what was written has other columns than the release; nothing was released")
+            for column, more in added(policy).items():
+                require_true(self.groups([column, *more], table).table, column, more, policy)
             found = self.groups(names, table)
             found = Groups(typed(found.table), found.weight)
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
         if formulas is not None and isinstance(self.place, DuckDB):  # no other writes text
-            return self.place.write(rows.expression, target, force=force, judge=judge, formulas=formulas)
-        return self.place.write(rows.expression, target, force=force, judge=judge) or digest_of_counts(written[-1])
+            return self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
+        return self.place.write(shown, target, force=force, judge=judge) or digest_of_counts(written[-1])
+
+    def shown(self, rows: Query, policy: Policy) -> ir.Table:
+        """The released rows with the columns beside ranges that the policy asks for, in the same order."""
+        more = added(policy)
+        if not more:
+            return rows.expression
+        table = rows.unordered
+        names = list(table.columns)
+        for column, new in more.items():
+            table = self._beside(table, column, new, rows.groups, policy)
+        order = [of for name in names for of in (name, *more.get(name, ()))]
+        table = table.select(*order)
+        if policy.release.shuffle:
+            table = table.order_by(hash_order(table.select(*names), policy.release.seed, of=table))
+        return table
+
+    def _beside(self, table: ir.Table, column: str, new: Sequence[str], groups: Groups, policy: Policy) -> ir.Table:
+        if not table[column].type().is_string():  # nothing was generalized: every value is its own range
+            return table.mutate(**dict.fromkeys(new, table[column]))
+        texts = list(LocalEngine(groups.table.select([column]), fingerprint="").texts(column))
+        key = unused("shoal_text", table.columns)
+        said = self.place.upload(pa.table({key: pa.array(texts, pa.string()), **beside(texts, column, policy)}), {})
+        joined = table.left_join(said, table[column] == said[key])
+        found: ir.Table = joined.select(*table.columns, *new)
+        return found
 
     def _with_persons(self, rows: Query, written: Groups, policy: Policy) -> Groups:
         """Who stands behind the written rows. Persons are not written: they are counted on what the rows come from."""

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.bounds import distinct_rows, require_true, there
 from shoal.engines import files, formulas, frames, scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.cells import Spellings, read_table
@@ -106,14 +107,22 @@ class LocalEngine:
     raised: frozenset[str] = frozenset()  # columns counted from a coarser level on: none, as all values are here
 
     def reading(self, policy: Policy) -> LocalEngine:
-        """The same rows with cells read as the policy says they are spelled."""
-        return self.spelled(policy.spellings)
+        """The same rows with cells read as the policy says they are spelled.
+
+        Columns beside ranges, which repeat what these say, are checked and left out.
+        """
+        found = there(self.columns, policy)
+        for column, names in found.items():
+            require_true(distinct_rows(self.table, [column, *names]), column, names, policy)
+        gone = [name for names in found.values() for name in names]
+        return (self._with(self.table.drop_columns(gone)) if gone else self).spelled(policy.spellings)
 
     def spelled(self, spellings: Spellings) -> LocalEngine:
         """The same rows with cells read as they are spelled."""
         table = read_table(self.table, spellings)
-        if table is self.table:
-            return self
+        return self if table is self.table else self._with(table)
+
+    def _with(self, table: pa.Table) -> LocalEngine:
         return LocalEngine(
             table,
             fingerprint=self.fingerprint,

@@ -105,8 +105,7 @@ class Dates(Description):
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Leaves in the order of time, those of one day by their text."""
-        read = _iso_date if self.format == ISO else self._formatted_date
-        days = {text: day for text in set(values) if (day := read(text)) is not None}
+        days = {text: day for text in set(values) if (day := self.day(text)) is not None}
         if not days:
             return Hierarchy.empty(column, len(self.dates) + 2, "time")
         leaves = sorted(sorted(days), key=days.__getitem__)
@@ -117,7 +116,10 @@ class Dates(Description):
         levels.append([TOP] * len(leaves))
         return Hierarchy.from_levels(column, leaves, levels, leaf_order="time")
 
-    def _formatted_date(self, text: str) -> date | None:
+    def day(self, text: str) -> date | None:
+        """The day that a text writes in the format; None where it writes none."""
+        if self.format == ISO:
+            return _iso_date(text)
         try:
             day = datetime.strptime(text, self.format).date()
             if "%y" in self.format.replace("%%", ""):

@@ -1,0 +1,185 @@
+"""Released ranges as numbers: columns beside a range that analysts can compute with.
+
+With ``ranges = "bounds"`` a column ``age`` of numbers or dates has ``age_from`` and ``age_to`` beside it, with
+``ranges = "midpoint"`` a column of numbers has ``age_mid``. They repeat what the text says and nothing else, so classes
+are those of the texts: whoever reads a release back checks that, and drops them. A star and a missing value have no
+bounds, and the text tells which it is; a range that is open at one end has the other bound only.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from shoal.errors import VerificationError
+from shoal.table import codec
+from shoal.table.builders import SafeHarbor
+from shoal.table.dates import Dates
+from shoal.table.intervals import Intervals
+from shoal.table.labels import read_set
+from shoal.table.notation import INFINITY, read_number, read_period, read_range
+
+if TYPE_CHECKING:
+    from shoal.policy import Policy
+
+End = Decimal | dt.date | None
+_DAY = 86_400_000_000  # microseconds
+
+
+def added(policy: Policy) -> dict[str, tuple[str, ...]]:
+    """Per quasi column the names of the columns that stand beside it in the release."""
+    form = policy.release.ranges
+    if form == "text":
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    for name in policy.quasi:
+        spec = policy.columns[name].hierarchy
+        if _is_numeric(spec):
+            found[name] = (f"{name}_from", f"{name}_to") if form == "bounds" else (f"{name}_mid",)
+        elif isinstance(spec, Dates) and form == "bounds":
+            found[name] = (f"{name}_from", f"{name}_to")
+    return found
+
+
+def _is_numeric(spec: object) -> bool:
+    return isinstance(spec, Intervals) or (isinstance(spec, SafeHarbor) and spec.safe_harbor == "age")
+
+
+# ── what a text says ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def ends(text: str | None, dates: Dates | None = None) -> tuple[End, End]:
+    """The first and the last value of a released text; None at an open end, and twice where it says nothing."""
+    if text is None:
+        return None, None
+    if (members := read_set(text)) is not None:
+        read = [ends(member, dates) for member in members]
+        firsts, lasts = [first for first, _ in read], [last for _, last in read]
+        return _least(firsts), _most(lasts)
+    return _numbers(text) if dates is None else _days(text, dates)
+
+
+def _least(found: Sequence[End]) -> End:
+    return None if any(end is None for end in found) else min(found)  # type: ignore[type-var]
+
+
+def _most(found: Sequence[End]) -> End:
+    return None if any(end is None for end in found) else max(found)  # type: ignore[type-var]
+
+
+def _numbers(text: str) -> tuple[End, End]:
+    if (one := read_number(text)) is not None:
+        return one, one
+    found = read_range(text)
+    if found is None:
+        return None, None
+    return (None if found.first == -INFINITY else found.first), (None if found.last == INFINITY else found.last)
+
+
+def _days(text: str, dates: Dates) -> tuple[End, End]:
+    if (day := dates.day(text)) is not None:
+        return day, day
+    for at in (i for i, letter in enumerate(text) if letter == "/"):  # the format may have slashes of its own
+        first, last = dates.day(text[:at]), dates.day(text[at + 1 :])
+        if first is not None and last is not None:
+            return first, last
+    found = read_period(text)
+    if found is None:
+        return None, None
+    return dt.date.fromordinal(found[0] // _DAY), dt.date.fromordinal((found[1] - 1) // _DAY)
+
+
+def _row(text: str | None, form: str, dates: Dates | None) -> tuple[End, ...]:
+    first, last = ends(text, dates)
+    if form == "bounds":
+        return first, last
+    return ((first + last) / 2,) if isinstance(first, Decimal) and isinstance(last, Decimal) else (None,)
+
+
+# ── the columns ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def beside(texts: Sequence[str | None], column: str, policy: Policy) -> dict[str, pa.Array]:
+    """The columns beside one, for these texts of it."""
+    spec, form = policy.columns[column].hierarchy, policy.release.ranges
+    dates = spec if isinstance(spec, Dates) else None
+    rows = {text: _row(text, form, dates) for text in set(texts)}
+    names = added(policy)[column]
+    return {name: _array([rows[text][i] for text in texts], dated=dates is not None) for i, name in enumerate(names)}
+
+
+def _array(values: Sequence[End], *, dated: bool) -> pa.Array:
+    if dated:
+        return pa.array(values, pa.date32())
+    numbers = [value for value in values if isinstance(value, Decimal)]
+    whole = all(value == value.to_integral_value() and abs(value) < 2**53 for value in numbers)
+    kind = pa.int64() if whole else pa.float64()
+    return pa.array([None if value is None else int(value) if whole else float(value) for value in values], kind)  # type: ignore[arg-type]
+
+
+def with_bounds(table: pa.Table, policy: Policy) -> pa.Table:
+    """Released rows with the columns that the policy asks for, each right behind its own."""
+    more = {}
+    for column in added(policy):
+        coded = codec.texts(column, table[column])
+        codes = pa.array(coded.codes, mask=coded.codes < 0)
+        more[column] = {name: values.take(codes) for name, values in beside(list(coded.texts), column, policy).items()}
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name in table.column_names:
+        columns |= {name: table[name], **more.get(name, {})}
+    return pa.table(columns) if more else table
+
+
+# ── read back ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def there(columns: Iterable[str], policy: Policy) -> dict[str, list[str]]:
+    """Those of the columns beside each that a table has; of columns that have a role of their own, none."""
+    names = set(columns)
+    found = {of: [name for name in more if name in names] for of, more in added(policy).items() if of in names}
+    return {of: more for of, more in found.items() if more}
+
+
+def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Policy) -> None:
+    """Raise where a column beside another says something else than its text; ``groups`` are distinct rows of both."""
+    coded = codec.texts(column, groups[column])
+    said = beside([*coded.texts, None], column, policy)
+    for name in names:
+        found = codec.texts(name, groups[name])
+        expected = [None if value is None else str(value) for value in said[name].to_pylist()]
+        wrong = {
+            i
+            for i, (own, text) in enumerate(zip(coded.codes.tolist(), found.codes.tolist(), strict=True))
+            if not _same(expected[own], found.texts[text] if text >= 0 else None)
+        }
+        if wrong:
+            raise VerificationError(
+                f"column {name!r}: {len(wrong)} of {len(coded.codes)} distinct rows say something else than {column!r}",
+                f"shoal writes it from {column!r}; leave it out, or write the release again",
+            )
+
+
+def _same(expected: str | None, text: str | None) -> bool:
+    if not text:
+        return expected is None
+    if expected is None:
+        return False
+    here, said = read_number(text), read_number(expected)
+    if said is not None:
+        return here is not None and float(here) == float(said)
+    return text[:10] == expected and text[10:] in ("", " 00:00:00", "T00:00:00")
+
+
+def distinct_rows(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """The distinct rows of some columns."""
+    return table.select(list(columns)).group_by(list(columns)).aggregate([])
+
+
+def collisions(policy: Policy) -> Mapping[str, str]:
+    """Columns of the policy that would be there twice, and which column brings the other."""
+    taken = {name.lower(): name for name in policy.columns}
+    return {taken[new.lower()]: of for of, names in added(policy).items() for new in names if new.lower() in taken}
