@@ -353,7 +353,7 @@ def _results() -> str:
             if not inspect.isclass(function):
                 answer = inspect.signature(function).return_annotation
                 kind = getattr(sys.modules[function.__module__], re.sub(r"list\[(.*)\]", r"\1", answer), None)
-                if kind is None:  # plain values, such as a dict or a pair of paths
+                if kind in (None, Any):  # plain values, such as a dict or a pair of paths
                     continue
                 members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind)])
                 shown = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
     from shoal.policy import Policy as Policy
+    from shoal.preview import hierarchy as hierarchy
     from shoal.ranges import may_be as may_be
     from shoal.ranges import read_ranges as read_ranges
     from shoal.release import Release as Release
@@ -42,6 +43,7 @@ _HOME = {
     "compare": "comparison",
     "explore": "exploration",
     "frontier": "sweep",
+    "hierarchy": "preview",
     "inspect": "inspection",
     "k_minimal": "generalizations",
     "make_keys": "signatures",
@@ -63,6 +65,7 @@ __all__ = [  # without Anonymizer, which needs scikit-learn: `from shoal import 
     "compare",
     "explore",
     "frontier",
+    "hierarchy",
     "inspect",
     "k_minimal",
     "make_keys",

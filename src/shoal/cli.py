@@ -182,6 +182,70 @@ def inspect(
         show_inspection(found, (*rows.notes, *found.notes), output)
 
 
+@app.command()
+def hierarchy(
+    data: Rows,
+    column: Annotated[str, typer.Argument(help="The column.", show_default=False)],
+    policy: Annotated[Path | None, typer.Option("-p", "--policy", help="Show the one that this policy has.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Show the one in this hierarchy file.")] = None,
+    steps: Annotated[str | None, typer.Option(help="Intervals of these widths, such as 5,10,20.")] = None,
+    boundaries: Annotated[str | None, typer.Option(help="Intervals that begin here, such as 0,18,65.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="mask, dates, times, flat; icd-10, isco-08, nace, country; or a scale such as frequency."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write it as a hierarchy file that a policy can name, CSV. It lists values of the data."),
+    ] = None,
+    chart: Annotated[Path | None, typer.Option(help="Draw it: .html, .svg or .png.")] = None,
+    labels: Annotated[int, typer.Option(help="So many labels of each level are shown.", min=1)] = 8,
+    table: TableName = None,
+    parquet: Parquet = None,
+    engine: EngineName = "auto",
+    memory: Memory = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    force: Force = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Show the levels of a column's hierarchy with records per label: values of the data, for its holder only."""
+    with loading():
+        from shoal.preview import hierarchy as look
+        from shoal.report.terminal import show_hierarchy
+
+    _check_text_target(save, force, [Path(data)])
+    _check_plot_target(chart, force, [Path(data)])
+    rows = _opened(data, table, parquet, engine, memory, separator, encoding)
+    found = look(
+        rows, column, policy=policy, given=file, steps=_numbers(steps), boundaries=_numbers(boundaries), kind=kind
+    )
+    if save is not None:
+        found.save(save, force=force)
+        exits.written.append(str(save))
+    if chart is not None:
+        from shoal.report.plots import save as draw
+
+        draw(found.chart(), chart, force=force)
+        exits.written.append(str(chart))
+    if json:
+        _print_json(found.as_dict())
+    elif not quiet:
+        show_hierarchy(found, labels, save)
+
+
+def _numbers(text: str | None) -> list[float]:
+    """Numbers with commas between."""
+    from shoal.errors import PolicyError
+
+    try:
+        found = [float(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise PolicyError("steps and boundaries are numbers with commas between, such as 5,10,20") from None
+    return [int(n) if n == int(n) else n for n in found]
+
+
 def _names(text: str | None) -> list[str]:
     """Columns with commas between; a name with a comma in it stands in double quotes, as in a CSV file."""
     return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]

@@ -31,6 +31,7 @@ from shoal.table.spelling import Spelling, guess, shared
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
+    from shoal.keeping import Keeping
 
 Purpose = Literal["analysis", "tables"]
 
@@ -115,6 +116,7 @@ class Inspection:
     decisions: tuple[Decision, ...] = ()  # the guesses that matter most, first
     purpose: Purpose = "analysis"
     missing: tuple[str, ...] = ()  # texts that seem to stand for missing values; the figures count them so
+    keeping: Keeping | None = None  # what it costs the others that some columns are kept fine
 
     def having(self, role: Role) -> tuple[str, ...]:
         """The columns with this role."""
@@ -122,8 +124,18 @@ class Inspection:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How cells were read, and what columns were taken for; the policy says it too."""
+        """How cells were read, what columns were taken for, and which search suits the size; the policy says it too."""
         notes = []
+        if self.purpose == "analysis" and self.records > LARGE:
+            notes.append(
+                f"more than {LARGE:,} records: the policy asks for mondrian by gain, which is quick; local loses less, "
+                "and would take minutes"
+            )
+        if self.keeping is None and any(column.weight != 1 for column in self.columns):
+            notes.append(
+                "what it costs the other columns that some are kept fine was not measured: too many tuples in the "
+                "engine, or no quick answer"
+            )
         if self.missing:
             texts = ", ".join(repr(text) if text else "blanks" for text in self.missing)
             notes.append(f"taken for missing values, as the policy proposes: {texts}")
@@ -154,6 +166,7 @@ class Inspection:
             "entity": self.entity,
             "household": self.household,
             "decisions": [asdict(decision) for decision in self.decisions],
+            "keeping": self.keeping and self.keeping.as_dict(),
         }
 
     @property
@@ -174,6 +187,7 @@ class Inspection:
             "# sensitive (must not be learned: kept), plain (kept as it is).",
             *self._strongest(),
             *self._decide(),
+            *(f"# {sentence}" for sentence in (self.keeping.sentences if self.keeping else ())),
             "",
             *([f"missing = {toml.value(self.missing)}  # read as missing values", ""] if self.missing else []),
             "[columns]",
@@ -289,7 +303,7 @@ def inspect(
     )
     quasi = [column for column in seen if found[column.name].role == "quasi"]
     log.info("inspect: %d columns, %d of them quasi", len(seen), len(quasi))
-    return Inspection(
+    proposal = Inspection(
         seen[0].records if seen else 0,
         columns,
         source.separations(quasi),
@@ -299,6 +313,11 @@ def inspect(
         "tables" if purpose == "tables" else "analysis",
         missing,
     )
+    if not keep or not quasi:
+        return proposal
+    from shoal.keeping import cost_of_keeping  # the searches are not needed elsewhere
+
+    return replace(proposal, keeping=cost_of_keeping(engine, proposal.policy))
 
 
 def policy_for(

@@ -23,16 +23,6 @@ def read_ranges(cells: Any, *, dates: bool = False) -> Any:
 
     ``cells`` is a column of pandas, polars or pyarrow, or a list, which gives a dict of lists. Numbers, ranges and sets
     of numbers are read; with ``dates=True`` days, months, years and ranges of them, as dates. An open end is missing.
-
-    Example::
-
-        >>> import pandas as pd
-        >>> read_ranges(pd.Series(["20-29", "35", ">=90", "*"]))
-           from    to   mid
-        0  20.0  29.0  24.5
-        1  35.0  35.0  35.0
-        2  90.0   NaN   NaN
-        3   NaN   NaN   NaN
     """
     texts = _texts(cells)
     spec = Dates(dates=("day",)) if dates else None
@@ -46,11 +36,6 @@ def may_be(cells: Any, value: Any) -> Any:
     """Whether each released cell may stand for a value: a range that holds it, a set with it, a mask, a star.
 
     ``cells`` is a column of pandas, polars or pyarrow, or a list, and so is the answer. A missing cell is False.
-
-    Example::
-
-        >>> may_be(["20-29", "{30, 34}", "3*", "*", None], 34)
-        [False, True, True, True, False]
     """
     texts = _texts(cells)
     known = sorted({text for text in texts if text is not None})

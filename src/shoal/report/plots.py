@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 from shoal.comparison import Comparison
 from shoal.engines.files import write_bytes
 from shoal.errors import OutputError
 from shoal.exploration import Exploration
-from shoal.report.charts import frontier_chart
+from shoal.preview import Preview
+from shoal.report.charts import PALETTE, frontier_chart
 from shoal.report.essentials import worth
 
 KINDS = (".html", ".svg", ".png")
@@ -60,6 +62,41 @@ def exploration_chart(found: Exploration) -> Any:
     name = "recommended" if len(found.recommendations) == 1 else "this policy"
     chart = frontier_chart(found.frontier, found.chosen, name)
     return chart.properties(width=560, height=360, background="white", padding=12)
+
+
+def hierarchy_chart(found: Preview) -> Any:
+    """Every level of a hierarchy as a row of boxes, as wide as the records under each label; the top is above."""
+    table = found.hierarchy.table
+    order = np.lexsort(table)  # by the top's code, then the next level's, …: leaves of one label stand together
+    ends = np.concatenate([[0], np.cumsum(found.counts[order])])
+    rows: list[dict[str, Any]] = []
+    for level in found.levels:
+        codes = table[level.number][order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        for first, last in zip(starts, [*starts[1:], len(codes)], strict=True):
+            begin, end = int(ends[first]), int(ends[last])
+            if end > begin:
+                label = level.labels[codes[first]]
+                rows.append(
+                    {
+                        "level": level.number,
+                        "label": label,
+                        "begin": begin,
+                        "end": end,
+                        "records": end - begin,
+                        "middle": (begin + end) / 2,
+                        "shown": label if end - begin > found.records / 24 else "",
+                    }
+                )
+    base = alt.Chart(alt.InlineData(rows)).encode(
+        y=alt.Y("level:O", sort="descending", title="level"), tooltip=["level:O", "label:N", "records:Q"]
+    )
+    boxes = base.mark_rect(stroke="white", color=PALETTE["accent"], opacity=0.55).encode(
+        x=alt.X("begin:Q", title="records", axis=alt.Axis(format=",d", tickCount=5)), x2="end:Q"
+    )
+    names = base.mark_text(color=PALETTE["ink"], limit=110).encode(x="middle:Q", text="shown:N")
+    height = 34 * len(found.levels)
+    return alt.layer(boxes, names).properties(width=680, height=height, background="white", padding=12)
 
 
 def check_plot(path: Path) -> None:

@@ -16,6 +16,7 @@ from shoal.demo.run import ANALYSIS, ANALYSIS_FILE, CERTIFICATE, POLICY_FILE, RE
 from shoal.engines.base import Query
 from shoal.exploration import Exploration, beaten
 from shoal.inspection import Inspection
+from shoal.preview import Preview
 from shoal.release import Release
 from shoal.replay import Replay
 from shoal.report.columns import Columns, text
@@ -404,6 +405,8 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
         for separation in found.strongest(size, 3):
             _separation_row(sets, separation)
     sets.show(console)
+    for sentence in found.keeping.sentences if found.keeping else ():
+        console.print(text(sentence))
     for note in notes:
         console.print(text(f"Note: {note}", style="yellow"))
     if output is not None:
@@ -411,6 +414,24 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
         console.print(text(f"  shoal anonymize DATA -p {output} -o release.csv"))
     else:
         console.print(text("\nAdd -o policy.toml for a policy to edit and run."))
+
+
+def show_hierarchy(found: Preview, most: int, saved: Path | None) -> None:
+    """The levels of a hierarchy with their labels, and the line of a policy that names it."""
+    values = f"{counted(len(found.hierarchy.leaves), 'value')} in {counted(found.records, 'record')}"
+    nulls = f", {number(found.missing)} without a value" if found.missing else ""
+    console.print(text(f"{found.column}: {values}{nulls}", style="bold"))
+    if found.told:
+        console.print(text(f"Taken for {found.told}."))
+    table = Columns("level", "labels", "fewest records", "labels with their records", texts=(3,))
+    for level in found.levels:
+        pairs = [(label, n) for label, n in zip(level.labels, level.records, strict=True) if n]
+        shown = ", ".join(f"{label} ({number(n)})" for label, n in pairs[:most])
+        more = f", and {number(len(pairs) - most)} more" if len(pairs) > most else ""
+        table.add(str(level.number), number(len(level.labels)), number(level.smallest), shown + more)
+    table.show(console)
+    console.print(text("\nIn a policy:"))
+    console.print(text(f"  {found.policy_line(None if saved is None else saved.name)}"))
 
 
 def _separation_row(table: Columns, separation: Separation) -> None:
