@@ -35,6 +35,7 @@ DIGITS = 2  # of figures that depend on what is not released
 # (where records were dropped).
 OF_POPULATION = frozenset({"k_map", "presence", "population_uniqueness"})
 OF_PERSONS = frozenset({"k", "uniques", "sample_uniqueness", "risk_max", "risk_mean"})
+OF_HOUSEHOLDS = frozenset({"household_risk_max", "household_risk_mean"})
 OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta"})
 # Losses that see nothing but the sizes of classes and the number of suppressed records.
 OF_RELEASE = ("discernibility", "average-class")
@@ -102,7 +103,7 @@ def neutral(policy: Policy) -> Policy:
 def needs_more(name: str, policy: Policy, dropped: int) -> bool:
     """Whether a figure depends on more than the release."""
     return (
-        name in OF_POPULATION
+        name in OF_POPULATION | OF_HOUSEHOLDS
         or (name in OF_PERSONS and policy.release.entity is not None)
         or (name in OF_ORIGINAL and dropped > 0)
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import jsonschema
 
 from shoal.attacks.run import measured
-from shoal.certificate import OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
+from shoal.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.engines.base import Groups, Rows, require_columns
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
@@ -402,6 +402,8 @@ class _Limits:
         """Why a figure cannot be counted; empty where it can."""
         if name in OF_POPULATION:
             return self.gaps.population
+        if name in OF_HOUSEHOLDS and self.policy.release.household is not None:
+            return f"needs the column {self.policy.release.household!r}, which tells households apart"
         if name in _OF_PERSONS:
             return self.gaps.persons
         if name in OF_ORIGINAL and self.gaps.whole:

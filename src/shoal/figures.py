@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ class Figures(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self.overall)
+
+    def with_(self, more: Mapping[str, float]) -> Figures:
+        """These figures and more."""
+        return replace(self, overall={**self.overall, **more})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

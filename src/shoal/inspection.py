@@ -223,9 +223,10 @@ class Inspection:
 
     def _entity(self) -> list[str]:
         """Five records of one person are no crowd: where persons repeat, k counts them."""
-        if self.entity is None:
-            return []
-        return [f"entity = {toml.string(self.entity)}    # counts persons: some have several records"]
+        persons = "counts persons: some have several records"
+        homes = "reports the risk of whole households too"
+        keys = {"entity": (self.entity, persons), "household": (self.household, homes)}
+        return [f"{key} = {toml.string(name)}    # {why}" for key, (name, why) in keys.items() if name is not None]
 
     def _strongest(self) -> list[str]:
         lines = []

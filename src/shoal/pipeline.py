@@ -15,6 +15,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.evidence import of_release, of_table
 from shoal.figures import Figures, figures
+from shoal.households import household_figures
 from shoal.judge import Gaps, as_seen, judged, require
 from shoal.label_style import settled, shows_hidden_decimals
 from shoal.log import log, logged
@@ -74,7 +75,7 @@ def anonymize(
         policy,
         reference,
         verdicts,
-        _figures(released, policy),
+        _figures(released, policy).with_(household_figures(engine, rows, released, policy)),
         loss,
         recoding.parts(table).n_suppressed,
         warnings_of(of_release(engine, rows, recoding, released, policy, loss["loss"])),

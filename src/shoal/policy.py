@@ -208,6 +208,10 @@ class Options(_Frozen):
         description="The identifier column that tells persons apart, where one person has many records; k then counts "
         'persons. Not together with `nulls = "wildcard"`.',
     )
+    household: str | None = Field(
+        default=None,
+        description="The identifier column that tells households apart: the risk of whole households is reported too.",
+    )
     dimension: Literal["range", "entropy", "gain"] = Field(
         default="range",
         description="Which column `mondrian` splits first: the one that spans the largest share of its domain "
@@ -315,6 +319,8 @@ class Policy(_Frozen):
             self._check_after(name)
         if self.release.entity is not None:
             self._check_entity(self.release.entity)
+        if self.release.household is not None:
+            self._check_key("household", self.release.household, "households")
         if self.release.objective == "classification" and self.release.label is None:
             raise ValueError("release.label: objective 'classification' needs a sensitive column to predict")
         if self.release.label is not None and self.release.label not in self.sensitive:
@@ -368,12 +374,15 @@ class Policy(_Frozen):
             waiting.append(after)
 
     def _check_entity(self, entity: str) -> None:
-        if entity not in self.columns:
-            raise ValueError(f"release.entity: no column {entity!r} under columns")
-        if self.columns[entity].role != "identifier":
-            raise ValueError(f"release.entity: {entity!r} tells persons apart, so its role must be 'identifier'")
+        self._check_key("entity", entity, "persons")
         if self.release.nulls == "wildcard":
             raise ValueError("release.entity: persons cannot be counted with nulls = 'wildcard'; use 'category'")
+
+    def _check_key(self, field: str, name: str, whom: str) -> None:
+        if name not in self.columns:
+            raise ValueError(f"release.{field}: no column {name!r} under columns")
+        if self.columns[name].role != "identifier":
+            raise ValueError(f"release.{field}: {name!r} tells {whom} apart, so its role must be 'identifier'")
 
     def __eq__(self, other: object) -> bool:
         # Where the policy was read from is not part of what it asks.

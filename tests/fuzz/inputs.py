@@ -1,4 +1,4 @@
-"""Policies, hierarchies, certificates, recodings and command lines that nobody should have written.
+"""Policies, hierarchies, certificates, receipts, keys, recodings and command lines that nobody should have written.
 
     python tests/fuzz/inputs.py --cases 50000 --seed 0        # --only 4711 runs one case again, with its traceback
 
@@ -37,9 +37,12 @@ from shoal import cli, exits, replay
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
 from shoal.policy import Policy
+from shoal.receipt import receipt_of, write_receipt
+from shoal.signatures import make_keys, read_private, sign
 
 MARK = "Qzx"  # in every text of the table
 NUMBERS = "7340"  # and every number begins so
+PASSWORD = f"{MARK} secret"
 SECONDS = 60  # of the processor that a case may take
 
 # ── what is valid ───────────────────────────────────────────────────────────────────────────────────────────
@@ -253,7 +256,12 @@ class World:
         Policy.of({"columns": COLUMNS, "require": REQUIRE[:1]}).save(self.folder / "policy.toml")
         release = shoal.anonymize(self.rows, Policy.load(self.folder / "policy.toml"))
         proof = release.save(self.folder / "release.csv")
-        (self.folder / "c.json").write_text(json.dumps(proof), encoding="utf-8")
+        make_keys(self.folder / "own")
+        make_keys(self.folder / "locked", password=PASSWORD)
+        (self.folder / "password.txt").write_text(PASSWORD + "\n", encoding="utf-8")
+        self.key = read_private(self.folder / "own.key")
+        (self.folder / "c.json").write_text(json.dumps(sign(proof, self.key)), encoding="utf-8")
+        write_receipt(receipt_of(release, proof), self.folder / "receipt.json")
         replay.save(release, self.folder / "r.json")
 
 
@@ -322,6 +330,48 @@ def a_certificate(world: World, draw: random.Random) -> None:
         json.dumps(found.as_dict())
 
 
+def a_signature(world: World, draw: random.Random) -> None:
+    """Of a certificate that was changed before or after it was signed, or with keys that were."""
+    release = draw.choice(world.releases)
+    claims = json.loads(json.dumps(release.certificate))
+    signed = sign(claims, world.key)
+    changed = copy.deepcopy(signed)
+    if draw.random() < 0.5:
+        changed = mutated(signed, draw, PLAIN)
+    elif draw.random() < 0.5:
+        changed["signature"] = mutated(signed["signature"], draw, PLAIN)
+    key = world.folder / "own.pub"
+    if draw.random() < 0.5:
+        key = world.folder / "mutated.pem"
+        source = draw.choice(["own.pub", "own.key", "locked.key", "people.csv"])
+        text = mangled((world.folder / source).read_text(encoding="utf-8"), draw)
+        key.write_text(text, encoding="utf-8", errors="replace")
+        if draw.random() < 0.5:
+            read_private(key, password=draw.choice([None, "", PASSWORD, "x" * 2000, "é"]))
+    found = shoal.verify_certificate(changed, release.table, key=key)
+    (line,) = (line for line in found if line.name == "signature")
+    assert not line.holds or without(changed) == without(signed), "a signature of something else was accepted"
+
+
+def without(certificate: dict[str, Any]) -> str:
+    """What was signed, in one form."""
+    return json.dumps({name: part for name, part in certificate.items() if name != "signature"}, sort_keys=True)
+
+
+def a_receipt(world: World, draw: random.Random) -> None:
+    """As JSON text or as values, beside the release that it is of or another."""
+    release = draw.choice(world.releases)
+    claims, kept = json.loads(json.dumps(release.certificate)), json.loads(json.dumps(release.receipt))
+    original = draw.choice([None, world.rows])
+    if draw.random() < 0.4:
+        path = world.folder / "mutated.json"
+        path.write_text(mangled(json.dumps(kept), draw), encoding="utf-8", errors="replace")
+        shoal.verify_certificate(claims, release.table, receipt=path, original=original)
+    else:
+        found = shoal.verify_certificate(claims, release.table, receipt=mutated(kept, draw, PLAIN), original=original)
+        json.dumps(found.as_dict())
+
+
 def a_recoding(world: World, draw: random.Random) -> None:
     """As JSON text or as values, for new rows."""
     kept = replay.described(draw.choice(world.releases))
@@ -363,6 +413,28 @@ COMMANDS = [
     ["attack", "release.csv", "-p", "policy.toml", "--original", "people.csv", "--known", "age,zip", "--sample", "5"],
     ["explore", "people.csv", "-p", "policy.toml", "--sweep", "k=2", "--tolerable", "0.3"],
     ["verify", "c.json", "release.csv"],
+    ["verify", "c.json", "release.csv", "--original", "people.csv", "--receipt", "receipt.json", "--key", "own.pub"],
+    ["keys", "new", "--force"],
+    ["keys", "new", "--password-file", "password.txt", "--force"],
+    [
+        "anonymize",
+        "people.csv",
+        "-p",
+        "policy.toml",
+        "-o",
+        "out.csv",
+        "--certificate",
+        "c2.json",
+        "--receipt",
+        "kept.json",
+        "--receipt-key",
+        "receipt.json",
+        "--sign",
+        "locked.key",
+        "--password-file",
+        "password.txt",
+        "--force",
+    ],
     ["compare", "people.csv", "-p", "policy.toml", "--algorithms", "datafly,mondrian"],
 ]
 ARGUMENTS = [
@@ -374,7 +446,8 @@ ARGUMENTS = [
     "--sample", "--excludes", "--known", "age", "age,age", "--id", "name", "--debug", "a" * 300 + ".csv",
     "people.csv/x", "file://x", "duckdb://nowhere", "duckdb://people.csv#t", "table:t", "\udcff.csv", "x.xlsx",
     "x.parquet", "x.gz", "--sensitivity", "low", "--report", "out.html", "--attacks", "--plot", "out.svg", "out.xyz",
-    "--help", "--version", "1GB", "--utility",
+    "--help", "--version", "1GB", "--utility", "--sign", "own.key", "locked.key", "own.pub", "--key", "--receipt",
+    "receipt.json", "--receipt-key", "--password-file", "password.txt",
 ]  # fmt: skip
 
 
@@ -409,10 +482,12 @@ KINDS: dict[str, Callable[[World, random.Random], None]] = {
     "policy text": a_policy_text,
     "hierarchy": a_hierarchy,
     "certificate": a_certificate,
+    "signature": a_signature,
+    "receipt": a_receipt,
     "recoding": a_recoding,
     "command": a_command,
 }
-WEIGHTS = [30, 20, 20, 15, 10, 5]
+WEIGHTS = [28, 18, 18, 13, 4, 5, 9, 5]
 
 
 class TooLongError(BaseException):

@@ -52,6 +52,7 @@ class Query:
     groups: Groups
     unordered: Any = None  # the same rows before they were put in order, for counting
     persons: Any = None  # the same with the column that tells persons apart; counted, never written
+    households: Groups | None = None  # what its quasi columns, households and persons count to, where that is asked
 
     def __reduce__(self) -> Any:
         raise DataError(

@@ -372,8 +372,11 @@ class IbisEngine:
         released = unordered = joined.select(*names)
         if policy.release.shuffle:
             released = released.order_by(hash_order(released, policy.release.seed))
-        entity = policy.release.entity
-        return Query(released, foreseen, unordered, None if entity is None else joined.select(*names, entity))
+        entity, household = policy.release.entity, policy.release.household
+        keys = [name for name in dict.fromkeys((household, entity)) if name is not None]
+        homes = None if household is None else self.groups([*policy.quasi, *keys], joined)
+        persons = None if entity is None else joined.select(*names, entity)
+        return Query(released, foreseen, unordered, persons, homes)
 
     def _joined(
         self,

@@ -53,8 +53,16 @@ def found_in(measured: Mapping[str, float], policy: Policy, records: int) -> str
         return f"{known} can find somebody for certain: {alone} of the records are like no other {one}'s."
     return (
         f"{known} finds at least {counted(k, one)} that fit: the right one is picked with a chance of at most 1 in "
-        f"{number(k)}, on average 1 in {_one_in(measured['risk_mean'])}."
+        f"{number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{_households(measured)}"
     )
+
+
+def _households(measured: Mapping[str, float]) -> str:
+    """Of households, where a column names them: one member who is found gives the others away."""
+    if "household_risk_max" not in measured:
+        return ""
+    most, mean = (share(measured[f"household_risk_{which}"], 1) for which in ("max", "mean"))
+    return f" That some member of a household is found has a chance of at most {most}, on average {mean}."
 
 
 def _one_in(chance: float) -> str:

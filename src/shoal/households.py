@@ -1,0 +1,85 @@
+"""The risk of whole households: who finds one member finds the others.
+
+A. Hundepool and others, "Statistical Disclosure Control", Wiley, 2012, on the risk of households: one is found if any
+of its members is, 1 − Π (1 − r) over them, where r is the risk of a member. Here r is one in the respondents of the
+member's class; of a person with several records it is that of the smallest class.
+Needs  the rows beside the column of households, which the release no longer has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines.base import Query, Rows
+from shoal.engines.local import LocalEngine
+from shoal.errors import VerificationError
+from shoal.judge import as_seen
+from shoal.policy import Policy
+from shoal.risk.individual import household_risk
+from shoal.table import codec
+from shoal.table.frequency import Counts, FrequencyTable, packed
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def household_figures(
+    engine: LocalEngine | IbisEngine, rows: Rows | Query, released: FrequencyTable, policy: Policy
+) -> dict[str, float]:
+    """The greatest risk of a household and its mean over the released records; nothing where no column names them."""
+    name = policy.release.household
+    if name is None or not released.n_classes:
+        return {}
+    if isinstance(rows, Rows):
+        if not isinstance(engine, LocalEngine) or rows.sources is None:
+            raise TypeError("the rows do not tell which records they were made of")
+        home = engine.coded(name).codes[rows.sources]
+        table, person, n = rows.table, rows.persons, np.ones(len(home), np.int64)
+    else:
+        groups = rows.households
+        if groups is None:
+            raise TypeError("no households were counted")
+        table, entity = groups.table, policy.release.entity
+        home = codec.texts(name, table[name]).codes
+        person = None if entity is None else codec.texts(entity, table[entity]).codes
+        n = np.asarray(table[groups.weight]).astype(np.int64)
+    risks = 1 / as_seen(released, policy).persons[_class_of(table, released)]
+    return figures_of(np.asarray(risks), home.astype(np.int64), None if person is None else person.astype(np.int64), n)
+
+
+def figures_of(risks: Floats, home: Integers, person: Integers | None, n: Counts) -> dict[str, float]:
+    """From the risk, household (-1: none) and person of rows that stand for ``n`` records each."""
+    own = home.copy()
+    alone = home < 0  # whoever has no household is one
+    own[alone] = home.max(initial=0) + 1 + np.arange(int(alone.sum()))
+    if person is None:
+        # Every record is a member: those of a row have the same risk, and each of a null's is a household of its own.
+        times = np.where(alone, 1, n)
+        found = household_risk(np.repeat(risks, times), np.repeat(own, times))[np.cumsum(times) - 1]
+    else:
+        members, member_of = np.unique(np.column_stack([np.where(alone, -1, own), person]), axis=0, return_inverse=True)
+        worst = np.zeros(len(members))
+        np.maximum.at(worst, member_of.ravel(), risks)
+        homes = members[:, 0].copy()
+        homes[homes < 0] = homes.max(initial=0) + 1 + np.arange(int((homes < 0).sum()))
+        found = household_risk(worst, homes)[member_of.ravel()]
+    return {"household_risk_max": float(found.max()), "household_risk_mean": float((found * n).sum() / n.sum())}
+
+
+def _class_of(table: pa.Table, released: FrequencyTable) -> Integers:
+    """The class of each row: classes are sorted by their codes, as packed codes are."""
+    columns = []
+    for name in released.columns:
+        coded = codec.texts(name, table[name])
+        columns.append(np.where(coded.codes < 0, len(coded.texts), coded.codes))
+    _, class_of = np.unique(packed(np.column_stack(columns).astype(np.int32)), return_inverse=True)
+    if int(class_of.max()) + 1 != released.n_classes:
+        raise VerificationError("the rows whose households were counted have other classes than the release")
+    return class_of.astype(np.int64)
