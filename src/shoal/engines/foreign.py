@@ -163,10 +163,9 @@ def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
     if path.suffix.lower() == ".dta":  # where only whole numbers have labels
         writer = pyreadstat.write_dta
         values = {name: labels for name, labels in values.items() if all(map(_is_whole, labels))}
-    for j, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz is None:  # pyreadstat takes seconds for nanoseconds
-            table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp("us"), safe=False))
-    writer(table.to_pandas(), str(path), column_labels=columns, variable_value_labels=values)
+    # As objects: what a number of a time means to pyreadstat depends on its version and that of pandas.
+    frame = table.to_pandas(timestamp_as_object=True)
+    writer(frame, str(path), column_labels=columns, variable_value_labels=values)
 
 
 def _is_whole(value: float | str) -> bool:
