@@ -145,12 +145,14 @@ def test_no_warning_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     release = shoal.anonymize(table, policy)
     unprotected = [warning for warning in release.warnings if warning.kind == "unprotected"]
     assert len(unprotected) == 6
-    terminal.show_release(release, "out.csv")
+    texts = [str(warning) for warning in release.warnings]  # as the certificate has them
+    terminal.show_release(release, "out.csv", [*texts, "2 cells got an apostrophe."])
     brief = " ".join(capsys.readouterr().out.split())
     assert brief.count("No requirement protects") == 1
     assert unprotected[0] in brief
     for i in range(6):
         assert f"'s{i}'" in brief
+    assert "Note: 2 cells got an apostrophe." in brief
     for warning in release.warnings:
         if warning.kind != "unprotected":
             assert warning in brief

@@ -50,7 +50,8 @@ def found_in(measured: Mapping[str, float], policy: Policy, records: int) -> str
         return "Nobody can be found: no record is left."
     if k <= 1:
         alone = share(measured["sample_uniqueness"], 1)
-        return f"{known} can find somebody for certain: {alone} of the records are like no other {one}'s."
+        who = "belong to persons who are" if one == "person" else "are"
+        return f"{known} can find somebody for certain: {alone} of the records {who} unique in these columns."
     return (
         f"{known} finds at least {counted(k, one)} that fit: the right one is picked with a chance of at most 1 in "
         f"{number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{_households(measured)}"

@@ -41,7 +41,7 @@ class Findings:
     verdicts: Verdicts
     sentence: str
     risk: str
-    fails: str
+    fails: tuple[str, ...]
     sizes: tuple[Size, ...]
     at_fault: int  # records in classes that fail a requirement
     without: tuple[tuple[str, int], ...]  # the same if a column were hidden, the most helpful first
@@ -58,7 +58,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
         verdicts,
         _sentence(verdicts),
         found_in(figures(table, seen=seen), policy, verdicts.records),
-        " ".join(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
+        tuple(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
         tuple(_sizes(seen.persons[failing], table.counts[failing])),
         at_fault,
         without,
@@ -131,6 +131,7 @@ def _steps(verdicts: Verdicts, policy: Policy, at_fault: int, without: tuple[tup
         name, left = without[0]
         fewer = f"{number(left)} instead of {counted(at_fault, 'record')}"
         yield f"Coarsen {name!r} first: without it {fewer} are at fault."
-    part = f"{counted(at_fault, 'record')} ({share(at_fault, verdicts.records)})"
-    yield f"Leaving out the classes at fault takes {part} away; check again, as the rest may then fail."
+    if 2 * at_fault <= verdicts.records:
+        part = f"{counted(at_fault, 'record')} ({share(at_fault, verdicts.records)})"
+        yield f"Leaving out the classes at fault takes {part} away; check again, as the rest may then fail."
     yield "Let shoal anonymize find the release that loses least, from the original table and this policy."

@@ -52,11 +52,16 @@ def _fate(release: Release, original: FrequencyTable, parts: Parts, j: int) -> F
     left = np.where(parts.suppressed, 0, parts.counts)
     of_value = sum_by_class(left, parts.codes[:, j].astype(np.int64), len(values.labels))
     n = max(1, int(left.sum()))
-    was, became = _example(original, parts, j, values, of_value, shared(release.policy))
+    kept, hidden = _as_they_were(values), np.array([label == hierarchy.top for label in values.labels], np.bool_)
+    crowd = shared(release.policy)
+    coarser = np.where(kept | hidden, 0, of_value)  # tells most about a column whose cells differ
+    was, became = _example(original, parts, j, values, coarser, crowd) if coarser.any() else (None, None)
+    if became is None:
+        was, became = _example(original, parts, j, values, of_value, crowd)
     return Fate(
         hierarchy.column,
-        int(of_value[_as_they_were(values)].sum()) / n,
-        int(of_value[[label == hierarchy.top for label in values.labels]].sum()) / n,
+        int(of_value[kept].sum()) / n,
+        int(of_value[hidden].sum()) / n,
         float(of_value @ values.shares) / n,
         was,
         became,

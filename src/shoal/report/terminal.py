@@ -154,11 +154,10 @@ def show_release(
     """
     if verbose:
         _show_details(release)
-    told = warnings_in_full = tuple(release.warnings if warnings is None else warnings)
-    if not verbose:
-        told = condensed(warnings_in_full)
+    known = {str(warning): warning for warning in release.warnings}  # the certificate has their texts alone
+    told = [known.get(warning, warning) for warning in (release.warnings if warnings is None else warnings)]
     show_brief(release)
-    for warning in told:
+    for warning in told if verbose else condensed(told):
         console.print(text(f"Note: {warning}", style="yellow"))
     console.print(text(f"Written and verified: {output}"))
     for what, path in (beside or {}).items():

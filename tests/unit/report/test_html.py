@@ -256,6 +256,7 @@ def test_a_column_is_kept_or_hidden(town: list[str], kind: str) -> None:
 def test_cells_of_a_column_that_differ_are_counted() -> None:
     asked = policy({"model": "k-anonymity", "k": 3}, algorithm="suppress_cells")
     release = shoal.anonymize(people(), asked)
+    assert "of the cells kept" in rendered(release, attacks=())
     for column in summary(release).columns:
         cells = release.table[column.name].to_pylist()
         assert column.hidden == pytest.approx(cells.count("*") / len(cells))
