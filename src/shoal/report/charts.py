@@ -105,19 +105,27 @@ def slice_chart(found: Slice) -> Any:
         alt.Chart(alt.InlineData(rows))
         .mark_point(filled=True, size=160, opacity=1)
         .encode(
-            x=_levels("x", f"level of {_short(found.across)}", across),
-            y=_levels("y", f"level of {_short(found.up)}", up),
+            x=_levels("x", _short(found.across, 24), across, found.labels[0]),
+            y=_levels("y", _short(found.up, 24), up, found.labels[1]),
             **_states(found.nodes),
         )
     )
     return _plot(chart, height=max(140, 30 * len(up)))
 
 
-def _levels(field: str, title: str, numbers: Sequence[int]) -> Any:
+def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str] = ()) -> Any:
+    """An axis of levels; with ``labels``, one for each of the numbers, these stand there instead."""
     kind: Any = alt.X if field == "x" else alt.Y
     low, high = min(numbers), max(numbers)
-    axis = alt.Axis(format="d", values=list(range(low, high + 1, 1 + (high - low) // 12)), grid=False)
-    return kind(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(domain=[low - 0.5, high + 0.5], nice=False))
+    axis: dict[str, Any] = {"values": list(range(low, high + 1, 1 + (high - low) // 12)), "grid": False}
+    if labels:
+        texts = json.dumps([_short(label, 8 if field == "x" else 14) for label in labels])
+        room: dict[str, Any] = {} if field == "x" else {"minExtent": _room(labels, 14)}
+        axis |= {"labelExpr": f"{texts}[indexof({json.dumps(list(numbers))}, datum.value)]", **room}
+    else:
+        axis["format"] = "d"
+    scale = alt.Scale(domain=[low - 0.5, high + 0.5], nice=False)
+    return kind(f"{field}:Q", title=title, axis=alt.Axis(**axis), scale=scale)
 
 
 def _states(nodes: Sequence[LatticeNode]) -> dict[str, Any]:

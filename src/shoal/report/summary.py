@@ -30,6 +30,7 @@ from shoal.search import PARTING, Problem
 from shoal.search.lattice import Lattice, Node
 from shoal.table import codec
 from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
+from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 from shoal.table.wildcard import neighbourhoods
@@ -80,6 +81,7 @@ class Slice:
     across: str
     up: str
     nodes: tuple[LatticeNode, ...]
+    labels: tuple[tuple[str, ...], tuple[str, ...]]  # of each level, one that a crowd shares, else its number
 
 
 @dataclass(frozen=True)
@@ -376,7 +378,23 @@ def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) 
         levels = dict(enumerate(recoding.node)) | {across: x, up: y}
         place, height = hierarchies[across].number(x), hierarchies[up].number(y)
         nodes.append(LatticeNode(place, height, state(tuple(levels.values()))))
-    return Slice(hierarchies[across].column, hierarchies[up].column, tuple(nodes))
+    crowd = shared(release.policy)
+    labels = (
+        _of_levels(original, across, hierarchies[across], crowd),
+        _of_levels(original, up, hierarchies[up], crowd),
+    )
+    return Slice(hierarchies[across].column, hierarchies[up].column, tuple(nodes), labels)
+
+
+def _of_levels(original: FrequencyTable, j: int, hierarchy: Hierarchy, crowd: int) -> tuple[str, ...]:
+    """Of each level the label that most people have, or the number of the level where no crowd shares one."""
+    found = []
+    for level in range(hierarchy.n_levels):
+        persons = per_label(original, j, hierarchy, level)
+        most = int(persons.argmax()) if len(persons) else -1
+        common = most >= 0 and persons[most] >= crowd
+        found.append(shown(hierarchy.labels[level][most]) if common else str(hierarchy.number(level)))
+    return tuple(found)
 
 
 def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> Callable[[Node], str]:

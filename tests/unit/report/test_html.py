@@ -575,6 +575,10 @@ def test_a_lattice_is_cut_in_two_columns(made: shoal.Release, monkeypatch: pytes
     cut = summary(made, ["zip", "age"]).slice
     assert cut is not None
     assert (cut.across, cut.up) == ("zip", "age")
+    # Levels are named by labels: no age is shared by five people, so the ages themselves are a number.
+    zips, ages = cut.labels
+    assert zips[0] in ("02138", "02139", "02141")
+    assert (ages[0], zips[-1], ages[-1]) == ("0", "*", "*")
     # There are no other columns, so the cut is the lattice itself: as many nodes of each kind on every height.
     assert sorted((node.place + node.height, node.state) for node in cut.nodes) == sorted(
         (node.height, node.state) for node in whole.lattice
