@@ -13,6 +13,7 @@ import pytest
 
 import shoal
 from benches import Bench, nasty
+from shoal.bounds import with_bounds
 from shoal.engines import connect
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models import Requirement
@@ -109,6 +110,25 @@ def test_values_that_look_alike_on_spark(spark: Bench, quasi: str, algorithm: st
 @pytest.mark.parametrize("release", [{"suppressed": "keep"}, {"entity": "who"}, {"nulls": "wildcard"}], ids=str)
 def test_what_a_policy_may_ask_of_a_release(bench: Bench, release: dict) -> None:
     same(bench, policy("optimal", QUASI["text"], max_suppression=0.2, **release))
+
+
+RANGES = {
+    "age": {"hierarchy": {"intervals": [10, 100]}, "cells": "range"},
+    "birth": {"hierarchy": {"dates": ["month", "year"]}, "cells": "range"},
+}
+
+
+@pytest.mark.parametrize("form", ["bounds", "midpoint"])
+def test_columns_beside_ranges(bench: Bench, form: str) -> None:
+    asked = policy("mondrian", RANGES, ranges=form)
+    local = shoal.anonymize(nasty(), asked)
+    shown = with_bounds(local.rows.table, asked)
+    release = shoal.anonymize(loaded(bench), asked)
+    release.save("table:beside", force=True)
+    written = bench.read("beside")
+    assert written.column_names == shown.column_names
+    assert rows_of(written) == rows_of(shown)
+    assert shoal.check(bench.con.table("beside"), asked).same(shoal.check(local.rows.table, asked))
 
 
 def test_persons_and_parts(database: Bench) -> None:

@@ -112,7 +112,7 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
         return Proposal(Mask(mask="right"), kind="postcodes")
     if all(map(NUMBER.fullmatch, values)):
         return _intervals(column, np.array(values, dtype=np.float64), counts)
-    return _ordered(values) or HIDDEN_OR_SETS
+    return _ordered(column, values) or HIDDEN_OR_SETS
 
 
 # ── what the values are ─────────────────────────────────────────────────────────────────────────────────────
@@ -190,7 +190,9 @@ def is_postcode(column: str, values: Sequence[str]) -> bool:
     """Postcodes of one country, with a blank or a dash in them, or few of them: the name tells."""
     if not any(map(POSTAL_WORDS.fullmatch, words(column))):
         return False
-    return any(all(map(form.fullmatch, values)) for form in POSTCODES) or is_code(column, values)
+    return any(all(map(form.fullmatch, values)) for form in POSTCODES) or (
+        len(values[0]) >= 4 and is_code(column, values)
+    )
 
 
 # Numbers that are an order: 9th, II, grade 5, Klasse 7, stage IIIb. The number of a town or a room is none.
@@ -202,11 +204,23 @@ STEPS = re.compile(
 )
 
 
-def _ordered(values: Sequence[str]) -> Proposal | None:
+BARE = re.compile("[A-F]|[IVXivx]+")
+STEP_WORDS = re.compile(
+    "grade|grades|mark|marks|note|noten|score|rating|class|level|stage|phase|rank|degree|klasse|stufe|stadium|niveau|rang"
+    "|classe|stade|voto|livello|stadio|nota|nivel|estadio|conceito|calificacion"
+)
+
+
+def _ordered(column: str, values: Sequence[str]) -> Proposal | None:
     """Words on one scale, or texts that one number orders: all of them, or it is none."""
+    named = any(map(STEP_WORDS.fullmatch, words(column)))
     for scale in SCALES:
         found = places(scale, values)
         if scale == "numbered" and not all(STEPS.fullmatch(folded(value)) for value in values):
+            continue
+        # A, B, C and I, II, III may be batches or studies: the name must tell that they are an order, or a plus.
+        bare = all(BARE.fullmatch(value.strip()) for value in values)
+        if scale in ("marks", "numbered") and bare and not named:
             continue
         if len(found) == len(values) and len({place.rank for place in found.values()}) > 2:
             return Proposal(Ordered.model_validate({"ordered": scale}), "range", kind=f"a scale ({scale})")

@@ -137,6 +137,17 @@ def test_irregular_values_are_flat():
     assert proposed([f"town {i}" for i in range(20)]) == Flat()
 
 
+def test_postcodes_with_blanks_and_dashes_are_masked_where_the_name_says_so():
+    for values in (
+        ["SW1A 1AA", "M1 1AE", "B33 8TH"],
+        ["12345-6789", "12345-1234", "90210-0001"],
+        ["1012 AB", "1013 XY", "2511 AA"],
+    ):
+        assert proposed(values, column="postcode") == Mask(mask="right")
+        assert proposed(values) == Flat()
+    assert proposed(["40", "47", "65"], column="cap") != Mask(mask="right")  # a capacity
+
+
 def test_a_code_has_one_length():
     assert not is_code("zip", ["02138", "2139"])
     assert is_code("zip", ["02138", "02139"])

@@ -71,10 +71,17 @@ def test_values_on_a_scale_keep_its_order(values, scale):
         ["male", "female", "other"],
         ["0-10", "5-20", "20-30"],
         ["A", "B", "O", "AB"],
+        ["A", "B", "C", "D"],  # departments, say
+        ["I", "II", "III"],  # studies
     ],
 )
 def test_what_does_not_fit_in_all_values_has_no_order(values):
     assert propose("x", values, np.ones(len(values), np.int64)).hierarchy == Flat()
+
+
+@pytest.mark.parametrize(("column", "values"), [("grade", ["A", "B", "C"]), ("tumour_stage", ["I", "II", "III"])])
+def test_bare_letters_are_an_order_where_the_name_says_so(column, values):
+    assert isinstance(propose(column, values, np.ones(3, np.int64)).hierarchy, Ordered)
 
 
 def test_neighbours_are_joined_level_by_level():
