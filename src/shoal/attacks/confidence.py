@@ -55,12 +55,17 @@ def effective_attempts(
 
 
 def spread_above(
-    credits: NDArray[np.float64], blind: NDArray[np.float64], classes: NDArray[np.int64], level: float = LEVEL
+    credits: NDArray[np.float64],
+    blind: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    level: float = LEVEL,
+    *,
+    succeeding: int = 1,
 ) -> float:
     """Half the width of the interval of (success − control) / (1 − control), where both are those of the same people.
 
     Linearized: whoever bets on a frequent value succeeds more often, and so does the control, which cancels. Where
-    the two hardly differ it is not taken to be surer than as many coins.
+    the two hardly differ it is not taken to be surer than as many coins; ``succeeding`` as in ``effective_attempts``.
     """
     n = len(credits)
     fails = float(1 - blind.mean()) if n else 0.0
@@ -74,8 +79,11 @@ def spread_above(
     throws = _throws(class_of)
     near = (max(0.0, above) * throws + 1) / (throws + 2)
     least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
-    between = _quantile(level, freedom) * math.sqrt(variance)
-    return max(between, _quantile(level) * math.sqrt(least))
+    between = max(_quantile(level, freedom) * math.sqrt(variance), _quantile(level) * math.sqrt(least))
+    if succeeding > 1:  # few and large successes: none of them says less than a normal distribution has it
+        none = max(0.0, above)
+        between = max(between, interval(none, _throws(class_of, succeeding), level)[1] - none)
+    return between
 
 
 def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

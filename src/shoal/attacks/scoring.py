@@ -84,7 +84,7 @@ def risk(
     classes = np.arange(n) if best.classes is None else best.classes
     spread = None
     if question == "inference" and theirs is None and best.blind is not None:
-        spread = spread_above(best.credits, best.blind, classes, level)
+        spread = spread_above(best.credits, best.blind, classes, level, succeeding=best.succeeding)
     return Risk(
         name,
         question,

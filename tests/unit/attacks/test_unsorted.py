@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.attacks import unsorted
 
 spec = importlib.util.spec_from_file_location(
     "attacks_order", Path(__file__).parents[3] / "benchmarks" / "attacks_order.py"
@@ -66,3 +67,15 @@ def test_what_is_found_by_order_and_by_chance_is_counted_exactly():
     by_chance = [np.mean(costs[ages // 10 == decade] == cost) for decade, cost in zip(ages // 10, costs, strict=True)]
     assert risk.share == 1
     assert risk.control.share == pytest.approx(np.mean(by_chance))
+
+
+@pytest.mark.parametrize("few", [0, unsorted.FEW])
+def test_of_all_orders_of_a_class_one_in_twenty_is_taken_for_no_chance(few, monkeypatch):
+    monkeypatch.setattr(unsorted, "FEW", few)  # so that orders are drawn, or all of them tried
+    people = pa.table({"age": ["30"] * 5, "cost": list("41325")})
+    alarms = 0
+    for seed, rows in enumerate(permutations(range(5))):
+        release = pa.table({"age": ["30-39"] * 5, "cost": people["cost"]}).take(pa.array(rows))
+        found = shoal.attack(release, original=people, quasi=["age"], sensitive=["cost"], seed=seed)
+        alarms += found.named("unsorted matching").above > 0
+    assert 0 < alarms <= 120 * unsorted.LEVEL
