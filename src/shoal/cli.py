@@ -314,7 +314,7 @@ def anonymize(
         str | None,
         typer.Option(
             help="Columns beside released ranges, whatever the policy says: bounds (age_from, age_to), midpoint "
-            "(age_mid), or text for none."
+            "(age_mid), or text for none. To check such a file, its policy needs the same under release.ranges."
         ),
     ] = None,
     frontier: Annotated[
