@@ -129,9 +129,15 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         checked = validate_data(
             self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=least
         )
-        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
-            return frames.to_arrow(X)[0]
-        return pa.table({f"x{j}": _column(checked[:, j]) for j in range(checked.shape[1])})
+        names = list(X.columns) if hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns) else None
+        if reset:
+            self._named = names is not None
+            self._names = names or [f"x{j}" for j in range(checked.shape[1])]
+        elif self._named and names is not None and names != self._names:  # not every scikit-learn knows every frame
+            raise ValueError("the columns must be those of fit, in the same order")
+        if names is not None:
+            return frames.to_arrow(X)[0].rename_columns(self._names)
+        return pa.table({name: _column(checked[:, j]) for j, name in enumerate(self._names)})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

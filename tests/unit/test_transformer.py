@@ -137,6 +137,18 @@ def test_frames_of_polars_and_set_output():
     assert asked.transform(np.array([AGES]).T).columns.tolist() == ["x0"]
 
 
+def test_columns_are_told_apart_by_name_in_a_frame_and_by_place_in_an_array():
+    frame = pd.DataFrame({"age": AGES, "sex": [1, 2] * 4})
+    made = shoal.Anonymizer(k=2).fit(frame)
+    with pytest.raises(ValueError, match="order"):
+        made.transform(frame[["sex", "age"]])
+    with pytest.raises(ValueError, match="order"):
+        made.transform(pl.from_pandas(frame[["sex", "age"]]))
+    with pytest.warns(UserWarning, match="valid feature names"):
+        by_place = made.transform(frame.to_numpy())
+    np.testing.assert_array_equal(by_place, made.transform(frame).to_numpy())
+
+
 def test_in_a_pipeline_with_a_classifier():
     draw = np.random.default_rng(1)
     table = pd.DataFrame({"age": draw.integers(18, 80, 400), "sex": draw.choice(["f", "m"], 400)})
