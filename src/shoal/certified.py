@@ -34,7 +34,7 @@ from shoal.receipt import key_of, keyed, read_receipt
 from shoal.signatures import fingerprint, read_public, signed_by
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
-from shoal.verdict import Outcome, Verdict
+from shoal.verdict import Answered, Outcome, Verdict
 from shoal.verify import Reference, recounted
 from shoal.whose import whose
 
@@ -61,7 +61,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Answered):
     """All claims that were looked at."""
 
     lines: tuple[Line, ...]
@@ -75,16 +75,6 @@ class Verification:
         if any(line.holds is False for line in self.lines):
             return "fails"
         return "unknown" if any(line.required and line.holds is None for line in self.lines) else "holds"
-
-    @property
-    def holds(self) -> bool:
-        """Whether every requirement was judged again and holds, and nothing contradicts the certificate."""
-        return self.outcome == "holds"
-
-    @property
-    def hold(self) -> bool:
-        """Deprecated name of ``holds``."""
-        return self.holds
 
     @property
     def sentence(self) -> str:

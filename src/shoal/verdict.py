@@ -42,8 +42,27 @@ _SENTENCES: dict[Outcome, str] = {
 }
 
 
+class Answered:
+    """What holds, fails, or cannot be told."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """Which of the three."""
+        raise NotImplementedError
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds for certain: nothing fails, and nothing that is required cannot be told."""
+        return self.outcome == "holds"
+
+    @property
+    def hold(self) -> bool:
+        """Deprecated name of ``holds``."""
+        return self.holds
+
+
 @dataclass(frozen=True)
-class Verdicts:
+class Verdicts(Answered):
     """The answer to a policy."""
 
     verdicts: tuple[Verdict, ...]
@@ -59,16 +78,6 @@ class Verdicts:
         if self.identifiers or "fails" in found:
             return "fails"
         return "unknown" if "unknown" in found else "holds"
-
-    @property
-    def holds(self) -> bool:
-        """Whether every requirement holds and no identifier is left."""
-        return self.outcome == "holds"
-
-    @property
-    def hold(self) -> bool:
-        """Deprecated name of ``holds``."""
-        return self.holds
 
     @property
     def sentence(self) -> str:
