@@ -346,6 +346,12 @@ def _is_property(member: Any) -> bool:
     return type(member).__name__ in ("property", "cached_property")
 
 
+def _inherited(kind: type) -> list[str]:
+    """What a class has from others of ours."""
+    ours = [base for base in kind.__mro__[1:] if base.__module__.startswith("shoal.")]
+    return [name for base in ours for name in vars(base)]
+
+
 def _results() -> str:
     def rows() -> Iterator[tuple[str, ...]]:
         for name in shoal.__all__:
@@ -355,7 +361,7 @@ def _results() -> str:
                 kind = getattr(sys.modules[function.__module__], re.sub(r"list\[(.*)\]", r"\1", answer), None)
                 if kind in (None, Any):  # plain values, such as a dict or a pair of paths
                     continue
-                members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind)])
+                members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind), *_inherited(kind)])
                 shown = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))
                 yield f"[`shoal.{name}`](#shoal{name})", f"`{answer}`", _said(kind), shown
 

@@ -29,7 +29,7 @@ class Figures(Mapping[str, float]):
     def __len__(self) -> int:
         return len(self.overall)
 
-    def with_(self, more: Mapping[str, float]) -> Figures:
+    def extended(self, more: Mapping[str, float]) -> Figures:
         """These figures and more."""
         return replace(self, overall={**self.overall, **more})
 

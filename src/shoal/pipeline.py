@@ -75,7 +75,7 @@ def anonymize(
         policy,
         reference,
         verdicts,
-        _figures(released, policy).with_(household_figures(engine, rows, released, policy)),
+        _figures(released, policy).extended(household_figures(engine, rows, released, policy)),
         loss,
         recoding.parts(table).n_suppressed,
         warnings_of(of_release(engine, rows, recoding, released, policy, loss["loss"])),

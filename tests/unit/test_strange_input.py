@@ -363,3 +363,12 @@ def test_parts_of_another_table_are_refused_before_the_loop_runs() -> None:
             cells(rows).parts(searched(3))
     with pytest.raises(OtherTableError, match="made for another table"):
         cells([0, 1, 2]).parts(searched(2))
+
+
+def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(self: Path, pattern: str) -> list[Path]:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(Path, "rglob", gone)
+    with pytest.raises(DataError, match=r"its files cannot be listed \(No such file or directory\)"):
+        connect.from_files(tmp_path)

@@ -190,7 +190,10 @@ def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[
 
 def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
     """A DuckDB table expression over Parquet files, and what to tell; raises where memory would refuse a column."""
-    paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    try:
+        paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    except OSError as error:  # a folder in it may not be entered, or has gone meanwhile
+        raise DataError(f"{path}: its files cannot be listed ({error.strerror})") from None
     if not paths:
         raise DataError(f"{path} is a directory without .parquet files")
     notes: dict[str, None] = {}
