@@ -10,6 +10,7 @@ again, and every cell must be what was released.
 from __future__ import annotations
 
 import re
+import zipfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ def write(table: pa.Table, path: Path, codebook: Codebook) -> None:
             _write_sheet(table, path)
         else:
             _write_statistics(table, path, codebook)
+        UNDATED[path.suffix.lower()](path)
     except (OutputError, OSError):
         raise
     except Exception as error:  # their messages may quote a cell
@@ -166,6 +168,45 @@ def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
     # As objects: what a number of a time means to pyreadstat depends on its version and that of pandas.
     frame = table.to_pandas(timestamp_as_object=True)
     writer(frame, str(path), column_labels=columns, variable_value_labels=values)
+
+
+# ── the time of writing, which would make two files of one release differ ────────────────────────────────
+
+
+def _undated_sheet(path: Path) -> None:
+    """The parts of the archive, and what the book says of itself, are of the first day that an archive can name."""
+    with zipfile.ZipFile(path) as dated:
+        parts = [(part.filename, dated.read(part)) for part in dated.infolist()]
+    aside = path.with_name(f"{path.name}.undated")
+    try:
+        with zipfile.ZipFile(aside, "w") as book:
+            for name, content in parts:
+                about = name == "docProps/core.xml"
+                undated = SHEET_DATE.sub(rb"\g<1>1980-01-01T00:00:00Z\g<2>", content) if about else content
+                book.writestr(zipfile.ZipInfo(name), undated, zipfile.ZIP_DEFLATED)
+        path.write_bytes(aside.read_bytes())
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _undated_spss(path: Path) -> None:
+    """Day and time stand behind 92 bytes of the header."""
+    with path.open("r+b") as file:
+        file.seek(92)
+        file.write(b"01 Jan 8000:00:00")
+
+
+def _undated_stata(path: Path) -> None:
+    """The length of the time, and the time, within an element of the header."""
+    content = path.read_bytes()
+    start = content.index(b"<timestamp>") + len(b"<timestamp>")
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b"\x11" + b"01 Jan 1980 00:00")
+
+
+UNDATED = {".xlsx": _undated_sheet, ".sav": _undated_spss, ".dta": _undated_stata}
+SHEET_DATE = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*(</)")
 
 
 def _is_whole(value: float | str) -> bool:

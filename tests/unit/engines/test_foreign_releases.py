@@ -1,6 +1,8 @@
 """Releases as Excel, SPSS and Stata files, and the codebooks of files in what inspect says and in what is written."""
 
 import json
+import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -293,3 +295,21 @@ def test_engines_say_that_they_write_no_such_files(tmp_path, suffix):
     assert done.exit_code == 2
     assert f"DuckDB writes no {suffix} files" in done.output
     assert "(--engine local)" in done.output
+
+
+@KINDS
+def test_a_file_does_not_tell_when_it_was_written(tmp_path: Path, suffix: str) -> None:
+    # Or two files of one release would differ.
+    path = tmp_path / f"release{suffix}"
+    shoal.anonymize(SURVEY, policy()).save(path)
+    if suffix == ".xlsx":
+        with zipfile.ZipFile(path) as book:
+            assert {part.date_time for part in book.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+            about = book.read("docProps/core.xml").decode()
+        assert re.findall(r"\d{4}-\d{2}-\d{2}T[\d:]+Z", about) == ["1980-01-01T00:00:00Z"] * 2
+    elif suffix == ".sav":
+        assert path.read_bytes()[92:109] == b"01 Jan 8000:00:00"
+    else:
+        assert b"<timestamp>\x1101 Jan 1980 00:00</timestamp>" in path.read_bytes()
+    assert len(read(path).table) == N
+    assert [entry.name for entry in tmp_path.iterdir() if "undated" in entry.name] == []
