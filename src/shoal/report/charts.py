@@ -110,7 +110,7 @@ def slice_chart(found: Slice) -> Any:
             **_states(found.nodes),
         )
     )
-    return _plot(chart, height=max(140, 30 * len(up)))
+    return _plot(chart, height=max(140, 30 * len(up)), legend_columns=2)
 
 
 def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str] = ()) -> Any:
@@ -119,8 +119,8 @@ def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str
     low, high = min(numbers), max(numbers)
     axis: dict[str, Any] = {"values": list(range(low, high + 1, 1 + (high - low) // 12)), "grid": False}
     if labels:
-        texts = json.dumps([_short(label, 8 if field == "x" else 14) for label in labels])
-        room: dict[str, Any] = {} if field == "x" else {"minExtent": _room(labels, 14)}
+        texts = json.dumps([_short(label, 8 if field == "x" else 12) for label in labels])
+        room: dict[str, Any] = {} if field == "x" else {"minExtent": _room(labels, 12)}
         axis |= {"labelExpr": f"{texts}[indexof({json.dumps(list(numbers))}, datum.value)]", **room}
     else:
         axis["format"] = "d"
