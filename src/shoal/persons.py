@@ -84,8 +84,10 @@ def _persons_in(
     constant = [_stays(told, rows.frequencies(trait)) for (_, trait), told in _within(name, traits, rows).items()]
     if name not in policy.identifiers:
         return spreads[name].distinct > FEW and any(constant)
+    if constant and not _called_key(name):
+        return all(constant)
     if constant:
-        return any(constant) if _called_key(name) else all(constant)
+        return any(constant) or _starts_again(spreads[name], policy)
     if all(spread.distinct < spread.records for each, spread in spreads.items() if each in policy.identifiers):
         return True  # nothing speaks against it
     # Another identifier is different in every record: those who share this one must be alike in most quasi columns.
@@ -93,6 +95,13 @@ def _persons_in(
         determined(told, rows.frequencies(quasi)) for (_, quasi), told in _within(name, policy.quasi, rows).items()
     ]
     return 2 * sum(alike) > len(alike)
+
+
+def _starts_again(spread: Spread, policy: Policy) -> bool:
+    """Whether numbers of persons may start again in every place: most of them repeat, and there are places."""
+    return 2 * (spread.records - spread.distinct) > spread.distinct and any(
+        called(name, vocabulary.PLACES) for name in policy.columns
+    )
 
 
 def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[Pair, Dependence]:

@@ -127,6 +127,20 @@ def test_a_key_of_persons_that_stays_is_told_whatever_its_role() -> None:
     assert "persons-repeat" not in found(data.drop_columns(["sex"]), policy(pid="plain"))
 
 
+def test_numbers_of_persons_that_start_again_in_every_hospital():
+    visits = [(center, number) for center in "AB" for number in range(N // 8) for _ in range(4)][:N]
+    sexes = {key: "fm"[(key[1] // 2 + (key[0] == "B")) % 2] for key in visits}
+    data = table(
+        center=[center for center, _ in visits],
+        id=[str(number) for _, number in visits],
+        sex=[sexes[key] for key in visits],
+    )
+    assert found(data, policy(center="quasi", id="identifier", sex="quasi"))["persons-repeat"].column == "id"
+    # A number that few share, who differ, was given twice by mistake.
+    mistakes = table(id=[str(i % (N - 30)) for i in range(N)], sex=DRAW.choice(["m", "f"], N).tolist())
+    assert "persons-repeat" not in found(mistakes, policy(id="identifier", sex="quasi"))
+
+
 # ── columns that tell others ────────────────────────────────────────────────────────────────────────────────
 
 
