@@ -44,14 +44,15 @@ def effective_attempts(
     class_of, own = _numbered(classes)
     n_classes = int(class_of.max()) + 1
     rate = float(credits.mean())
+    together = failing if rate > 0.5 else succeeding
     if n_classes < 2 or min(rate, 1 - rate) * n < 1e-9:
-        return _throws(class_of, failing if rate > 0.5 else succeeding)
+        return _throws(class_of, together)
     if n_classes == n:
-        return float(n)
+        return float(n) / together
     variance, freedom = _variance(credits - rate, class_of, own)
     few = (_quantile(level) / _quantile(level, freedom)) ** 2
     found = few * rate * (1 - rate) / variance if variance > 0 else float(n)
-    return max(1.0, min(found, float(n)))
+    return max(1.0, min(found, n / together))
 
 
 def spread_above(
@@ -76,13 +77,15 @@ def spread_above(
     above = float(credits.mean() - blind.mean()) / fails
     off = (credits - blind - above * (1 - blind)) / fails
     variance, freedom = _variance(off, class_of, own) if n_classes > 1 else (0.0, 1.0)
-    throws = _throws(class_of)
+    # Where all whom the control has are had anyway, it is a share of the others.
+    others = (blind < 1) | ((blind % 1 > 0) | (credits < blind)).any()
+    throws = _throws(class_of[others])
     near = (max(0.0, above) * throws + 1) / (throws + 2)
     least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
     between = max(_quantile(level, freedom) * math.sqrt(variance), _quantile(level) * math.sqrt(least))
     if succeeding > 1:  # few and large successes: none of them says less than a normal distribution has it
         none = max(0.0, above)
-        between = max(between, interval(none, _throws(class_of, succeeding), level)[1] - none)
+        between = max(between, interval(none, _throws(class_of[others], succeeding), level)[1] - none)
     return between
 
 

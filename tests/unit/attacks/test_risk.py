@@ -151,6 +151,9 @@ def test_what_the_control_gets_too_is_not_uncertain():
     same = (credits == 1).astype(np.float64)
     assert 0 < spread_above(credits, same, classes) < 0.1  # equal by chance, perhaps
     assert spread_above(np.ones(5), np.ones(5), np.arange(5)) == 1
+    classes, given = np.repeat(np.arange(40), 5), np.repeat([1.0, 0.0], 100)
+    more = np.maximum(given, np.repeat([0.0, 0.0, 1.0, 0.0], 50))  # ten of the twenty classes that are not given away
+    assert spread_above(more, given, classes) > 0.2 > spread_above(more * (1 - given), given * 0, classes)
     none, alone = np.zeros(2000), np.arange(2000)
     assert spread_above(none, none, alone, succeeding=2) > 5 / 2000 > spread_above(none, none, alone)
 
