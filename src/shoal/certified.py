@@ -31,6 +31,7 @@ from shoal.pipeline import engine_of, in_order, order_of, sensitive_of
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.receipt import key_of, keyed, read_receipt
+from shoal.showing import Shown
 from shoal.signatures import fingerprint, read_public, signed_by
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
@@ -61,7 +62,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Verification(Answered):
+class Verification(Answered, Shown):
     """All claims that were looked at."""
 
     lines: tuple[Line, ...]
@@ -85,11 +86,6 @@ class Verification(Answered):
             return "Every requirement holds, and nothing contradicts the certificate."
         missing = dict.fromkeys(line.why for line in self if line.required and line.holds is None)
         return f"Whether every requirement holds cannot be told ({'; '.join(missing)}); nothing contradicts the rest."
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import verification_html
-
-        return verification_html(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

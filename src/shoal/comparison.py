@@ -28,6 +28,7 @@ from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
 from shoal.search.classes import released
 from shoal.search.cost import losses
+from shoal.showing import Shown
 from shoal.sweep import require_answer, told
 from shoal.table.frequency import FrequencyTable
 from shoal.table.hierarchy import Hierarchy
@@ -67,7 +68,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """The entries, in the order in which the algorithms were named."""
 
     objective: str
@@ -84,11 +85,6 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import comparison_html
-
-        return comparison_html(self)
 
 
 def compare(

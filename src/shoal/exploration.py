@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from shoal.errors import PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.search.base import Progress, silent
+from shoal.showing import Shown, shown
 from shoal.sweep import Frontier, Point, Start, frontier
 
 Sensitivity = Literal["low", "medium", "high"]
@@ -41,7 +42,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class Exploration:
+class Exploration(Shown):
     """The points, which of them the policy asks for, and what is recommended."""
 
     frontier: Frontier
@@ -55,14 +56,7 @@ class Exploration:
 
     def chart(self) -> Any:
         """Loss against risk as an Altair chart."""
-        from shoal.report.plots import exploration_chart  # Altair takes a second to load
-
-        return exploration_chart(self)
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import exploration_html
-
-        return exploration_html(self)
+        return shown(self, "chart")
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

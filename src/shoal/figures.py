@@ -10,11 +10,12 @@ import numpy as np
 
 from shoal.models.closeness import distance, enhanced_likeness, largest_log_ratio, likeness
 from shoal.models.diversity import distinct, entropy, least_c, most_frequent
+from shoal.showing import Shown
 from shoal.table.frequency import FrequencyTable, Histogram
 
 
 @dataclass(frozen=True)
-class Figures(Mapping[str, float]):
+class Figures(Mapping[str, float], Shown):
     """Figures by name; the worst class decides, and the worst column where several are sensitive."""
 
     overall: Mapping[str, float]
@@ -36,11 +37,6 @@ class Figures(Mapping[str, float]):
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**self.overall, "columns": {name: dict(figures) for name, figures in self.columns.items()}}
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import figures_html
-
-        return figures_html(self)
 
 
 # Where the least figure of several columns is the worst one.

@@ -23,6 +23,7 @@ from shoal.persons import household_key, person_key
 from shoal.policy import Policy
 from shoal.roles import AS_TOLD, CROWD, Guess, Kind, Role, Seen, Sure, all_numbers, repeating, roles_of
 from shoal.separation import STRONGEST, Keys, Separation, Tuples, rank, ranked, separations
+from shoal.showing import Shown
 from shoal.table import codec
 from shoal.table.frequency import packed
 from shoal.table.kernels import group
@@ -105,7 +106,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Shown):
     """What was found; ``policy`` is something to run, ``toml`` the same as text to edit."""
 
     records: int
@@ -252,11 +253,6 @@ class Inspection:
             f"# column = {toml.string(self.having('sensitive')[0])}",
             "# l = 2",
         ]
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import inspection_html
-
-        return inspection_html(self)
 
 
 def inspect(

@@ -27,6 +27,7 @@ from shoal.release import Release, refuse_to_overwrite
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.base import Progress, silent
 from shoal.search.cost import losses
+from shoal.showing import shown
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
 from shoal.table.spelling import Spelling
@@ -165,9 +166,7 @@ def check(
         beside = together(original, [data, *previous], policy)
         verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *beside.verdicts))
     if report is not None:
-        from shoal.report.failing import rendered  # Altair takes a second to load
-
-        write_text(Path(report), rendered(verdicts, table, policy), force=force)
+        write_text(Path(report), shown(verdicts, "verdict page", table, policy), force=force)
     return verdicts
 
 

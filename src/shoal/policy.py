@@ -20,6 +20,7 @@ from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
 from shoal.plain import DEEPEST, nested_deeper
 from shoal.presets import PRESETS
+from shoal.showing import Shown
 from shoal.table.builders import File, Mask, Spec
 from shoal.table.centres import CENTRES
 from shoal.table.dates import Dates
@@ -262,7 +263,7 @@ class Options(_Frozen):
     )
 
 
-class Policy(_Frozen):
+class Policy(_Frozen, Shown):
     """Roles and hierarchies of the columns, what must hold, and how to reach it."""
 
     columns: dict[str, Column] = Field(description="What each column is: every column of the table, by name.")
@@ -458,11 +459,6 @@ class Policy(_Frozen):
         free = {"min_level": 0, "max_level": None, "only": None}
         columns = {name: column.model_copy(update=free) for name, column in self.columns.items()}
         return self.model_copy(update={"columns": columns})
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import policy_html
-
-        return policy_html(self)
 
     def allowance(self, n_records: int) -> int:
         """How many of ``n_records`` may be suppressed; exact, as 0.29 · 100 in floats is below 29."""

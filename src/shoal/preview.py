@@ -22,6 +22,7 @@ from shoal.engines.files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of
+from shoal.showing import shown
 from shoal.table import builders, codec
 from shoal.table.builders import File, Spec
 from shoal.table.description import Description
@@ -144,9 +145,7 @@ class Preview:
 
     def chart(self) -> Any:
         """Every level as a row of boxes, as wide as the records under each label, the top above."""
-        from shoal.report.plots import hierarchy_chart
-
-        return hierarchy_chart(self)
+        return shown(self, "chart")
 
 
 def hierarchy(

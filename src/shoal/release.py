@@ -30,6 +30,7 @@ from shoal.policy import Policy
 from shoal.receipt import KEY_BYTES, new_key, receipt_of, write_receipt
 from shoal.recoding import Recoding
 from shoal.report.formats import counted
+from shoal.showing import Shown, shown
 from shoal.table.frequency import FrequencyTable
 from shoal.verdict import Verdicts
 from shoal.verify import Reference, recounted_file, recounted_groups
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Shown):
     """What may be published, and why.
 
     A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is
@@ -176,11 +177,10 @@ class Release:
         quasi columns in which the answer is drawn. The few records that the page shows before and after are invented;
         with ``show_originals`` they are of the input, and the page must stay with it.
         """
-        from shoal.report.html import rendered  # Altair and its converter take a second to load
-
         refuse_to_overwrite(self.engine.source, path)
-        page = rendered(
+        page = shown(
             self,
+            "page",
             certificate=certificate,
             frontier=frontier,
             attacks=attacks,
@@ -197,9 +197,8 @@ class Release:
         columns: Sequence[str] = (),
     ) -> Charts:
         """The pictures of the report, a dict of Altair charts by section: to be shown in a notebook, or taken apart."""
-        from shoal.report.pictures import charts_of
-
-        return charts_of(self, frontier=frontier, attacks=attacks, columns=columns)
+        drawn: Charts = shown(self, "charts", frontier=frontier, attacks=attacks, columns=columns)
+        return drawn
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "key"}
@@ -216,11 +215,6 @@ class Release:
         asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)
         records, classes = counted(self.verdicts.records, "record"), counted(self.verdicts.classes, "class")
         return f"<Release of {records} in {classes}: {asked}>"
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import release_html
-
-        return release_html(self)
 
     def _verify_groups(self, written: Groups) -> None:
         self._verify(recounted_groups(written, self.policy.quasi, self.reference))

@@ -25,6 +25,7 @@ from shoal.search.classes import released
 from shoal.search.cost import loss_of
 from shoal.search.lattice import Node
 from shoal.search.rollup import Rollup
+from shoal.showing import Shown
 from shoal.table.frequency import FrequencyTable
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Frontier:
+class Frontier(Shown):
     """The points, in the order in which the parameters were given."""
 
     objective: str
@@ -79,11 +80,6 @@ class Frontier:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {"objective": self.objective, "points": [point.as_dict() for point in self.points]}
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import frontier_html
-
-        return frontier_html(self)
 
 
 @dataclass(frozen=True, eq=False)

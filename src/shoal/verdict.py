@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal.showing import Shown
+
 if TYPE_CHECKING:
     from shoal.warning_list import Caution
 
@@ -62,7 +64,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Verdicts(Answered):
+class Verdicts(Answered, Shown):
     """The answer to a policy."""
 
     verdicts: tuple[Verdict, ...]
@@ -101,8 +103,3 @@ class Verdicts(Answered):
             **asdict(self),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import verdicts_html
-
-        return verdicts_html(self)

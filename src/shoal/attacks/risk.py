@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.confidence import LEVEL, interval
+from shoal.showing import Shown
 
 Credits = NDArray[np.float64]
 Question = Literal["singling out", "linkability", "inference"]
@@ -246,7 +247,7 @@ ON_AVERAGE = frozenset({"skewness", "inference"})
 
 
 @dataclass(frozen=True)
-class Attacks(Sequence[Risk]):
+class Attacks(Sequence[Risk], Shown):
     """All attacks that were run, those that could not be, and the three questions answered from them."""
 
     risks: tuple[Risk, ...]
@@ -360,11 +361,6 @@ class Attacks(Sequence[Risk]):
             "notes": list(self.notes),
             "unread": {**self.unread, **self.unread_values},
         }
-
-    def _repr_html_(self) -> str:
-        from shoal.report.notebook import attacks_html
-
-        return attacks_html(self)
 
 
 def percent(share: float) -> str:

@@ -18,6 +18,7 @@ from shoal.report.formats import counted, number, share
 from shoal.report.html import environment, style
 from shoal.report.summary import SIZES, sizes
 from shoal.report.wording import listed, unit
+from shoal.showing import shows
 from shoal.table.frequency import FrequencyTable
 from shoal.verdict import Verdict, Verdicts
 
@@ -66,6 +67,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
     )
 
 
+@shows("Verdicts", "verdict page")
 def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
     """The page."""
     found = findings(verdicts, table, policy)

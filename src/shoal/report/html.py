@@ -27,6 +27,7 @@ from shoal.report.intrusion import within_budget
 from shoal.report.pictures import groups_of, pictures, worst_class
 from shoal.report.summary import Summary, summary
 from shoal.report.wording import unit
+from shoal.showing import shows
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -44,6 +45,7 @@ SECTIONS = {
 IN_NOTEBOOKS = ("sizes", "columns")  # charts of figures that the page has as tables
 
 
+@shows("Release", "page")
 def rendered(
     release: Release,
     *,

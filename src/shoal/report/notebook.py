@@ -10,6 +10,7 @@ from markupsafe import Markup
 from shoal.exploration import beaten
 from shoal.report.essentials import proof, worth
 from shoal.report.formats import counted, interval, number, share, visible
+from shoal.showing import shows
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from shoal.verdict import Verdict, Verdicts
 
 
+@shows("Figures", "html")
 def figures_html(figures: Figures) -> str:
     """A row per figure; where columns are sensitive, one column for each of them."""
     names = list(figures.columns)
@@ -35,6 +37,7 @@ def figures_html(figures: Figures) -> str:
     return _table(["figure", "worst" if names else "value", *names], rows)
 
 
+@shows("Inspection", "html")
 def inspection_html(found: Inspection) -> str:
     """What to decide first, and a row per column."""
     rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.why] for c in found.columns]
@@ -54,6 +57,7 @@ def _doubtful(found: Inspection) -> str:
     return next((name for name in names if name.isidentifier()), "age")
 
 
+@shows("Verdicts", "html")
 def verdicts_html(verdicts: Verdicts) -> str:
     """A row per requirement, the verdict in a sentence, and the warnings."""
     rows = [
@@ -74,6 +78,7 @@ def _outcome(verdict: Verdict) -> str:
     return f"cannot be told: {verdict.missing}" if verdict.outcome == "unknown" else verdict.outcome
 
 
+@shows("Release", "html")
 def release_html(release: Release) -> str:
     """The verdicts, then what was done to the columns."""
     rows = [
@@ -89,6 +94,7 @@ def release_html(release: Release) -> str:
     return verdicts_html(release.verdicts) + levels + _notes(release.warnings)
 
 
+@shows("Frontier", "html")
 def frontier_html(found: Frontier, own: int | None = None) -> str:
     """A row per release that was solved for; ``own`` is the place of the policy itself."""
     swept = list(found.points[0].asked)
@@ -106,6 +112,7 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
     return _table(head, rows) + _paragraphs(brackets)
 
 
+@shows("Exploration", "html")
 def exploration_html(found: Exploration) -> str:
     """The same, then what is recommended, and the plot."""
     from shoal.report.pictures import exploration_picture  # Altair takes a second to load
@@ -116,6 +123,7 @@ def exploration_html(found: Exploration) -> str:
     )
 
 
+@shows("Comparison", "html")
 def comparison_html(found: Comparison) -> str:
     """A row per algorithm, those that lose least first; then those without an answer, and why."""
     answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
@@ -140,6 +148,7 @@ def comparison_html(found: Comparison) -> str:
     return _paragraphs(best) + _table(head, rows) + _paragraphs(f"{e.name}: {e.outcome}. {e.reason}" for e in missing)
 
 
+@shows("Attacks", "html")
 def attacks_html(found: Attacks) -> str:
     """A row per attack, the three questions below; then what each did, to be opened."""
     rows = [
@@ -174,6 +183,7 @@ def charts_html(drawn: Mapping[str, Picture]) -> str:
     )
 
 
+@shows("Policy", "html")
 def policy_html(policy: Policy) -> str:
     """As its file has it."""
     return str(Markup("<pre>{}</pre>").format(visible(policy.to_toml())))
@@ -183,6 +193,7 @@ def _paragraphs(texts: Iterable[str]) -> str:
     return str(Markup("").join(Markup("<p>{}</p>").format(visible(each)) for each in texts))
 
 
+@shows("Verification", "html")
 def verification_html(found: Verification) -> str:
     """A row per claim that was counted again."""
     told = [line for line in found if line.holds is not None]

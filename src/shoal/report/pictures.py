@@ -13,6 +13,7 @@ from shoal.report.fates import Fate
 from shoal.report.formats import counted, number, share
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
 from shoal.report.wording import unit
+from shoal.showing import shows
 from shoal.table.hierarchy import TOP
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Group:
     risks: tuple[Risk, ...]
 
 
+@shows("Release", "charts")
 def charts_of(
     release: Release,
     *,

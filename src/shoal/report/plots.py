@@ -15,6 +15,7 @@ from shoal.exploration import Exploration
 from shoal.preview import Preview
 from shoal.report.charts import PALETTE, frontier_chart
 from shoal.report.essentials import worth
+from shoal.showing import shows
 
 KINDS = (".html", ".svg", ".png")
 
@@ -57,6 +58,7 @@ _SHOWN = (
 )
 
 
+@shows("Exploration", "chart")
 def exploration_chart(found: Exploration) -> Any:
     """Loss against risk; the recommended release is marked where there is one recommendation, else the policy's own."""
     name = "recommended" if len(found.recommendations) == 1 else "this policy"
@@ -64,6 +66,7 @@ def exploration_chart(found: Exploration) -> Any:
     return chart.properties(width=560, height=360, background="white", padding=12)
 
 
+@shows("Preview", "chart")
 def hierarchy_chart(found: Preview) -> Any:
     """Every level of a hierarchy as a row of boxes, as wide as the records under each label; the top is above."""
     table = found.hierarchy.table
