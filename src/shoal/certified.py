@@ -22,12 +22,12 @@ from shoal.attacks.run import measured
 from shoal.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.engines.base import Groups, Rows, require_columns
 from shoal.engines.local import LocalEngine
+from shoal.engines.sources import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
 from shoal.figures import Figures, figures
 from shoal.judge import Gaps, as_seen, judged
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
-from shoal.pipeline import engine_of, in_order, order_of, sensitive_of
 from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.receipt import key_of, keyed, read_receipt

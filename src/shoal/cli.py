@@ -130,7 +130,7 @@ def demo(
         from shoal.report.terminal import show_demo
 
     with _progress(quiet) as progress:
-        result = run(folder, progress=progress)
+        result = run(folder, progress=progress, written=lambda path: exits.written.append(str(path)))
     if json:
         _print_json(result.as_dict())
     elif not quiet:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.engines.local import LocalEngine
+from shoal.engines.sources import engine_of, population_of
 from shoal.errors import (
     CannotTellError,
     DataError,
@@ -21,7 +22,6 @@ from shoal.errors import (
     VerificationError,
 )
 from shoal.log import logged
-from shoal.pipeline import engine_of, population_of
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem

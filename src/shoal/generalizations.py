@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.engines.local import LocalEngine
-from shoal.pipeline import population_of
+from shoal.engines.sources import population_of
 from shoal.policy import PolicySource, policy_of
 from shoal.search.base import Problem
 from shoal.search.k_minimal import Minimal, minimal_nodes

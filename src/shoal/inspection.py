@@ -17,6 +17,7 @@ import pyarrow as pa
 from shoal import toml
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
+from shoal.engines.sources import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.log import log
 from shoal.persons import household_key, person_key
@@ -270,7 +271,6 @@ def inspect(
     records is coarsened for itself, or ``"tables"``, with the same bins in the whole column.
     """
     from shoal.engines.local import LocalEngine
-    from shoal.pipeline import engine_of
 
     if purpose not in ("analysis", "tables"):
         raise PolicyError(f"purpose: no such purpose {purpose!r}", "purposes: analysis, tables")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
-from shoal.engines.base import Groups, Query, Rows, require_columns
+from shoal.engines.base import Query, Rows, require_columns
 from shoal.engines.files import write_text
 from shoal.engines.local import LocalEngine
+from shoal.engines.sources import engine_of, in_order, order_of, order_of_release, population_of, sensitive_of
 from shoal.errors import PolicyError
 from shoal.evidence import of_release, of_table
 from shoal.figures import Figures, figures
@@ -233,56 +234,6 @@ def measure(
     else:
         table = recounted_groups(engine.last_groups, quasi, reference)
     return figures(table, l=l, distances=dict.fromkeys(sensitive, distance))
-
-
-def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngine:
-    """Where the rows of ``data`` live; their cells are read as the policy says, where one is given."""
-    if policy is not None:
-        return engine_of(data).reading(policy)
-    if isinstance(data, LocalEngine):
-        return data
-    if type(data).__module__.partition(".")[0] == "ibis" or type(data).__name__ == "IbisEngine":
-        from shoal.engines.connect import engine_of_expression  # takes a second to import
-
-        return engine_of_expression(data)
-    return LocalEngine.of(data)
-
-
-def order_of(release: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None) -> str:
-    """What an attack by the order of the rows lacks; a table of a database has no order that could tell anything."""
-    scattered = any(
-        not isinstance(engine, LocalEngine | None) and engine.source is not None and not engine.in_one_file
-        for engine in (release, original)
-    )
-    return "needs rows in one order: write the folder as one file" if scattered and original is not None else ""
-
-
-def order_of_release(engine: LocalEngine | IbisEngine, policy: Policy) -> str:
-    """What is not known of the order in which the rows of a release will be written."""
-    if policy.release.shuffle or isinstance(engine, LocalEngine):
-        return ""
-    return "rows leave an engine in an order that nobody knows: set shuffle = true, or use the local engine"
-
-
-def in_order(engine: LocalEngine | IbisEngine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
-    """The rows that are attacked: of a file that an engine has counted, as they stand in it."""
-    if isinstance(engine, LocalEngine) or isinstance(rows, Rows) or not policy.limits or rows.person is not None:
-        return rows
-    table = engine.in_order([*policy.quasi, *policy.sensitive])
-    return rows if table is None else Rows(table)
-
-
-def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
-    """The sensitive columns of the original, as rows or as distinct rows with counts."""
-    engine = engine_of(data, policy)
-    if absent := [name for name in policy.sensitive if name not in engine.columns]:
-        raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
-    return engine if isinstance(engine, LocalEngine) else engine.tally(policy.sensitive)
-
-
-def population_of(policy: Policy) -> LocalEngine | None:
-    """The table of the population that the policy names."""
-    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population).reading(policy)
 
 
 def _figures(table: FrequencyTable, policy: Policy) -> Figures:

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from shoal import toml
 from shoal.engines.files import write_text
 from shoal.engines.local import LocalEngine
+from shoal.engines.sources import engine_of
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of
 from shoal.showing import shown
@@ -163,8 +164,6 @@ def hierarchy(
     ``given`` is a hierarchy as a policy writes it, or the path of a hierarchy file. ``steps`` are widths of intervals,
     ``boundaries`` where they begin, ``kind`` one of mask, dates, times, flat, a classification or a scale.
     """
-    from shoal.pipeline import engine_of
-
     asked = [what for what, value in {"policy": policy, "given": given, "steps": steps, "boundaries": boundaries,
                                       "kind": kind}.items() if value]  # fmt: skip
     if len(asked) > 1:

@@ -17,7 +17,7 @@ from shoal.attacks.risk import Attacks, Risk
 from shoal.bounds import with_bounds
 from shoal.certificate import certificate_of
 from shoal.engines import files, frames
-from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.base import Groups, Query, Released, Rows
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Shown):
+class Release(Released, Shown):
     """What may be published, and why.
 
     A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is

@@ -27,11 +27,11 @@ from shoal.engines.base import Groups, Query, Rows, require_columns
 from shoal.engines.dependence import dependence_of
 from shoal.engines.formulas import Formulas
 from shoal.engines.local import LocalEngine, hash_order
+from shoal.engines.sources import engine_of, order_of_release, population_of
 from shoal.errors import DataError, InfeasibleError, OutputError, PolicyError, ShoalError, VerificationError
 from shoal.evidence import of_replay
 from shoal.judge import Gaps, failing_classes, judged, require
 from shoal.log import log
-from shoal.pipeline import engine_of, order_of_release, population_of
 from shoal.plain import read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain

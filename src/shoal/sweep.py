@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal.engines.sources import engine_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
 from shoal.judge import judged, require
 from shoal.log import logged
-from shoal.pipeline import engine_of, finished, population_of
+from shoal.pipeline import finished
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.consistency import best_matches, read_columns
 from shoal.engines.local import LocalEngine
+from shoal.engines.sources import engine_of
 from shoal.errors import PolicyError
 from shoal.judge import judged
 from shoal.policy import Policy
@@ -34,8 +35,6 @@ def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts
     """Every requirement on the classes of people that the releases leave when they are laid side by side."""
     if policy.release.nulls == "wildcard":
         raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")
-    from shoal.pipeline import engine_of  # which lays releases side by side
-
     table = engine_of(original, policy).count(policy.of_all_levels())
     seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))

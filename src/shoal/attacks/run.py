@@ -25,12 +25,12 @@ from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
 from shoal.attacks.unsorted import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
-from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.base import Groups, Query, Released, Rows
 from shoal.engines.local import LocalEngine
+from shoal.engines.sources import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.log import log
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.release import Release
 from shoal.table import builders, codec
 from shoal.table.hierarchy import Hierarchy
 
@@ -139,7 +139,7 @@ def _opened(
     release: Any, original: Any, policy: Policy | None, quasi: Sequence[str], sensitive: Sequence[str]
 ) -> _Target:
     persons = sources = None
-    if isinstance(release, Release):
+    if isinstance(release, Released):
         policy = policy or release.policy
         sources = _sources(release.rows, release.engine) if original is None else None
         original = release.engine if original is None else original
@@ -198,8 +198,6 @@ def _engine(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[Loc
     Of a table in another engine these are the columns that matter: the rows of a file, else as many of each kind as
     it counts.
     """
-    from shoal.pipeline import engine_of  # which attacks what it has made
-
     engine = engine_of(data, policy)
     if not isinstance(engine, LocalEngine):
         wanted = names or ([] if policy is None else [*policy.quasi, *policy.sensitive])
@@ -465,7 +463,7 @@ class _Session:
 
     def _complementary(self, found: Secret, previous: Any, people: pa.Table, name: str) -> Risk:
         names = [*self.on, name]
-        if isinstance(previous, Release):
+        if isinstance(previous, Released):
             table = released_rows(previous.rows)[0]
         else:
             table, _ = _rows(previous, names, self.target.policy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal import exits
 from shoal.attacks.linkage import Linkage, link
 from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.engines import files
@@ -79,35 +78,46 @@ class Demo:
         return self.release.engine.table
 
 
-def demo(folder: Path, *, seed: int = 0, progress: Progress = silent) -> Demo:
-    """Make the tables, link, anonymize for each purpose, link again; leave everything in ``folder``."""
+def demo(
+    folder: Path, *, seed: int = 0, progress: Progress = silent, written: Callable[[Path], None] = lambda _: None
+) -> Demo:
+    """Make the tables, link, anonymize for each purpose, link again; leave everything in ``folder``.
+
+    ``written`` is called with every file that is finished.
+    """
+
+    def write(name: str, text: str) -> None:
+        files.write_text(folder / name, text, force=True)
+        written(folder / name)
+
     claim(folder)
     patients = hospital(seed=seed)
     register = voters(patients, seed=seed + 1)
-    _write(folder / PATIENTS, patients)
-    _write(folder / VOTERS, register)
-    _write_text(folder / POLICY_FILE, POLICY)
-    _write_text(folder / ANALYSIS_FILE, ANALYSIS_POLICY)
+    for name, table in ((PATIENTS, patients), (VOTERS, register)):
+        files.write(table, folder / name, force=True, verify=lambda _: None)
+        written(folder / name)
+    write(POLICY_FILE, POLICY)
+    write(ANALYSIS_FILE, ANALYSIS_POLICY)
 
     policy = Policy.load(folder / POLICY_FILE)
     engine = LocalEngine.of(folder / PATIENTS)
     before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
     certificate = release.save(folder / RELEASE, force=True)
-    exits.written.append(str(folder / RELEASE))
+    written(folder / RELEASE)
     write_receipt(receipt_of(release, certificate), folder / RECEIPT, force=True)
-    exits.written.append(str(folder / RECEIPT))
-    _write_text(folder / CERTIFICATE, json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
+    written(folder / RECEIPT)
+    write(CERTIFICATE, json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
     progress("drawing", 0)
     # Nobody in it exists, so its records may be shown.
     release.report(folder / REPORT, certificate=certificate, show_originals=True, force=True)
-    exits.written.append(str(folder / REPORT))
+    written(folder / REPORT)
     after = link(release.table, register, KNOWN, original=engine.table, policy=policy)
 
     finer = Policy.load(folder / ANALYSIS_FILE)
     analysis = anonymize(LocalEngine.of(folder / PATIENTS), finer, progress=progress)
     analysis.save(folder / ANALYSIS, force=True)
-    exits.written.append(str(folder / ANALYSIS))
+    written(folder / ANALYSIS)
     after_analysis = link(analysis.table, register, KNOWN, original=engine.table, policy=finer)
     return Demo(patients.num_rows, before, after, release, certificate, analysis, after_analysis)
 
@@ -139,13 +149,3 @@ def owners(patients: pa.Table, register: pa.Table) -> dict[int, int]:
 
 def _people(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(table[name].to_pylist() for name in ("name", *KNOWN)), strict=True)
-
-
-def _write(path: Path, table: pa.Table) -> None:
-    files.write(table, path, force=True, verify=lambda _: None)
-    exits.written.append(str(path))
-
-
-def _write_text(path: Path, text: str) -> None:
-    files.write_text(path, text, force=True)
-    exits.written.append(str(path))

@@ -70,6 +70,19 @@ class Query:
         return int(np.asarray(self.groups.table[self.groups.weight]).sum())
 
 
+class Released:
+    """What was made of the rows of an engine under a policy: its rows can be attacked, measured and shown."""
+
+    rows: Rows | Query
+    engine: Any
+    policy: Policy
+
+    @property
+    def table(self) -> Any:
+        """The released rows, as the data came."""
+        raise NotImplementedError
+
+
 class Engine(Protocol):
     """Where the rows live."""
 

@@ -1,19 +1,37 @@
-"""Which engine reads what the command line names. Ibis is imported only where it is needed: that takes a second."""
+"""One way from what a user names, data in Python, a path or a URI, to the engine that has its rows.
+
+Ibis is imported only where it is needed: that takes a second.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from shoal.engines.base import Groups, Rows
 from shoal.engines.foreign import is_foreign
 from shoal.engines.local import LocalEngine
-from shoal.errors import DataError
+from shoal.errors import DataError, PolicyError
+from shoal.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
 SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
+
+
+def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngine:
+    """Where the rows of ``data`` live; their cells are read as the policy says, where one is given."""
+    if policy is not None:
+        return engine_of(data).reading(policy)
+    if isinstance(data, LocalEngine):
+        return data
+    if type(data).__module__.partition(".")[0] == "ibis" or type(data).__name__ == "IbisEngine":
+        from shoal.engines.connect import engine_of_expression  # takes a second to import
+
+        return engine_of_expression(data)
+    return LocalEngine.of(data)
 
 
 def is_uri(data: str) -> bool:
@@ -116,3 +134,40 @@ def _large(path: Path) -> bool:
         return path.stat().st_size * growth > memory
     except (OSError, ValueError, AttributeError):
         return False
+
+
+def order_of(release: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None) -> str:
+    """What an attack by the order of the rows lacks; a table of a database has no order that could tell anything."""
+    scattered = any(
+        not isinstance(engine, LocalEngine | None) and engine.source is not None and not engine.in_one_file
+        for engine in (release, original)
+    )
+    return "needs rows in one order: write the folder as one file" if scattered and original is not None else ""
+
+
+def order_of_release(engine: LocalEngine | IbisEngine, policy: Policy) -> str:
+    """What is not known of the order in which the rows of a release will be written."""
+    if policy.release.shuffle or isinstance(engine, LocalEngine):
+        return ""
+    return "rows leave an engine in an order that nobody knows: set shuffle = true, or use the local engine"
+
+
+def in_order(engine: LocalEngine | IbisEngine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
+    """The rows that are attacked: of a file that an engine has counted, as they stand in it."""
+    if isinstance(engine, LocalEngine) or isinstance(rows, Rows) or not policy.limits or rows.person is not None:
+        return rows
+    table = engine.in_order([*policy.quasi, *policy.sensitive])
+    return rows if table is None else Rows(table)
+
+
+def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
+    """The sensitive columns of the original, as rows or as distinct rows with counts."""
+    engine = engine_of(data, policy)
+    if absent := [name for name in policy.sensitive if name not in engine.columns]:
+        raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
+    return engine if isinstance(engine, LocalEngine) else engine.tally(policy.sensitive)
+
+
+def population_of(policy: Policy) -> LocalEngine | None:
+    """The table of the population that the policy names."""
+    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population).reading(policy)

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engines.base import Query
+from shoal.engines.sources import population_of
 from shoal.errors import PolicyError
 from shoal.judge import as_seen
 from shoal.models.closeness import TCloseness, distance
-from shoal.pipeline import population_of
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from shoal.engines.base import Released
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.policy import Policy
-from shoal.release import Release
 from shoal.table import builders
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, packed
@@ -127,7 +127,7 @@ def engine_of(data: Any) -> LocalEngine:
     """A table, a path, or a Release, as rows."""
     if isinstance(data, LocalEngine):
         return data
-    return LocalEngine.of(data.table if isinstance(data, Release) else data)
+    return LocalEngine.of(data.table if isinstance(data, Released) else data)
 
 
 def _column(name: str, before: Coded, after: Coded, policy: Policy) -> Column:
