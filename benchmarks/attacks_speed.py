@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import shoal
-from shoal.engines.files import read
+from shoal.engines.files.formats import read
 
 SENSITIVE = "job"
 

@@ -33,11 +33,11 @@ from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.report.plots import save
 from shoal.search import SEARCHES, Problem
-from shoal.search.classes import recoding
-from shoal.search.cost import losses
-from shoal.search.first_cover import first_cover
-from shoal.search.local_boxes import Space
-from shoal.search.mondrian import BY
+from shoal.search.cells.classes import recoding
+from shoal.search.cells.first_cover import first_cover
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.mondrian import BY
+from shoal.search.losses.cells import losses
 from shoal.table.frequency import FrequencyTable
 
 KS = (2, 5, 10)

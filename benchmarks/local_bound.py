@@ -37,10 +37,10 @@ from scipy.sparse import csr_array, vstack
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES
-from shoal.search.classes import Partition
-from shoal.search.cost import losses
-from shoal.search.local_boxes import Space
-from shoal.search.local_start import partition_of
+from shoal.search.cells.classes import Partition
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_start import partition_of
+from shoal.search.losses.cells import losses
 from shoal.table.frequency import FrequencyTable
 
 Floats = NDArray[np.float64]

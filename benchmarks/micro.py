@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.micro import microaggregate
-from shoal.micro.groups import Groups, improved, mdav, univariate, v_mdav
-from shoal.micro.points import Points
+from shoal.masking import microaggregate
+from shoal.masking.groups import Groups, improved, mdav, univariate, v_mdav
+from shoal.masking.points import Points
 
 ROWS = (1_000, 10_000)
 PLAIN_MOST = 10_000

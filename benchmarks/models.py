@@ -20,7 +20,7 @@ from optimal import Census, census
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
-from shoal.search.cost import loss_of
+from shoal.search.losses.cells import loss_of
 from shoal.table.frequency import FrequencyTable, counted
 
 MODELS: dict[str, dict[str, Any]] = {

@@ -24,7 +24,7 @@ from shoal.engines.local import LocalEngine
 from shoal.models.size import KAnonymity
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
-from shoal.search.cost import losses
+from shoal.search.losses.cells import losses
 from shoal.table.frequency import FrequencyTable
 
 KS = (5, 10)

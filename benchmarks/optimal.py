@@ -132,7 +132,7 @@ class Usage:
 
 def process(arguments: Sequence[str], cache: Path) -> Usage:
     """Run shoal's command line in a process of its own, kernels cached in ``cache``."""
-    command = [sys.executable, "-c", "from shoal.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from shoal.cli.commands import main; main()", *arguments]
     start = time.perf_counter()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "NUMBA_CACHE_DIR": str(cache)})
     _, status, used = os.wait4(child.pid, 0)  # the usage of this child alone, not of the largest so far
@@ -257,7 +257,7 @@ def searches(data: Census, repeats: int) -> dict[str, Any]:
 
 def _search(table: Any, policy: Any, repeats: int) -> dict[str, Any]:
     from shoal.search import SEARCHES
-    from shoal.search.cost import loss_of
+    from shoal.search.losses.cells import loss_of
 
     def run() -> tuple[Any, Any]:
         problem = _problem(table, policy)

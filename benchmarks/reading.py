@@ -19,9 +19,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from shoal.engines import files
 from shoal.engines.connect import text_source
-from shoal.engines.layout import layout_of, pieces, rewritten
+from shoal.engines.files import formats
+from shoal.engines.files.layout import layout_of, pieces, rewritten
 
 
 def made(path: Path, rows: int) -> None:
@@ -58,14 +58,14 @@ def main() -> None:
         megabytes = path.stat().st_size / 10**6
         raw = partial(pieces, path)
         found = layout_of(raw, path.name)  # compiled by now
-        source = files.sql_source(path, None, found.names, found=found)
+        source = formats.sql_source(path, None, found.names, found=found)
         whole = bytearray(path.read_bytes())
         grouped = "SELECT zip, disease, count(*) FROM {} GROUP BY ALL"
         tasks: dict[str, Callable[[], object]] = {
             "scan alone": lambda: layout_of(raw, path.name),
             "scan and copy in plain spelling": lambda: rewritten(raw, path.name, found, lambda text: len(text)),
-            "Arrow's parsing alone": lambda: files._parsed(whole, path.name, found),
-            "read in memory, scan included": lambda: files.read(path),
+            "Arrow's parsing alone": lambda: formats._parsed(whole, path.name, found),
+            "read in memory, scan included": lambda: formats.read(path),
             "DuckDB's grouping alone": lambda: connection.execute(grouped.format(source)).fetchall(),
             "DuckDB, scan, count and grouping": lambda: connection.execute(
                 grouped.format(text_source(connection, path, layout_of(raw, path.name))[0])

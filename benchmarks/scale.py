@@ -22,7 +22,7 @@ import numpy as np
 
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.cost import loss_of
+from shoal.search.losses.cells import loss_of
 from shoal.table import builders
 from shoal.table.frequency import FrequencyTable, counted
 from shoal.table.hierarchy import Hierarchy

@@ -27,14 +27,15 @@ from pydantic.fields import FieldInfo
 from typer.models import ArgumentInfo
 
 import shoal
-from shoal import cli, errors, policy
+from shoal import errors
+from shoal.cli import commands
 from shoal.models import PopulationModel, ReleaseModel
 from shoal.models.closeness import DISTANCES
 from shoal.models.measured import MeasuredLimit
-from shoal.policy import Policy
-from shoal.presets import PRESETS
+from shoal.policy import Policy, policy
+from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
-from shoal.search.loss import LOSSES, WITH_LABEL
+from shoal.search.losses.lattice import LOSSES, WITH_LABEL
 from shoal.table.builders import BY_KEY
 
 HERE = Path(__file__).resolve().parent
@@ -247,7 +248,7 @@ def _paper(loss: Any) -> str:
 
 def _commands() -> str:
     rows = []
-    for command in cli.app.registered_commands:
+    for command in commands.app.registered_commands:
         callback = typing.cast(Callable[..., Any], command.callback)
         needed = "".join(f" {name}" for name, _, info, _ in _parameters(callback) if isinstance(info, ArgumentInfo))
         rows.append((f"[`shoal {callback.__name__}{needed}`](#{_section(callback.__name__)})", _said(callback)))
@@ -395,7 +396,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "commands": _commands,
     **{
         f"shoal {command.callback.__name__}": _options(command.callback)
-        for command in cli.app.registered_commands
+        for command in commands.app.registered_commands
         if command.callback
     },
     "functions": _functions,

@@ -25,7 +25,7 @@ def demonstrated_in(place: Path) -> Demonstration:
     with FileLock(f"{place}.lock"):
         if not (place / "done").exists():
             place.mkdir(exist_ok=True)
-            command = [sys.executable, "-c", "from shoal.cli import main; main()", "demo"]
+            command = [sys.executable, "-c", "from shoal.cli.commands import main; main()", "demo"]
             environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
             done = subprocess.run(command, cwd=place, capture_output=True, check=True, env=environment)
             (place / "printed.txt").write_bytes(done.stdout)

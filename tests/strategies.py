@@ -13,8 +13,8 @@ from definitions import DISTANCES, Answer, Asked, Case, Column, Label, Sensitive
 from shoal.models import PrivacyModel, Requirement
 from shoal.recoding import FullDomain
 from shoal.search import Problem
-from shoal.search.base import Evaluation
-from shoal.search.cost import loss_of
+from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Evaluation
 from shoal.table import codec
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable, counted

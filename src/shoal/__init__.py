@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal.attacks.run import attack as attack
-    from shoal.certified import verify_certificate as verify_certificate
-    from shoal.comparison import compare as compare
-    from shoal.consistency import beside as beside
     from shoal.errors import ShoalError as ShoalError
-    from shoal.exploration import explore as explore
-    from shoal.generalizations import k_minimal as k_minimal
-    from shoal.inspection import inspect as inspect
+    from shoal.explore.compare import compare as compare
+    from shoal.explore.frontier import frontier as frontier
+    from shoal.explore.k_minimal import k_minimal as k_minimal
+    from shoal.explore.recommend import explore as explore
+    from shoal.judge.original import beside as beside
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
     from shoal.policy import Policy as Policy
-    from shoal.preview import hierarchy as hierarchy
-    from shoal.ranges import may_be as may_be
-    from shoal.ranges import read_ranges as read_ranges
+    from shoal.propose.inspect import inspect as inspect
+    from shoal.propose.preview import hierarchy as hierarchy
     from shoal.release import Release as Release
-    from shoal.signatures import make_keys as make_keys
-    from shoal.signatures import sign as sign
-    from shoal.sweep import frontier as frontier
+    from shoal.release.signatures import make_keys as make_keys
+    from shoal.release.signatures import sign as sign
     from shoal.transformer import Anonymizer as Anonymizer
+    from shoal.utility.ranges import may_be as may_be
+    from shoal.utility.ranges import read_ranges as read_ranges
+    from shoal.verify.certified import verify_certificate as verify_certificate
 
 # Loaded when first used: `shoal --help` needs none of them, and none of what they import. No module has the name of
 # a function here: importing it would put the module in the function's place.

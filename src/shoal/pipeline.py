@@ -10,33 +10,33 @@ from typing import TYPE_CHECKING, Any
 from shoal.attacks.run import measured
 from shoal.engines import scratch
 from shoal.engines.base import Query, Rows, require_columns
-from shoal.engines.files import write_text
+from shoal.engines.files.formats import write_text
 from shoal.engines.local import LocalEngine
-from shoal.engines.sources import engine_of, in_order, order_of, order_of_release, population_of, sensitive_of
+from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, sensitive_of
 from shoal.errors import PolicyError
-from shoal.evidence import of_release, of_table
-from shoal.figures import Figures, figures
-from shoal.households import household_figures
 from shoal.judge import Gaps, as_seen, judged, require
-from shoal.label_style import settled, shows_hidden_decimals
-from shoal.log import log, logged
+from shoal.judge.evidence import of_release, of_table
+from shoal.judge.figures import Figures, figures
+from shoal.judge.recount import Reference, recount, recounted, recounted_groups
+from shoal.judge.warning_list import warnings_of
+from shoal.judge.whose import whose
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
+from shoal.models.verdict import Verdicts
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Recoding
+from shoal.recoding.label_style import settled, shows_hidden_decimals
 from shoal.release import Release, refuse_to_overwrite
+from shoal.risk.households import household_figures
 from shoal.search import PARTING, SEARCHES, Problem
-from shoal.search.base import Progress, silent
-from shoal.search.cost import losses
-from shoal.showing import shown
+from shoal.search.losses.cells import losses
+from shoal.search.problem import Progress, silent
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
 from shoal.table.spelling import Spelling
-from shoal.together import together
-from shoal.verdict import Verdicts
-from shoal.verify import Reference, recount, recounted, recounted_groups
-from shoal.warning_list import warnings_of
-from shoal.whose import whose
+from shoal.text.log import log, logged
+from shoal.text.showing import shown
+from shoal.verify.several_releases import together
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
@@ -98,7 +98,7 @@ def _asked(
             "what is asked for? There is no policy, and k or quasi is missing",
             'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or give a policy',
         )
-    from shoal.inspection import policy_for  # the vocabulary of roles is not needed elsewhere
+    from shoal.propose.inspect import policy_for  # the vocabulary of roles is not needed elsewhere
 
     return policy_for(data, k=k, quasi=quasi, sensitive=sensitive)
 

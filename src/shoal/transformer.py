@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.columns.roles import CROWD
 from shoal.engines import frames
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.inspection import policy_for
-from shoal.log import log
 from shoal.pipeline import anonymize
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.replay import described, replay
-from shoal.roles import CROWD
+from shoal.propose.inspect import policy_for
+from shoal.release.replay import described, replay
 from shoal.table.intervals import number
 from shoal.table.notation import read_range
+from shoal.text.log import log
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin

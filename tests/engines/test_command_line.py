@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import shoal
 from benches import Bench
 from contract import TASKS
-from shoal.cli import app
+from shoal.cli.commands import app
 
 TASK = TASKS["k and distinct values"]
 PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)

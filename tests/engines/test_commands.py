@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 import shoal
 from benches import Bench, nasty
 from contract import TASKS
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.demo.hospital import hospital
 from shoal.engines import connect
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError
-from shoal.inspection import inspect
+from shoal.propose.inspect import inspect
 
 TASK = TASKS["k and distinct values"]
 PEOPLE = pa.Table.from_pandas(TASK.frame, preserve_index=False)
@@ -175,7 +175,7 @@ def seen_alike(bench: Bench, table: pa.Table) -> None:
 @pytest.mark.parametrize("tuples", [10**6, 0])  # that come here at the most
 @pytest.mark.parametrize("name", tables())
 def test_what_is_seen_in_a_database(database: Bench, name: str, tuples: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.inspection.TUPLES", tuples)
+    monkeypatch.setattr("shoal.propose.inspect.TUPLES", tuples)
     seen_alike(database, tables()[name])
 
 
@@ -185,13 +185,13 @@ def test_what_is_seen_on_spark_of_every_kind_of_value(spark: Bench) -> None:
 
 
 def test_what_is_seen_on_spark(spark: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.inspection.TUPLES", 0)
+    monkeypatch.setattr("shoal.propose.inspect.TUPLES", 0)
     seen_alike(spark, tables()["numbers"].select(["row", "zip", "diagnosis"]))
 
 
 def test_columns_of_too_many_values(duck: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.inspection.MANY", 50)
-    monkeypatch.setattr("shoal.inspection.SOME", 20)
+    monkeypatch.setattr("shoal.propose.inspect.MANY", 50)
+    monkeypatch.setattr("shoal.propose.inspect.SOME", 20)
     table = tables()["numbers"]
     found = inspect(connect.engine_of_expression(duck.load(table)))
     expected = inspect(table)

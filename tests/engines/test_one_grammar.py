@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
-from shoal.engines import connect, files
+from shoal.cli.commands import app
+from shoal.engines import connect
+from shoal.engines.files import formats
 from shoal.engines.local import LocalEngine
-from shoal.engines.sources import opened
+from shoal.engines.opening import opened
 from shoal.errors import DataError
 
 SECRET = "Wilhelmina"
@@ -154,8 +155,8 @@ def test_a_copy_that_duckdb_reads_is_nobody_elses(tmp_path: Path) -> None:
 def test_records_that_duckdb_loses_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "people.csv"
     path.write_text("zip,disease\n1,flu\n2,cold\n3,flu\n", encoding="utf-8")
-    source = files.sql_source
-    monkeypatch.setattr(files, "sql_source", lambda *given, **named: f"(FROM {source(*given, **named)} LIMIT 2)")
+    source = formats.sql_source
+    monkeypatch.setattr(formats, "sql_source", lambda *given, **named: f"(FROM {source(*given, **named)} LIMIT 2)")
     with pytest.raises(DataError, match="3 records were counted and 2 were read"):
         connect.from_files(path)
 
@@ -209,8 +210,8 @@ def test_the_second_count_reads_the_same_records(tmp_path: Path) -> None:
     table = pa.table({"zip": ["1", None, "", ' "x"', "a\r\nb"], "disease": ["", None, "x", '"', "y"]})
     for rows in (table, table.select(["zip"])):
         path = tmp_path / f"{rows.num_columns}.csv"
-        files.write(rows, path, verify=lambda _: None)
-        found = duckdb.sql(f"FROM {files.sql_source(path, None, rows.column_names)}").to_arrow_table()
-        assert files.read(path, separator=",").table.to_pylist() == rows.to_pylist()
+        formats.write(rows, path, verify=lambda _: None)
+        found = duckdb.sql(f"FROM {formats.sql_source(path, None, rows.column_names)}").to_arrow_table()
+        assert formats.read(path, separator=",").table.to_pylist() == rows.to_pylist()
         assert reading(path, "duckdb")[0] == sorted(rows.to_pylist(), key=repr)
         assert len(found) == len(rows)

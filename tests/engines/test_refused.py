@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import shoal
 from benches import Bench
 from contract import TASKS
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.engines import connect
-from shoal.engines.places import failure, named, safe_uri
+from shoal.engines.backends.base import failure, named, safe_uri
 from shoal.errors import OutputError
 
 TASK = TASKS["k and distinct values"]

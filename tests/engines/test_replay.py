@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import shoal
 from benches import Bench
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.engines import connect
 from shoal.errors import InfeasibleError, OutputError, VerificationError
-from shoal.replay import Replay, described, replay
+from shoal.release.replay import Replay, described, replay
 
 
 def people(n: int, seed: int) -> pa.Table:

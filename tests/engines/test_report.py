@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import shoal
 from benches import Bench
 from contract import TASKS
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.report.summary import summary
 
 TASK = TASKS["nulls"]

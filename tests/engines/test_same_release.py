@@ -13,13 +13,13 @@ import pytest
 
 import shoal
 from benches import Bench, nasty
-from shoal.bounds import with_bounds
 from shoal.engines import connect
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models import Requirement
 from shoal.models.measured import Limit
 from shoal.recoding import Recoding
 from shoal.search import SEARCHES, Problem
+from shoal.table.bounds import with_bounds
 from shoal.table.frequency import FrequencyTable
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import shoal
 from benches import Bench
 from contract import TASKS
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import OutputError, VerificationError
 
 TASK = TASKS["k and distinct values"]

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import shoal
 from benches import Bench
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.engines.cells import read_table
 from shoal.engines.connect import engine_of_expression
-from shoal.engines.sources import opened
+from shoal.engines.opening import opened
 from shoal.errors import PolicyError
 from shoal.table.spelling import Spelling
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import shoal
 from benches import Bench
 from examples import examples
+from shoal.judge.warning_list import KINDS
 from shoal.policy import Policy
-from shoal.replay import described, replay
-from shoal.warning_list import KINDS
+from shoal.release.replay import described, replay
 
 N = 240
 DRAW = random.Random(29)

@@ -26,8 +26,9 @@ from typing import Any
 
 import duckdb
 
-from shoal.engines import connect, files, formulas
-from shoal.engines.layout import INDEX, NAME_LINES, layout_of, pieces
+from shoal.engines import connect
+from shoal.engines.files import formats, formulas
+from shoal.engines.files.layout import INDEX, NAME_LINES, layout_of, pieces
 from shoal.engines.local import require_names_apart
 from shoal.errors import DataError
 
@@ -151,7 +152,7 @@ def _huge(draw: random.Random) -> str:
 def in_memory(path: Path, made: Case) -> Outcome:
     """By Arrow."""
     try:
-        found = files.read(path, separator=made.separator, encoding=made.encoding)
+        found = formats.read(path, separator=made.separator, encoding=made.encoding)
         table, more = formulas.unescaped(found.table)
         require_names_apart(table.column_names)
     except DataError as error:
@@ -162,7 +163,7 @@ def in_memory(path: Path, made: Case) -> Outcome:
 
 def out_of_core(path: Path, made: Case, connection: Any) -> Outcome:
     """By DuckDB."""
-    files.BUFFER = made.buffer
+    formats.BUFFER = made.buffer
     try:
         found = layout_of(partial(pieces, path), path.name, separator=made.separator, encoding=made.encoding)
         require_names_apart(list(found.names))
@@ -173,7 +174,7 @@ def out_of_core(path: Path, made: Case, connection: Any) -> Outcome:
     except DataError as error:
         return Outcome(refused=str(error))
     finally:
-        files.BUFFER = 2**25
+        formats.BUFFER = 2**25
         for copy in Path(connect._limits()["temp_directory"]).glob("*.csv"):
             copy.unlink()
 
@@ -249,7 +250,7 @@ def compare(seed: int, folder: Path, connection: Any) -> str:
         expected = by_python(made)
         found = None
         if not left.refused:
-            plain = files.read(path, separator=made.separator, encoding=made.encoding).table
+            plain = formats.read(path, separator=made.separator, encoding=made.encoding).table
             body = zip(*(column.to_pylist() for column in plain.columns), strict=True)
             found = [tuple(plain.column_names), *(tuple(cell or "" for cell in row) for row in body)]
         if found != expected:

@@ -33,12 +33,13 @@ import pyarrow as pa
 from typer.testing import CliRunner
 
 import shoal
-from shoal import cli, exits, replay
+from shoal.cli import commands, exits
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
 from shoal.policy import Policy
-from shoal.receipt import receipt_of, write_receipt
-from shoal.signatures import make_keys, read_private, sign
+from shoal.release import replay
+from shoal.release.receipt import receipt_of, write_receipt
+from shoal.release.signatures import make_keys, read_private, sign
 
 MARK = "Qzx"  # in every text of the table
 NUMBERS = "7340"  # and every number begins so
@@ -464,11 +465,11 @@ def a_command(world: World, draw: random.Random) -> None:
             case _:
                 arguments[i] = draw.choice(ARGUMENTS)
     exits.debug.clear()
-    done = CliRunner().invoke(cli.app, [a for a in arguments if a != "--debug"])
+    done = CliRunner().invoke(commands.app, [a for a in arguments if a != "--debug"])
     if done.exit_code not in (0, 1, 2):
         os.environ["SHOAL_DEBUG"] = "1"
         try:
-            again = CliRunner().invoke(cli.app, arguments)
+            again = CliRunner().invoke(commands.app, arguments)
         finally:
             del os.environ["SHOAL_DEBUG"]
         raise AssertionError(f"{arguments}: exit {done.exit_code}\n{again.stderr}")

@@ -38,10 +38,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a program, the test
 
 import shoal
 from definitions import DISTANCES, Case, Column, Label, Sensitive, best, passes
-from shoal.engines.sources import opened
+from shoal.engines.opening import opened
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError, ShoalError
-from shoal.replay import replay
-from shoal.replay import save as save_recoding
+from shoal.release.replay import replay
+from shoal.release.replay import save as save_recoding
 
 MARKS = ("zq", "731")  # of every text, and of every number
 SUPPRESSING = {"suppress_records", "suppress_columns", "suppress_cells"}

@@ -16,7 +16,7 @@ from definitions import Asked, Case, Column, Label, Node, Sensitive, classes, ex
 from shoal.errors import InfeasibleError
 from shoal.models import PrivacyModel
 from shoal.search import SEARCHES, Problem
-from shoal.search.lattice import below
+from shoal.search.full_domain.lattice import below
 from shoal.table.frequency import Domain, FrequencyTable, Histogram, counted
 from strategies import (
     NOT_IN_THE_HIERARCHY,

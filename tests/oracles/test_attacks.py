@@ -7,17 +7,17 @@ import pytest
 import shoal
 from contract import TASKS, may_decline
 from shoal.attacks.background import exclusion, relative
+from shoal.attacks.candidates import secret, sight
 from shoal.attacks.complementary import complementary_release
 from shoal.attacks.external import external_knowledge
 from shoal.attacks.homogeneity import homogeneity
 from shoal.attacks.identity import identity
 from shoal.attacks.intruders import LIKELY, ROUNDS, SPECIFIC, UNIFORM
 from shoal.attacks.risk import wilson
-from shoal.attacks.sight import secret, sight
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import closeness, skewness
-from shoal.attacks.unsorted import aligned
+from shoal.attacks.unsorted_matching import aligned
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import SEARCHES
 

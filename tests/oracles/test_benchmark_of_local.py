@@ -10,15 +10,15 @@ from scipy.optimize import linprog
 
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
-from shoal.search.classes import Partition
-from shoal.search.local_boxes import Space
+from shoal.search.cells.classes import Partition
+from shoal.search.cells.local_boxes import Space
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 
 pytestmark = pytest.mark.long  # the bound of a benchmark, not of the package
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-local = importlib.import_module("shoal.search.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
 
 
 @pytest.fixture

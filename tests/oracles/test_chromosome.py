@@ -10,13 +10,13 @@ from shoal.models.diversity import EntropyDiversity
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cuts
 from shoal.search import Problem
-from shoal.search.annealing import annealing
-from shoal.search.chromosome import Chromosome
-from shoal.search.classes import released
-from shoal.search.cost import loss_of
-from shoal.search.cuts import judged, recoding
-from shoal.search.genetic import genetic
-from shoal.search.optimal import optimal
+from shoal.search.cells.classes import released
+from shoal.search.cuts.annealing import annealing
+from shoal.search.cuts.chromosome import Chromosome
+from shoal.search.cuts.cuts import judged, recoding
+from shoal.search.cuts.genetic import genetic
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.losses.cells import loss_of
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import shoal
 from examples import examples
-from shoal.consistency import beside
 from shoal.errors import InfeasibleError
+from shoal.judge.original import beside
 
 UNHURRIED = examples(200)
 

@@ -22,9 +22,9 @@ from oracles.test_consistency import (
     spoiled,
     table_of,
 )
-from shoal.consistency import people_like
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError
+from shoal.judge.original import people_like
 from shoal.table import codec
 
 EXAMPLES = examples(150)

@@ -10,14 +10,14 @@ import pytest
 
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.classes import released
-from shoal.search.forest import cut, grown
-from shoal.search.nearest import Metric, Neighbours
+from shoal.search.cells.classes import released
+from shoal.search.cells.forest import cut, grown
+from shoal.search.cells.nearest import Metric, Neighbours
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import SHAPES
 
-cover = sys.modules["shoal.search.cover"]  # the name in the package is that of the search
+cover = sys.modules["shoal.search.cells.cover"]  # the name in the package is that of the search
 
 FACTORS = {
     "forest": lambda k: max(2 * k - 1, 3 * k - 5),

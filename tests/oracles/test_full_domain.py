@@ -13,12 +13,12 @@ from definitions import Case, Column, Sensitive, classes, costs, feasible, suppr
 from examples import examples
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.search import SEARCHES, Problem
-from shoal.search.best import rank
-from shoal.search.incognito import satisfying
-from shoal.search.k_minimal import PREFERENCES, minimal_nodes, preferred
-from shoal.search.lattice import below
-from shoal.search.loss import HeightLoss
-from shoal.search.rollup import Rollup
+from shoal.search.full_domain.best import rank
+from shoal.search.full_domain.incognito import satisfying
+from shoal.search.full_domain.k_minimal import PREFERENCES, minimal_nodes, preferred
+from shoal.search.full_domain.lattice import below
+from shoal.search.full_domain.rollup import Rollup
+from shoal.search.losses.lattice import HeightLoss
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, cases, labelled, models_of, problem_of, table_of
 
 ABSORBING = ("k", "k over columns", "p", "distinct")

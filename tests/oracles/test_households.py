@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.engines.sources import opened
+from shoal.engines.opening import opened
 from shoal.errors import PolicyError
 
 Record = tuple[str, str | None, str]  # age, home, who

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from definitions import Case, Column, Sensitive
 from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.search.classes import require_class_by_class
-from shoal.search.cost import loss_of
-from shoal.search.cut_kernels import splits
-from shoal.search.cuts import judged, recoding
-from shoal.search.k_optimize import _Search, k_optimize
+from shoal.search.cells.classes import require_class_by_class
+from shoal.search.cuts.cut_kernels import splits
+from shoal.search.cuts.cuts import judged, recoding
+from shoal.search.cuts.k_optimize import _Search, k_optimize
+from shoal.search.losses.cells import loss_of
 from strategies import KINDS, OBJECTIVES, cases, problem_of
 
 

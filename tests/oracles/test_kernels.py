@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from definitions import Case, Column, best, suppressed
 from examples import examples
 from shoal.search import SEARCHES
-from shoal.search.cost import losses
-from shoal.search.lattice import below
-from shoal.search.rollup import Layout, Rollup, Steps
+from shoal.search.full_domain.lattice import below
+from shoal.search.full_domain.rollup import Layout, Rollup, Steps
+from shoal.search.losses.cells import losses
 from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import (

@@ -13,10 +13,10 @@ from definitions import Case, Column, Sensitive, passes
 from shoal.errors import InfeasibleError
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.classes import Partition
-from shoal.search.cost import loss_of
-from shoal.search.local_bound import least_loss
-from shoal.search.local_boxes import Space
+from shoal.search.cells.classes import Partition
+from shoal.search.cells.local_bound import least_loss
+from shoal.search.cells.local_boxes import Space
+from shoal.search.losses.cells import loss_of
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of

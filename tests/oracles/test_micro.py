@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from shoal.micro import kernels
-from shoal.micro.groups import improved, mdav, univariate, v_mdav
-from shoal.micro.points import Points
+from shoal.masking import kernels
+from shoal.masking.groups import improved, mdav, univariate, v_mdav
+from shoal.masking.points import Points
 
 
 def within(values, group):

@@ -22,12 +22,12 @@ from definitions import (
     transport,
 )
 from examples import examples
-from shoal.figures import figures
+from shoal.judge.figures import figures
 from shoal.models.closeness import TCloseness, distance
 from shoal.models.diversity import EntropyDiversity, RecursiveDiversity, distinct
 from shoal.models.diversity import entropy as entropies
 from shoal.search import Problem
-from shoal.search.cost import losses
+from shoal.search.losses.cells import losses
 from shoal.table.frequency import Domain, FrequencyTable, Histogram
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.wildcard import neighbourhoods

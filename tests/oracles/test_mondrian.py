@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from definitions import Case, Column, Label, Sensitive, passes
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES, Problem
-from shoal.search.mondrian import _partition
-from shoal.search.regions import ordered_by
+from shoal.search.cells.mondrian import _partition
+from shoal.search.cells.mondrian_kernels import ordered_by
 from strategies import _PARAMETERS, NOT_IN_THE_HIERARCHY, SENSITIVE_PATHS, SHAPES, models_of, table_of
 
 PARAMETERS = {kind: of for kind, of in _PARAMETERS.items() if kind != "k over columns"}

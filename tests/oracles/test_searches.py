@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from definitions import Case, Column, Sensitive, best, costs, feasible, suppressed
 from examples import examples
 from shoal.errors import InfeasibleError
-from shoal.search import SEARCHES, rollup
-from shoal.search.loss import LOSSES
+from shoal.search import SEARCHES
+from shoal.search.full_domain import rollup
+from shoal.search.losses.lattice import LOSSES
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, answer_of, cases, problem_of, suppressed_at
 
 

@@ -12,13 +12,13 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
-from shoal.search.classes import released
-from shoal.search.cost import loss_of
-from shoal.search.local_suppression import local_suppression
-from shoal.search.optimal import optimal
-from shoal.search.suppress_cells import suppress_cells
-from shoal.search.suppress_columns import suppress_columns
-from shoal.search.suppress_records import suppress_records
+from shoal.search.cells.classes import released
+from shoal.search.cells.suppress_cells import suppress_cells
+from shoal.search.full_domain.local_suppression import local_suppression
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.full_domain.suppress_columns import suppress_columns
+from shoal.search.full_domain.suppress_records import suppress_records
+from shoal.search.losses.cells import loss_of
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import cases, problem_of

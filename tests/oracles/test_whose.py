@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import shoal
 from examples import examples
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.engines.local import LocalEngine
-from shoal.verify import Reference, recounted
-from shoal.whose import whose
+from shoal.judge.recount import Reference, recounted
+from shoal.judge.whose import whose
 
 LABELS = {"1": ["1", "1-2", "*"], "2": ["2", "1-2", "*"], "3": ["3", "3-4", "*"], "4": ["4", "3-4", "*"]}
 NAMES = ["who", "a", "ill"]

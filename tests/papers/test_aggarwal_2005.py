@@ -7,7 +7,7 @@ import pytest
 import shoal
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.nearest import Metric
+from shoal.search.cells.nearest import Metric
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 

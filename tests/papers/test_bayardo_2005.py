@@ -9,8 +9,8 @@ import pytest
 import shoal
 from shoal.engines.local import LocalEngine
 from shoal.search import Problem
-from shoal.search.choices import Choices
-from shoal.search.k_optimize import k_optimize
+from shoal.search.cuts.choices import Choices
+from shoal.search.cuts.k_optimize import k_optimize
 
 # Three ages, two genders and four marital statuses, each in its order: nine values, numbered 1 to 9. The first of each
 # starts an interval anyway and need not be listed.

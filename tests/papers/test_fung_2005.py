@@ -12,8 +12,8 @@ import shoal
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.search import Problem
-from shoal.search.ordered import Axis
-from shoal.search.top_down import Labels, Step
+from shoal.search.cuts.ordered import Axis
+from shoal.search.cuts.top_down import Labels, Step
 
 # Education, sex, hours a week, how many of class Y, of class N.
 RECORDS = [

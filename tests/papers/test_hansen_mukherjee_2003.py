@@ -10,8 +10,8 @@ import itertools
 import numpy as np
 import pytest
 
-from shoal.micro.groups import univariate
-from shoal.micro.kernels import shortest_path
+from shoal.masking.groups import univariate
+from shoal.masking.kernels import shortest_path
 
 VALUES = [1, 2, 4, 10, 11, 12, 30]
 

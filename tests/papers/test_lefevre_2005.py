@@ -5,7 +5,7 @@ import pyarrow as pa
 import shoal
 from shoal.engines.local import LocalEngine
 from shoal.search import Problem
-from shoal.search.incognito import incognito, satisfying
+from shoal.search.full_domain.incognito import incognito, satisfying
 
 PATIENTS = """
 1/21/76 male 53715

@@ -9,8 +9,8 @@ from shoal.demo.lecture import nine_people
 from shoal.engines.local import LocalEngine
 from shoal.errors import HierarchyError
 from shoal.search import SEARCHES, Problem
-from shoal.search.incognito import satisfying as listed_by_incognito
-from shoal.search.k_minimal import distance_vector, minimal_nodes, preferred
+from shoal.search.full_domain.incognito import satisfying as listed_by_incognito
+from shoal.search.full_domain.k_minimal import distance_vector, minimal_nodes, preferred
 
 NAMES = ["race", "birth", "sex", "zip", "marital", "income"]
 HEIGHTS = (1, 3, 1, 5, 2)

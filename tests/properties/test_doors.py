@@ -7,7 +7,7 @@ import pytest
 
 import shoal
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, VerificationError
-from shoal.replay import described, replay
+from shoal.release.replay import described, replay
 
 MODELS = [
     {"model": "k-anonymity", "k": 2},

@@ -7,7 +7,7 @@ from definitions import passes
 from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import SEARCHES
-from shoal.search.classes import passing, released
+from shoal.search.cells.classes import passing, released
 from strategies import cases, problem_of
 
 

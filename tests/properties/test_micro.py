@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import shoal
 from examples import examples
-from shoal.micro import microaggregate
+from shoal.masking import microaggregate
 from shoal.table.intervals import number
 from shoal.table.notation import read_range
 

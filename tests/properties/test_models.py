@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from definitions import Case, Column
 from examples import examples
 from shoal.models.base import SensitiveModel
-from shoal.search.lattice import below
+from shoal.search.full_domain.lattice import below
 from shoal.table.frequency import Histogram
 from strategies import KINDS, cases, models_of, problem_of, requirements, sensitive_columns, table_of
 

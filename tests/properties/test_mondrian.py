@@ -7,8 +7,8 @@ import pytest
 
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.classes import grouped, holds, passing
-from shoal.search.mondrian import _partition
+from shoal.search.cells.classes import grouped, holds, passing
+from shoal.search.cells.mondrian import _partition
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import REQUIREMENT

@@ -10,8 +10,8 @@ from definitions import Case, Column
 from examples import examples
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES
-from shoal.search.lattice import Lattice, below
-from shoal.search.loss import LOSSES
+from shoal.search.full_domain.lattice import Lattice, below
+from shoal.search.losses.lattice import LOSSES
 from strategies import OBJECTIVES, answer_of, cases, problem_of
 
 EXAMPLES = examples(150)

@@ -8,8 +8,8 @@ from adult import adult_policy
 from shoal.engines.local import LocalEngine
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.incognito import satisfying
-from shoal.search.k_minimal import minimal_nodes
+from shoal.search.full_domain.incognito import satisfying
+from shoal.search.full_domain.k_minimal import minimal_nodes
 
 LIMITS = (0, 603)  # none, and two per cent
 

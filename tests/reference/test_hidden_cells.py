@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.search import hiding
+from shoal.search.cells import cell_suppression
 
 KEYS = ("urbrur", "roof", "walls", "water", "electcon", "relat", "sex")
 SDCMICRO = {3: 293, 5: 500}  # cells that its localSuppression sets to NA
@@ -46,7 +46,7 @@ def test_fewer_nulls_than_sdcmicro_and_no_fewer_can_be(testdata, k, least):
 
 
 def test_stars_that_only_equal_stars_take_more(testdata, monkeypatch):
-    monkeypatch.setattr(hiding, "ROUNDS", 10)
+    monkeypatch.setattr(cell_suppression, "ROUNDS", 10)
     found = hidden(testdata, 3, "category")
     n_stars = sum(found.table[name].to_pylist().count("*") for name in KEYS)
     assert 283 <= n_stars <= 422  # what the cheapest patterns first leave, before anything is improved

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shoal.micro import microaggregate
+from shoal.masking import microaggregate
 
 FIGURES = {3: 16.93, 5: 22.46, 10: 33.19}
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.bounds import ends, with_bounds
 from shoal.errors import PolicyError, VerificationError
+from shoal.table.bounds import ends, with_bounds
 from shoal.table.dates import Dates
 from shoal.table.labels import written_range, written_set
 

@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
+from shoal.cli.terminal import number
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
-from shoal.report.terminal import number
+from shoal.explore.frontier import frontier
 from shoal.search import Problem
-from shoal.sweep import frontier
 
 NO_TIME = 1e-9  # seconds: over before the second look
 
@@ -268,7 +268,7 @@ def test_k_optimize_ends_without_a_time_too_and_tells_the_gap(monkeypatch):
     data, asked = records(24, 2), policy(2, algorithm="k_optimize")
     least = shoal.anonymize(data, asked)
     assert least.recoding.proved
-    monkeypatch.setattr(importlib.import_module("shoal.search.k_optimize"), "LOOKS", 5)
+    monkeypatch.setattr(importlib.import_module("shoal.search.cuts.k_optimize"), "LOOKS", 5)
     left = shoal.anonymize(data, asked)
     assert not left.recoding.proved
     assert left.recoding.bound is not None
@@ -277,7 +277,7 @@ def test_k_optimize_ends_without_a_time_too_and_tells_the_gap(monkeypatch):
 
 
 def test_a_search_that_found_nothing_tells_of_seconds_only_where_they_were_given(monkeypatch):
-    k_optimize = importlib.import_module("shoal.search.k_optimize")
+    k_optimize = importlib.import_module("shoal.search.cuts.k_optimize")
     monkeypatch.setattr(k_optimize, "LOOKS", 0)
     monkeypatch.setattr(k_optimize._Search, "climb_and_kick", lambda search: None)
     with pytest.raises(OutOfTimeError, match=r"no answer was found, after 0 nodes"):

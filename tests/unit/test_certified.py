@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.certificate import SCHEMA
-from shoal.certified import Verification, schema, verify_certificate
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import DataError
 from shoal.policy import Policy
+from shoal.release.certificate import SCHEMA
+from shoal.verify.certified import Verification, schema, verify_certificate
 
 PEOPLE = pa.table({
     "name": [f"p{i}" for i in range(24)],

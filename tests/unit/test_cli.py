@@ -23,12 +23,12 @@ from typer.testing import CliRunner
 import shoal
 from demonstrations import Demonstration
 from people import HEADER, POLICY, SECRET, Place
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.demo.hospital import hospital
-from shoal.engines import files
-from shoal.engines.files import read
+from shoal.engines.files import formats
+from shoal.engines.files.formats import read
 
-MAIN = [sys.executable, "-c", "from shoal.cli import main; main()"]
+MAIN = [sys.executable, "-c", "from shoal.cli.commands import main; main()"]
 
 
 @pytest.fixture
@@ -96,7 +96,11 @@ def test_usage_errors_end_with_2(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["import shoal", "import shoal.cli", "import sys; sys.argv[1:] = ['--help']; from shoal.cli import main; main()"],
+    [
+        "import shoal",
+        "import shoal.cli.commands",
+        "import sys; sys.argv[1:] = ['--help']; from shoal.cli.commands import main; main()",
+    ],
 )
 def test_help_loads_nothing_heavy(code: str) -> None:
     heavy = ("numpy", "pyarrow", "duckdb", "numba", "pandas", "polars", "pydantic", "narwhals", "rich.console")
@@ -197,8 +201,8 @@ def test_what_cannot_be_kept_ends_with_1_and_writes_nothing(place: Place) -> Non
 def test_a_release_that_does_not_count_ends_with_1_and_is_not_there(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = files._write_csv
-    monkeypatch.setattr(files, "_write_csv", lambda tables, *rest: write((t.slice(1) for t in tables), *rest))
+    write = formats._write_csv
+    monkeypatch.setattr(formats, "_write_csv", lambda tables, *rest: write((t.slice(1) for t in tables), *rest))
     assert "does not hold" in failure(place.anonymize(), 1)
     assert place.names() == place.inputs
 
@@ -272,7 +276,7 @@ def test_a_full_disk_leaves_no_half_of_a_policy(place: Place, monkeypatch: pytes
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("shoal.engines.files.os.fsync", full)
+    monkeypatch.setattr("shoal.engines.files.formats.os.fsync", full)
     target = place.folder / "proposed.toml"
     assert "No space left on device" in failure(["inspect", str(place.data), "-o", str(target)])
     assert "No space left on device" in failure(place.anonymize())
@@ -485,7 +489,7 @@ def test_text_stays_text_from_file_to_file(place: Place) -> None:
     ]
     table = pa.table({name: pa.array(texts * 2, pa.string()) for name in ("age", "zip", "disease", "note", "name")})
     place.data.unlink()
-    files.write(table, place.data, verify=lambda _: None)
+    formats.write(table, place.data, verify=lambda _: None)
     place.policy.write_text(
         "[columns]\nname = { role = 'identifier' }\nage = { role = 'quasi' }\nzip = { role = 'quasi' }\n"
         "disease = { role = 'sensitive' }\nnote = { role = 'plain' }\n[[require]]\nmodel = 'k-anonymity'\nk = 2\n",
@@ -524,7 +528,7 @@ def test_a_proposed_policy_runs_as_it_is(tmp_path: Path, which: str) -> None:
     if which == "small":
         small_table(data)
     else:
-        files.write(hospital(2000), data, verify=lambda _: None)
+        formats.write(hospital(2000), data, verify=lambda _: None)
     result = run("inspect", str(data), "-o", str(policy))
     assert result.exit_code == 0
     assert str(policy) in result.stdout.replace("\n", "")

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
+from shoal.cli.terminal import compact
 from shoal.report.essentials import worth
-from shoal.report.terminal import compact
 from shoal.search import SEARCHES
 
 PEOPLE = pd.DataFrame(

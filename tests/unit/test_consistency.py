@@ -10,10 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import shoal.consistency
-from shoal.consistency import beside
+import shoal.judge.original
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, MissingValueError, PolicyError
+from shoal.judge.original import beside
 from shoal.policy import Policy
 
 
@@ -310,14 +310,14 @@ def test_blocks_of_any_size_give_the_same(pairs: int, monkeypatch: pytest.Monkey
     released = people(*[((a, f"{a[0]}0-{a[0]}9", "*")[i], (s, "*")[j]) for a, s, i, j in rows])
     original = people(*zip(ages, sexes, strict=True))
     whole = beside(original, released, policy())
-    monkeypatch.setattr(shoal.consistency, "BLOCK", 3 * pairs)
-    monkeypatch.setattr(shoal.consistency, "CHUNK", pairs)
+    monkeypatch.setattr(shoal.judge.original, "BLOCK", 3 * pairs)
+    monkeypatch.setattr(shoal.judge.original, "CHUNK", pairs)
     parts = beside(original, released, policy())
     for name in ("originals", "released", "candidates", "sources", "concealing", "ties"):
         assert getattr(parts, name).tolist() == getattr(whole, name).tolist(), name
 
 
 def test_more_pairs_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shoal.consistency, "LARGEST", 3)
+    monkeypatch.setattr(shoal.judge.original, "LARGEST", 3)
     with pytest.raises(DataError, match="more than 3 pairs"):
         beside(FIVE, REVEALING, policy())

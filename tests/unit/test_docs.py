@@ -20,24 +20,23 @@ from typer.testing import CliRunner
 
 import shoal
 from demonstrations import Demonstration
-from shoal import policy
-from shoal.cli import app
+from shoal.cli.commands import app
+from shoal.explore.frontier import SWEPT, Point
+from shoal.judge.warning_list import KINDS
 from shoal.models.closeness import DISTANCES
 from shoal.models.size import KAnonymity
-from shoal.policy import Policy
-from shoal.presets import PRESETS
+from shoal.policy import Policy, policy
+from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
-from shoal.search.loss import LOSSES, WITH_LABEL
-from shoal.sweep import SWEPT, Point
+from shoal.search.losses.lattice import LOSSES, WITH_LABEL
 from shoal.table.builders import BY_KEY, SafeHarbor
 from shoal.table.dates import UNITS
-from shoal.warning_list import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {"benchmarks.md", "changes.md", "contributing.md"}  # pages of the site that lie elsewhere in the repository
 PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in ELSEWHERE)]
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-SHOAL = "from shoal.cli import main; main()"
+SHOAL = "from shoal.cli.commands import main; main()"
 
 # What a fragment of a policy leaves out.
 REST: dict[str, Any] = {

@@ -20,8 +20,10 @@ import pytest
 from typer.testing import CliRunner
 
 from people import SECRET, Place
-from shoal import cli, errors, exits, verify
-from shoal.engines import files
+from shoal import errors
+from shoal.cli import commands, exits
+from shoal.engines.files import formats
+from shoal.judge import recount
 
 MAIN = [sys.executable, "-m", "shoal"]
 FULL = Path("/dev/full")
@@ -37,7 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A folder with a release, its certificate and its recoding."""
     place = Place(tmp_path_factory.mktemp("finished"))
     beside = ["--certificate", str(place.folder / "c.json"), "--recoding", str(place.folder / "r.json")]
-    done = CliRunner().invoke(cli.app, place.anonymize(*beside))
+    done = CliRunner().invoke(commands.app, place.anonymize(*beside))
     assert done.exit_code == 0, done.output
     return place
 
@@ -165,7 +167,7 @@ def crash(monkeypatch: pytest.MonkeyPatch, place: Place, error: BaseException, *
         raise error
 
     monkeypatch.setattr("shoal.pipeline.engine_of", raised)
-    done = CliRunner().invoke(cli.app, place.check(place.data, *more))
+    done = CliRunner().invoke(commands.app, place.check(place.data, *more))
     assert done.stdout == ""
     return done.exit_code, done.stderr
 
@@ -209,7 +211,7 @@ def test_debug_shows_where_a_foreseen_error_came_from(monkeypatch: pytest.Monkey
 
 def test_debug_behind_two_dashes_is_a_file(monkeypatch: pytest.MonkeyPatch, place: Place) -> None:
     monkeypatch.setattr(exits, "debug", [])
-    done = CliRunner().invoke(cli.app, ["check", "-p", str(place.policy), "--", "--debug"])
+    done = CliRunner().invoke(commands.app, ["check", "-p", str(place.policy), "--", "--debug"])
     assert (done.exit_code, exits.debug) == (2, [])
     assert "--debug does not exist" in done.stderr
 
@@ -239,7 +241,7 @@ def test_a_machine_that_is_short_of_something_is_no_bug(monkeypatch: pytest.Monk
     assert re.fullmatch(r"OSError: No space left on device \(at shoal\.pipeline:\d+\)\n", told)
 
 
-@pytest.mark.parametrize("module", ["shoal", "shoal.cli"])
+@pytest.mark.parametrize("module", ["shoal", "shoal.cli.commands"])
 def test_it_runs_as_a_module(module: str) -> None:
     done = subprocess.run([sys.executable, "-m", module, "nothing"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -251,8 +253,8 @@ def test_it_runs_as_a_module(module: str) -> None:
 EXITS = """
 import ctypes
 from shoal import cli
-cli.app = lambda: ctypes.CDLL(None).exit(1)
-cli.main()
+commands.app = lambda: ctypes.CDLL(None).exit(1)
+commands.main()
 """
 
 
@@ -280,7 +282,7 @@ def test_a_limit_of_memory_gives_no_verdict(finished: Place, megabytes: int) -> 
 def test_a_working_folder_that_was_deleted(finished: Place, tmp_path: Path, engine: str) -> None:
     gone = tmp_path / "gone"
     script = f"import os; os.mkdir({str(gone)!r}); os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})\n"
-    script += "from shoal.cli import main; main()"
+    script += "from shoal.cli.commands import main; main()"
     base = ["anonymize", str(finished.data), "-p", str(finished.policy), "--engine", engine, "-q"]
     done = subprocess.run(
         [sys.executable, "-c", script, *base, "-o", "release.csv"], capture_output=True, text=True, check=False
@@ -300,15 +302,15 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
     place: Place, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     target = place.folder / "beside.x"
-    publish = files._publish
+    publish = formats._publish
 
     def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
         if path == target:
             raise OSError(errno.EROFS, "Read-only file system")
         publish(hidden, path, *more, **named)
 
-    monkeypatch.setattr(files, "_publish", read_only)
-    done = CliRunner().invoke(cli.app, place.anonymize(option, target))
+    monkeypatch.setattr(formats, "_publish", read_only)
+    done = CliRunner().invoke(commands.app, place.anonymize(option, target))
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         f"OutputError: {target} cannot be written: Read-only file system",
@@ -318,16 +320,16 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
 
 
 def test_a_demo_that_fails_says_what_it_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish = files._publish
+    publish = formats._publish
 
     def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
         if path.name == "certificate.json":
             raise OSError(errno.EROFS, "Read-only file system")
         publish(hidden, path, *more, **named)
 
-    monkeypatch.setattr(files, "_publish", read_only)
+    monkeypatch.setattr(formats, "_publish", read_only)
     folder = tmp_path / "demo"
-    done = CliRunner().invoke(cli.app, ["demo", str(folder)])
+    done = CliRunner().invoke(commands.app, ["demo", str(folder)])
     assert done.exit_code == 2
     names = ("hospital.csv", "voters.csv", "policy.toml", "analysis.toml", "release.csv", "receipt.json")
     written = [folder / name for name in names]
@@ -338,8 +340,8 @@ def test_a_demo_that_fails_says_what_it_has_written(tmp_path: Path, monkeypatch:
 def test_a_folder_that_cannot_be_written_is_told_before_the_work(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.data.unlink()
     # As on a read-only disk, for whomever runs this.
-    monkeypatch.setattr(files.os, "access", lambda _, mode, **__: not mode & os.W_OK)
-    done = CliRunner().invoke(cli.app, place.anonymize("--certificate", place.folder / "c.json"))
+    monkeypatch.setattr(formats.os, "access", lambda _, mode, **__: not mode & os.W_OK)
+    done = CliRunner().invoke(commands.app, place.anonymize("--certificate", place.folder / "c.json"))
     assert done.exit_code == 2
     assert "is not writable" in done.stderr
 
@@ -350,8 +352,8 @@ def test_a_count_that_memory_does_not_suffice_for_is_no_verdict(place: Place, mo
             raise duckdb.OutOfMemoryException(SECRET)
 
     with pytest.raises(MemoryError):
-        verify._grouped(Connection(), "x", ["a"], pa.schema([]), None)
+        recount._grouped(Connection(), "x", ["a"], pa.schema([]), None)
     monkeypatch.setattr(Connection, "sql", lambda *_: (_ for _ in ()).throw(duckdb.IOException(SECRET)))
     with pytest.raises(errors.UnreadableError) as raised:
-        verify._grouped(Connection(), "x", ["a"], pa.schema([]), None)
+        recount._grouped(Connection(), "x", ["a"], pa.schema([]), None)
     assert raised.value.exit_code == 2

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import PolicyError
-from shoal.exploration import LECTURE, beaten, explore
+from shoal.explore.frontier import Frontier, Point
+from shoal.explore.recommend import LECTURE, beaten, explore
 from shoal.policy import Policy
-from shoal.sweep import Frontier, Point
 
 PEOPLE = pa.table({
     "age": [str(20 + i % 30) for i in range(120)],

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import OutputError, ShoalError
 
 SOURCES = Path(shoal.__file__).parent

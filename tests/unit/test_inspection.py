@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.columns.uniqueness import Separation, Tuples, separations
 from shoal.demo.hospital import hospital
 from shoal.errors import DataError, PolicyError
-from shoal.inspection import Inspection, inspect
-from shoal.separation import Separation, Tuples, separations
+from shoal.propose.inspect import Inspection, inspect
 from shoal.table import codec
 from shoal.table.builders import build
 
@@ -451,7 +451,7 @@ def test_a_policy_for_tables_has_one_level_per_column():
 
 
 def test_a_large_table_gets_a_search_that_ends(monkeypatch):
-    monkeypatch.setattr("shoal.inspection.LARGE", 100)
+    monkeypatch.setattr("shoal.propose.inspect.LARGE", 100)
     release = inspect(hospital(300)).policy.release
     assert (release.algorithm, release.dimension) == ("mondrian", "gain")
 

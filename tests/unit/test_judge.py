@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
-from shoal.engines.sources import opened
+from shoal.cli.commands import app
+from shoal.engines.opening import opened
 
 
 def people(n: int = 60) -> pd.DataFrame:

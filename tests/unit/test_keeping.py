@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal import inspection, keeping
-from shoal.cli import app
+from shoal.cli.commands import app
+from shoal.propose import inspect, keeping
 
 
 def people(n: int = 400) -> pd.DataFrame:
@@ -38,7 +38,7 @@ def test_what_is_kept_gains_and_the_others_pay():
     assert paid == sorted(paid, reverse=True)  # who pays most comes first
 
 
-@pytest.mark.parametrize("weight", [1, inspection.KEPT])
+@pytest.mark.parametrize("weight", [1, inspect.KEPT])
 def test_the_figures_are_those_of_a_release_by_the_same_search(weight):
     """The loss of a release is the mean over its columns, each with its weight."""
     found = shoal.inspect(people(), known=KNOWN, keep=["age"])
@@ -86,7 +86,7 @@ def test_an_engine_gives_the_same_figures_or_a_note(monkeypatch):
 
 
 def test_a_large_table_is_told_to_be_searched_quickly(monkeypatch):
-    monkeypatch.setattr(inspection, "LARGE", 300)
+    monkeypatch.setattr(inspect, "LARGE", 300)
     found = shoal.inspect(people(), known=KNOWN)
     assert found.policy.release.algorithm == "mondrian"
     assert found.policy.release.dimension == "gain"

@@ -7,7 +7,7 @@ import pytest
 
 import shoal
 from shoal.engines.connect import from_files
-from shoal.replay import described, replay
+from shoal.release.replay import described, replay
 
 STAY = [
     {"age": age, "zip": zip_, "disease": disease}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks.linkage import Linkage, link
+from shoal.demo.linkage import Linkage, link
 from shoal.policy import Policy
 from shoal.table import builders
 

@@ -7,7 +7,7 @@ import sys
 import pyarrow as pa
 
 import shoal
-from shoal import replay
+from shoal.release import replay
 
 SECRETS = ["zebra", "quokka", "31234", "41234"]
 PEOPLE = pa.table({"zip": ["31234", "31234", "41234", "41234"] * 2, "animal": ["zebra", "quokka"] * 4})
@@ -39,7 +39,7 @@ def test_functions_tell_what_they_do_without_values(caplog, tmp_path):
 
 def test_figures_of_a_phase_are_no_lines_of_their_own(caplog):
     caplog.set_level(logging.DEBUG, logger="shoal")
-    from shoal.log import logged
+    from shoal.text.log import logged
 
     told = []
     progress = logged(lambda what, share: told.append((what, share)))

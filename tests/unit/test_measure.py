@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.errors import PolicyError
-from shoal.figures import Figures
+from shoal.judge.figures import Figures
 
 approx = pytest.approx
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import replay
 from shoal.errors import DataError, OutputError
+from shoal.release import replay
 
 AGES = ["31", "34", "36", "38", "51", "53", "57", "58"]
 PEOPLE = pa.table({"name": list("abcdefgh"), "age": AGES, "disease": ["flu", "cold"] * 4})

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import shoal
 from examples import examples
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import PolicyError
 from shoal.models.size import KAnonymity
 from shoal.policy import Column, Options, Policy

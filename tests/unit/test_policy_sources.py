@@ -21,7 +21,7 @@ POLICY = {
     "require": [{"model": "k-anonymity", "k": 3}],
     "release": {"label": "income"},
 }
-FAMILIES = ("shoal", "shoal.utility", "shoal.risk", "shoal.linkage", "shoal.micro")
+FAMILIES = ("shoal", "shoal.utility", "shoal.risk", "shoal.linkage", "shoal.masking")
 LINKED = {"on": ["age"]}
 CALLS = {
     "shoal.anonymize": lambda call, policy, release: call(PEOPLE, policy).certificate["levels"],

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import DataError, InfeasibleError, PolicyError, UncoveredValueError
 
 SECRET = "Wilhelmina-Secret"

@@ -8,7 +8,7 @@ import pytest
 import shoal
 from shoal.errors import InfeasibleError, PolicyError, UncoveredValueError
 from shoal.policy import PresetName
-from shoal.presets import PRESETS
+from shoal.policy.presets import PRESETS
 from shoal.table.builders import RESTRICTED, SafeHarbor
 
 

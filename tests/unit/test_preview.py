@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import HierarchyError, PolicyError, UncoveredValueError
 from shoal.table.builders import File, build
 

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.certificate import neutral, rounded
-from shoal.certified import verify_certificate
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.engines.connect import from_files
 from shoal.errors import DataError, OutputError
 from shoal.policy import Policy
-from shoal.receipt import key_of, keyed, new_key, read_receipt
+from shoal.release.certificate import neutral, rounded
+from shoal.release.receipt import key_of, keyed, new_key, read_receipt
+from shoal.verify.certified import verify_certificate
 
 DISEASES = ["flu", "hiv", "gout"]
 SIX = [("31", "flu"), ("33", "hiv"), ("35", "flu"), ("41", "gout"), ("43", "flu"), ("45", "hiv")]

@@ -10,9 +10,9 @@ import shoal
 from shoal.engines.local import LocalEngine
 from shoal.recoding import Cells, Parts
 from shoal.search import Problem
-from shoal.search import cuts as search_cuts
-from shoal.search.classes import Partition, joined, recoding, released
-from shoal.search.cost import losses
+from shoal.search.cells.classes import Partition, joined, recoding, released
+from shoal.search.cuts import cuts as search_cuts
+from shoal.search.losses.cells import losses
 from shoal.table.values import Values
 
 PEOPLE = pd.DataFrame({

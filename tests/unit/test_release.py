@@ -21,14 +21,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal import release as release_module
-from shoal.engines import files
 from shoal.engines.base import Rows
+from shoal.engines.files import formats
 from shoal.errors import InfeasibleError, OutputError, PolicyError, VerificationError
 from shoal.judge import judged
+from shoal.judge.recount import recounted
 from shoal.policy import Policy
-from shoal.receipt import keyed
-from shoal.verify import recounted
+from shoal.release import release as release_module
+from shoal.release.receipt import keyed
 
 approx = pytest.approx
 
@@ -213,7 +213,7 @@ def test_text_stays_text_in_a_saved_file(tmp_path: Path) -> None:
     release = made(asked, data)
     for name in ("release.csv", "release.tsv", "release.parquet"):
         release.save(tmp_path / name)
-        back = files.read(tmp_path / name).table
+        back = formats.read(tmp_path / name).table
         for column in ("q", "s", "p"):
             assert Counter(back[column].to_pylist()) == Counter(data[column].to_pylist())
 
@@ -223,7 +223,7 @@ def test_every_kind_of_file_counts_alike(tmp_path: Path) -> None:
     outputs = []
     for name in ("release.csv", "release.tsv", "release.txt", "release.parquet", "release.pq"):
         outputs.append(release.save(tmp_path / name))
-        assert files.read(tmp_path / name).table.equals(release.table)
+        assert formats.read(tmp_path / name).table.equals(release.table)
         assert shoal.check(tmp_path / name, K4) == release.verdicts
     assert len({json.dumps({**output, "output": None, "created": None}) for output in outputs}) == 1
 
@@ -286,8 +286,8 @@ def test_a_wrong_file_never_appears(
 ) -> None:
     release = made()
     for name in ("_write_csv", "_write_parquet"):
-        write = getattr(files, name)
-        monkeypatch.setattr(files, name, lambda tables, *rest, write=write: write(map(spoil, tables), *rest))
+        write = getattr(formats, name)
+        monkeypatch.setattr(formats, name, lambda tables, *rest, write=write: write(map(spoil, tables), *rest))
     target = tmp_path / f"release{suffix}"
     with pytest.raises(VerificationError):
         release.save(target)
@@ -302,9 +302,9 @@ def test_a_wrong_file_never_appears(
 def test_a_file_that_holds_and_counts_otherwise_never_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # One record more in a class breaks no promise, but it is not what was measured.
     release = made()
-    write = files._write_csv
+    write = formats._write_csv
     monkeypatch.setattr(
-        files, "_write_csv", lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest)
+        formats, "_write_csv", lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest)
     )
     with pytest.raises(VerificationError, match="does not count as the release in memory did"):
         release.save(tmp_path / "release.csv")
@@ -354,7 +354,7 @@ def test_an_error_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "_write_csv", interrupted)
+    monkeypatch.setattr(formats, "_write_csv", interrupted)
     with pytest.raises(KeyboardInterrupt):
         release.save(tmp_path / "release.csv")
     assert nothing_but(tmp_path)

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import DataError, InfeasibleError, PolicyError, VerificationError
-from shoal.replay import described, replay, save
+from shoal.release.replay import described, replay, save
 
 
 def people(n: int, seed: int) -> pd.DataFrame:

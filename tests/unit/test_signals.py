@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 
 from people import Place
-from shoal import exits, signals
+from shoal.cli import exits, signals
 
 # Runs the program, and once it comes to a function says so and stays there. How the signal fares there is up to it:
 # the exception may pass, be turned into another one (as a query that is interrupted does), or be lost.
@@ -52,9 +52,9 @@ STAGES = [
     ("shoal.engines.local:LocalEngine.count", "before"),
     ("shoal.pipeline:recounted", "turned"),
     ("shoal.pipeline:recounted", "lost"),
-    ("shoal.engines.files:_write_csv", "after"),
-    ("shoal.release:Release._verify", "turned"),
-    ("shoal.engines.files:_publish", "before"),
+    ("shoal.engines.files.formats:_write_csv", "after"),
+    ("shoal.release.release:Release._verify", "turned"),
+    ("shoal.engines.files.formats:_publish", "before"),
 ]
 
 

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.certified import verify_certificate
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import DataError, OutputError, ShoalError
-from shoal.signatures import canonical, make_keys, read_private, sign, signed_by
+from shoal.release.signatures import canonical, make_keys, read_private, sign, signed_by
+from shoal.verify.certified import verify_certificate
 
 POLICY = """
 columns.age     = { role = "quasi", hierarchy = { intervals = [10] } }

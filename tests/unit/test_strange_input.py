@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import replay as replay_module
 from shoal import utility
 from shoal.engines import connect
 from shoal.errors import DataError, HierarchyError, OtherTableError, OutputError, PolicyError
-from shoal.plain import DEEPEST, nested_deeper, read_json
 from shoal.policy import Policy
 from shoal.recoding import Cells, Parts
-from shoal.replay import replay
+from shoal.release import replay as replay_module
+from shoal.release.replay import replay
 from shoal.table.frequency import FrequencyTable
+from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
 
 TABLE = pa.table(
     {"age": ["21", "24", "38", "33"], "zip": ["02138", "02138", "02139", "02139"], "ill": ["a", "b", "a", "c"]}

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 import shoal
+from shoal.cli import terminal
+from shoal.cli.terminal import number, share
 from shoal.engines.local import LocalEngine
-from shoal.inspection import inspect
+from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
-from shoal.report import terminal
-from shoal.report.terminal import number, share
-from shoal.verdict import Verdict, Verdicts
+from shoal.propose.inspect import inspect
 
 
 @pytest.fixture(autouse=True)

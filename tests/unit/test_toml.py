@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal import toml
+from shoal.text import toml
 
 TEXTS = st.text() | st.sampled_from(
     ["", " ", "a.b", "'", '"', '"""', "\\", "\n", "\r\n", "\t", "\x00", "\x1f", "\x7f", "\x85", "\u2028", "é", "日本"]

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.columns.look_alikes import spelled_alike
+from shoal.judge.warning_list import KINDS, Caution
 from shoal.policy import Policy
-from shoal.spelling import spelled_alike
-from shoal.warning_list import KINDS, Caution
 
 N = 600
 DRAW = np.random.default_rng(13)
@@ -296,7 +296,7 @@ def test_an_original_without_the_quasi_columns_tells_nothing_more() -> None:
 
 
 def test_apply_tells_of_new_rows() -> None:
-    from shoal.replay import described, replay
+    from shoal.release.replay import described, replay
 
     asked = policy(K5, year="plain")
     data = table(year=(2024 - AGE).tolist())

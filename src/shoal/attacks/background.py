@@ -12,10 +12,10 @@ from collections.abc import Collection
 
 import numpy as np
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 
 WITHOUT = "the same people, before that was known"
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 from shoal.table.hierarchy import Label
 
 BLOCK = 2**16  # pairs of kinds compared together

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 
 
 def external_knowledge(found: Secret) -> Risk:

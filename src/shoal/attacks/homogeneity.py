@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Credits, Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 
 CLAIMS = "the same claims, right and wrong, at the shares of the whole table"
 

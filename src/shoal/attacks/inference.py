@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 from shoal.attacks.standing import Rows
 
 BLOCK = 2**22  # scores of kinds and values computed together

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.confidence import LEVEL, interval
-from shoal.showing import Shown
+from shoal.text.showing import Shown
 
 Credits = NDArray[np.float64]
 Question = Literal["singling out", "linkability", "inference"]

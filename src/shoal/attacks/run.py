@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.attacks.background import exclusion, relative
+from shoal.attacks.candidates import Secret, Sight, secret, sight
 from shoal.attacks.complementary import complementary_release
 from shoal.attacks.external import external_knowledge
 from shoal.attacks.homogeneity import homogeneity
@@ -19,20 +20,19 @@ from shoal.attacks.identity import identity
 from shoal.attacks.inference import inference
 from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
 from shoal.attacks.risk import Attacks, Question, Risk
-from shoal.attacks.sight import Secret, Sight, secret, sight
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
 from shoal.attacks.skewness import skewness
-from shoal.attacks.unsorted import MOST_PEOPLE, unsorted_matching
+from shoal.attacks.unsorted_matching import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Released, Rows
 from shoal.engines.local import LocalEngine
-from shoal.engines.sources import engine_of
+from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
-from shoal.log import log
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.hierarchy import Hierarchy
+from shoal.text.log import log
 
 Places = NDArray[np.int64]
 

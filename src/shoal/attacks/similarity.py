@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import CLAIMS
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 from shoal.attacks.skewness import closeness
 from shoal.attacks.standing import Rows
 from shoal.table.hierarchy import Hierarchy

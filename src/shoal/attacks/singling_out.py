@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from shoal.attacks.candidates import Sight
 from shoal.attacks.intruders import UNIFORM, Choice
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Sight
 
 
 def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.sight import Secret
 
 
 def skewness(found: Secret, outside: Secret | None = None) -> Risk:

@@ -11,17 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.attacks.linkage import Linkage, link
 from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
-from shoal.engines import files
+from shoal.demo.linkage import Linkage, link
 from shoal.engines.base import Rows
+from shoal.engines.files import formats
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError
 from shoal.pipeline import anonymize
 from shoal.policy import Policy
-from shoal.receipt import receipt_of, write_receipt
 from shoal.release import Release
-from shoal.search.base import Progress, silent
+from shoal.release.receipt import receipt_of, write_receipt
+from shoal.search.problem import Progress, silent
 
 KNOWN = ("birth", "zip", "sex")  # what the voter list and the hospital share
 PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT = (
@@ -87,14 +87,14 @@ def demo(
     """
 
     def write(name: str, text: str) -> None:
-        files.write_text(folder / name, text, force=True)
+        formats.write_text(folder / name, text, force=True)
         written(folder / name)
 
     claim(folder)
     patients = hospital(seed=seed)
     register = voters(patients, seed=seed + 1)
     for name, table in ((PATIENTS, patients), (VOTERS, register)):
-        files.write(table, folder / name, force=True, verify=lambda _: None)
+        formats.write(table, folder / name, force=True, verify=lambda _: None)
         written(folder / name)
     write(POLICY_FILE, POLICY)
     write(ANALYSIS_FILE, ANALYSIS_POLICY)

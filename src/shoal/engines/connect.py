@@ -18,15 +18,15 @@ from typing import Any
 import ibis
 import pyarrow.parquet as pq
 
-from shoal.engines import files
-from shoal.engines.formulas import unescaped_source
+from shoal.engines.backends.base import DuckDB, Place, PostgreSQL, failure, named, safe_uri
+from shoal.engines.files import formats
+from shoal.engines.files.formulas import unescaped_source
+from shoal.engines.files.layout import Layout, Raw, layout_of, pieces, rewritten
 from shoal.engines.ibis import IbisEngine
-from shoal.engines.layout import Layout, Raw, layout_of, pieces, rewritten
 from shoal.engines.local import require_names_apart
 from shoal.engines.memory import size
-from shoal.engines.places import DuckDB, Place, PostgreSQL, failure, named, safe_uri
+from shoal.engines.sql import quoted
 from shoal.errors import DataError, ShoalError
-from shoal.sql import quoted
 
 MASTER_SECONDS = 20  # to answer a call
 
@@ -50,7 +50,7 @@ def engine_of_expression(table: Any) -> IbisEngine:
 
 
 def _spark(backend: Any) -> Place:
-    from shoal.engines.spark import Spark
+    from shoal.engines.backends.spark import Spark
 
     return Spark(backend)
 
@@ -87,7 +87,7 @@ def neighbour(engine: IbisEngine, table: str) -> IbisEngine:
 
 
 def _on_spark(uri: str, table: str | None, parquet: str | None) -> IbisEngine:
-    from shoal.engines.spark import Spark, session
+    from shoal.engines.backends.spark import Spark, session
 
     if (table is None) == (parquet is None):
         raise DataError(
@@ -158,7 +158,7 @@ def from_files(
     backend = ibis.duckdb.connect(**_limits())
     found: Layout | None = None
     notes: tuple[str, ...] = ()
-    if path.is_dir() or path.suffix.lower() in files.PARQUET:
+    if path.is_dir() or path.suffix.lower() in formats.PARQUET:
         source, notes = _parquet_source(path)
     else:
         found = layout_of(partial(pieces, path), path.name, separator=separator, encoding=encoding)
@@ -182,9 +182,9 @@ def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[
     """A DuckDB table expression over a scanned CSV file, and what to tell; it must give every record of the scan."""
     raw = partial(pieces, path)
     plain = found.plain and path.suffix.lower() != ".gz"
-    source = files.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
+    source = formats.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
     source, more, n = unescaped_source(lambda query: connection.execute(query).fetchall()[0], source, found.names)
-    files.require_records(path.name, n, found.records)
+    formats.require_records(path.name, n, found.records)
     return source, found.notes + more
 
 
@@ -204,9 +204,9 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
         except Exception:
             message = f"{part.name} is not a complete Parquet file"
             raise DataError(message, "write it again, or rename it if it is CSV") from None
-        notes |= dict.fromkeys(files.parquet_notes(schema))
-        finer |= dict.fromkeys(files.nanoseconds(schema))
-    source = files.parquet_folder(path) if path.is_dir() else files.sql_source(path, None, [])
+        notes |= dict.fromkeys(formats.parquet_notes(schema))
+        finer |= dict.fromkeys(formats.nanoseconds(schema))
+    source = formats.parquet_folder(path) if path.is_dir() else formats.sql_source(path, None, [])
     if finer:
         coarse = ", ".join(f"CAST({quoted(name)} AS TIMESTAMPTZ) AS {quoted(name)}" for name in finer)
         source = f"(SELECT * REPLACE ({coarse}) FROM {source})"

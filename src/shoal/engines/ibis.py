@@ -21,22 +21,22 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
-from shoal.bounds import added, beside, require_true, there
+from shoal.engines.backends.base import TABLE, DuckDB, Place
 from shoal.engines.base import Groups, Query, require_columns
-from shoal.engines.budget import Coarse, Domains, next_up
 from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_queries, spread_queries
-from shoal.engines.files import require_records
+from shoal.engines.files.formats import require_records
+from shoal.engines.files.formulas import Formulas
 from shoal.engines.fingerprints import digest_of_counts
-from shoal.engines.formulas import Formulas
 from shoal.engines.frames import plain
-from shoal.engines.hashing import hash_order, md5
 from shoal.engines.local import LocalEngine, Texts, require_names_apart, unchanged
-from shoal.engines.places import TABLE, DuckDB, Place
+from shoal.engines.row_order import hash_order, md5
+from shoal.engines.sql import unused
+from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, VerificationError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
-from shoal.sql import unused
+from shoal.table.bounds import added, beside, require_true, there
 from shoal.table.frequency import ClassOf, Counts, Domain, FrequencyTable, packed
 from shoal.table.hierarchy import TOP
 from shoal.table.kernels import group

@@ -11,18 +11,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.bounds import distinct_rows, require_true, there
-from shoal.engines import files, formulas, frames, scratch
+from shoal.engines import frames, scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of, tallied
-from shoal.engines.layout import Dialect
+from shoal.engines.files import formats, formulas
+from shoal.engines.files.layout import Dialect
+from shoal.engines.sql import quoted, unused
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
-from shoal.sql import quoted, unused
 from shoal.table import builders, codec
+from shoal.table.bounds import distinct_rows, require_true, there
 from shoal.table.domain import domain_of
 from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, counted
 from shoal.table.hierarchy import TOP, Hierarchy
@@ -91,7 +92,7 @@ class LocalEngine:
         """From a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
-            read = files.read(path, separator=separator, encoding=encoding)
+            read = formats.read(path, separator=separator, encoding=encoding)
             table, more = (read.table, ()) if read.dialect is None else formulas.unescaped(read.table)
             return cls(
                 table,

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.engines import files, frames
+from shoal.engines import frames
 from shoal.engines.cells import read_table
+from shoal.engines.files import formats
 from shoal.errors import DataError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
@@ -143,7 +144,7 @@ def _table(data: Any) -> pa.Table:
             raise DataError(f"an array of {data.ndim} dimensions is no table", "give rows and columns")
         return frames.plain(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
     if isinstance(data, str | Path):
-        return files.read(Path(data)).table
+        return formats.read(Path(data)).table
     return frames.to_arrow(data)[0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.compiled import compiled
+from shoal.table.jit import compiled
 
 SPAN, EQUAL, TABLE = 0, 1, 2
 

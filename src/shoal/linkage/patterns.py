@@ -21,7 +21,7 @@ from shoal.linkage.agreement import Agreement, agreement
 from shoal.linkage.columns import Codes, Files, On, Rows, side_by_side
 from shoal.linkage.nearest import Distinct
 from shoal.policy import PolicySource
-from shoal.search.rollup import Layout
+from shoal.search.full_domain.rollup import Layout
 from shoal.table.frequency import Counts, packed
 from shoal.table.kernels import derive, derive_large, group
 

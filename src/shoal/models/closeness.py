@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
 from shoal.models.diversity import shares
-from shoal.models.parts import by_blocks, under_caps, with_mean_within
+from shoal.models.largest_part import by_blocks, under_caps, with_mean_within
 from shoal.table.frequency import Domain, Histogram
 
 Shares = NDArray[np.float64]

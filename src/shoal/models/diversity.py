@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shoal.models.base import MOST, TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
-from shoal.models.parts import by_blocks, under_caps
+from shoal.models.largest_part import by_blocks, under_caps
 from shoal.table.frequency import Counts, Histogram
 
 

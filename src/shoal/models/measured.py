@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shoal.verdict import Verdict
+from shoal.models.verdict import Verdict
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks, Question, Risk

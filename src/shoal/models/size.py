@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from shoal.models.base import MOST, TOLERANCE, Merging, PrivacyModel, Scores, SensitiveModel, Verdicts
 from shoal.models.diversity import distinct, most_frequent
-from shoal.models.parts import by_blocks, under_caps
+from shoal.models.largest_part import by_blocks, under_caps
 from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.wildcard import neighbourhoods

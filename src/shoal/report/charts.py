@@ -16,11 +16,11 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from shoal.exploration import beaten
+from shoal.explore.frontier import Frontier
+from shoal.explore.recommend import beaten
 from shoal.report.fates import Fate
-from shoal.report.formats import visible
 from shoal.report.summary import Bin, Distribution, LatticeNode, Partition, Slice, Tick
-from shoal.sweep import Frontier
+from shoal.text.figures import visible
 
 PALETTE = {
     "ink": "#1b2430",

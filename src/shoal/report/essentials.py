@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
-from shoal.comparison import KINDS
+from shoal.explore.compare import KINDS
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.report.fates import Fate, named
-from shoal.report.formats import counted, number, share
 from shoal.report.wording import listed, unit
+from shoal.text.figures import counted, number, share
 
 if TYPE_CHECKING:
-    from shoal.comparison import Entry
+    from shoal.explore.compare import Entry
     from shoal.release import Release
 
 SHARES = ("loss", "arx-loss")  # objectives from 0 to 1

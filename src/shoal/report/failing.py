@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal import __version__
-from shoal.figures import figures
 from shoal.judge import as_seen, failing_classes
+from shoal.judge.figures import figures
+from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
 from shoal.release import now
 from shoal.report.essentials import found_in
-from shoal.report.formats import counted, number, share
 from shoal.report.html import environment, style
 from shoal.report.summary import SIZES, sizes
 from shoal.report.wording import listed, unit
-from shoal.showing import shows
 from shoal.table.frequency import FrequencyTable
-from shoal.verdict import Verdict, Verdicts
+from shoal.text.figures import counted, number, share
+from shoal.text.showing import shows
 
 if TYPE_CHECKING:
     from shoal.table.frequency import Counts

@@ -16,23 +16,23 @@ from markupsafe import Markup
 
 from shoal import __version__
 from shoal.attacks.risk import Attacks, Risk
-from shoal.certificate import neutral
 from shoal.errors import OutputError
-from shoal.exploration import asked_for
+from shoal.explore.recommend import asked_for
+from shoal.release.certificate import neutral
 from shoal.report import charts
 from shoal.report.essentials import SHARES, essentials, gone, proof
 from shoal.report.fates import Fate, shared
-from shoal.report.formats import counted, interval, number, share, visible
 from shoal.report.intrusion import within_budget
 from shoal.report.pictures import groups_of, pictures, worst_class
 from shoal.report.summary import Summary, summary
 from shoal.report.wording import unit
-from shoal.showing import shows
+from shoal.text.figures import counted, interval, number, share, visible
+from shoal.text.showing import shows
 
 if TYPE_CHECKING:
+    from shoal.explore.frontier import Frontier
+    from shoal.models.verdict import Verdict
     from shoal.release import Release
-    from shoal.sweep import Frontier
-    from shoal.verdict import Verdict
 
 SECTIONS = {
     "columns": "Information loss by column",

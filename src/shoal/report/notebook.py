@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from shoal.exploration import beaten
+from shoal.explore.recommend import beaten
 from shoal.report.essentials import proof, worth
-from shoal.report.formats import counted, interval, number, share, visible
-from shoal.showing import shows
+from shoal.text.figures import counted, interval, number, share, visible
+from shoal.text.showing import shows
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
-    from shoal.certified import Verification
-    from shoal.comparison import Comparison
-    from shoal.exploration import Exploration
-    from shoal.figures import Figures
-    from shoal.inspection import Inspection
+    from shoal.explore.compare import Comparison
+    from shoal.explore.frontier import Frontier
+    from shoal.explore.recommend import Exploration
+    from shoal.judge.figures import Figures
+    from shoal.models.verdict import Verdict, Verdicts
     from shoal.policy import Policy
+    from shoal.propose.inspect import Inspection
     from shoal.release import Release
     from shoal.report.pictures import Picture
-    from shoal.sweep import Frontier
-    from shoal.verdict import Verdict, Verdicts
+    from shoal.verify.certified import Verification
 
 
 @shows("Figures", "html")

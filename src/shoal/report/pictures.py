@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shoal.attacks.risk import Attacks, Risk
-from shoal.exploration import asked_for, beaten
+from shoal.explore.recommend import asked_for, beaten
 from shoal.report import charts
 from shoal.report.fates import Fate
-from shoal.report.formats import counted, number, share
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
 from shoal.report.wording import unit
-from shoal.showing import shows
 from shoal.table.hierarchy import TOP
+from shoal.text.figures import counted, number, share
+from shoal.text.showing import shows
 
 if TYPE_CHECKING:
-    from shoal.exploration import Exploration
+    from shoal.explore.frontier import Frontier
+    from shoal.explore.recommend import Exploration
     from shoal.release import Release
-    from shoal.sweep import Frontier
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from shoal.comparison import Comparison
-from shoal.engines.files import write_bytes
+from shoal.engines.files.formats import write_bytes
 from shoal.errors import OutputError
-from shoal.exploration import Exploration
-from shoal.preview import Preview
+from shoal.explore.compare import Comparison
+from shoal.explore.recommend import Exploration
+from shoal.propose.preview import Preview
 from shoal.report.charts import PALETTE, frontier_chart
 from shoal.report.essentials import worth
-from shoal.showing import shows
+from shoal.text.showing import shows
 
 KINDS = (".html", ".svg", ".png")
 

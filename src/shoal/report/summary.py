@@ -18,23 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engines.base import Query
-from shoal.engines.sources import population_of
+from shoal.engines.opening import population_of
 from shoal.errors import PolicyError
 from shoal.judge import as_seen
+from shoal.judge.recount import recounted
 from shoal.models.closeness import TCloseness, distance
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples
 from shoal.report.fates import Fate, fates, per_label, shared, shown
 from shoal.search import PARTING, Problem
-from shoal.search.lattice import Lattice, Node
+from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.table import codec
 from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 from shoal.table.wildcard import neighbourhoods
-from shoal.verify import recounted
 
 if TYPE_CHECKING:
     from shoal.release import Release

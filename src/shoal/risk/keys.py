@@ -120,7 +120,7 @@ def _require(engine: LocalEngine, columns: Sequence[str]) -> None:
 
 def _with_population(table: FrequencyTable, engine: LocalEngine, outside: LocalEngine) -> FrequencyTable:
     """The table with the people of a population that have the key of each class; ``*`` stands for every value."""
-    from shoal.consistency import people_like  # which needs SciPy; most figures need neither
+    from shoal.judge.original import people_like  # which needs SciPy; most figures need neither
 
     people, absent = people_like(
         outside.values(table.columns), table.codes, [engine.coded(name) for name in table.columns]

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shoal.recoding import Recoding
-from shoal.search.annealing import annealing
-from shoal.search.base import Problem
-from shoal.search.cover import cover
-from shoal.search.datafly import datafly
-from shoal.search.exhaustive import exhaustive
-from shoal.search.flash import flash
-from shoal.search.forest import forest
-from shoal.search.forest_generalize import forest_generalize
-from shoal.search.genetic import genetic
-from shoal.search.incognito import incognito
-from shoal.search.k_minimal import k_minimal
-from shoal.search.k_optimize import k_optimize
-from shoal.search.local import local
-from shoal.search.local_suppression import local_suppression
-from shoal.search.mdav import mdav
-from shoal.search.mingen import mingen
-from shoal.search.mondrian import mondrian, mondrian_relaxed
-from shoal.search.ola import ola
-from shoal.search.optimal import optimal
-from shoal.search.samarati import samarati
-from shoal.search.suppress_cells import suppress_cells
-from shoal.search.suppress_columns import suppress_columns
-from shoal.search.suppress_records import suppress_records
-from shoal.search.top_down import top_down
+from shoal.search.cells.cover import cover
+from shoal.search.cells.forest import forest
+from shoal.search.cells.forest_generalize import forest_generalize
+from shoal.search.cells.local import local
+from shoal.search.cells.mdav import mdav
+from shoal.search.cells.mondrian import mondrian, mondrian_relaxed
+from shoal.search.cells.suppress_cells import suppress_cells
+from shoal.search.cuts.annealing import annealing
+from shoal.search.cuts.genetic import genetic
+from shoal.search.cuts.k_optimize import k_optimize
+from shoal.search.cuts.top_down import top_down
+from shoal.search.full_domain.datafly import datafly
+from shoal.search.full_domain.exhaustive import exhaustive
+from shoal.search.full_domain.flash import flash
+from shoal.search.full_domain.incognito import incognito
+from shoal.search.full_domain.k_minimal import k_minimal
+from shoal.search.full_domain.local_suppression import local_suppression
+from shoal.search.full_domain.mingen import mingen
+from shoal.search.full_domain.ola import ola
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.full_domain.samarati import samarati
+from shoal.search.full_domain.suppress_columns import suppress_columns
+from shoal.search.full_domain.suppress_records import suppress_records
+from shoal.search.problem import Problem
 
 SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "optimal": optimal,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from shoal.plain import finite
 from shoal.policy import PolicySource, policy_of
+from shoal.text.jsonable import finite
 from shoal.utility.classifier import classification
 from shoal.utility.queries import workload_error
 from shoal.utility.reading import Pair

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import DataError, PolicyError
-from shoal.micro.masking import numbers_of
+from shoal.masking.masking import numbers_of
 from shoal.table.spans import standard_deviation
 from shoal.utility.reading import engine_of
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import PolicyError, VerificationError
 
 N = 60

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks import unsorted
+from shoal.attacks import unsorted_matching
 
 spec = importlib.util.spec_from_file_location(
     "attacks_order", Path(__file__).parents[3] / "benchmarks" / "attacks_order.py"
@@ -69,13 +69,13 @@ def test_what_is_found_by_order_and_by_chance_is_counted_exactly():
     assert risk.control.share == pytest.approx(np.mean(by_chance))
 
 
-@pytest.mark.parametrize("few", [0, unsorted.FEW])
+@pytest.mark.parametrize("few", [0, unsorted_matching.FEW])
 def test_of_all_orders_of_a_class_one_in_twenty_is_taken_for_no_chance(few, monkeypatch):
-    monkeypatch.setattr(unsorted, "FEW", few)  # so that orders are drawn, or all of them tried
+    monkeypatch.setattr(unsorted_matching, "FEW", few)  # so that orders are drawn, or all of them tried
     people = pa.table({"age": ["30"] * 5, "cost": list("41325")})
     alarms = 0
     for seed, rows in enumerate(permutations(range(5))):
         release = pa.table({"age": ["30-39"] * 5, "cost": people["cost"]}).take(pa.array(rows))
         found = shoal.attack(release, original=people, quasi=["age"], sensitive=["cost"], seed=seed)
         alarms += found.named("unsorted matching").above > 0
-    assert 0 < alarms <= 120 * unsorted.LEVEL
+    assert 0 < alarms <= 120 * unsorted_matching.LEVEL

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from shoal.engines import files, layout
-from shoal.engines.files import check_target, read, sql_source, write, write_text
-from shoal.engines.layout import Dialect
+from shoal.engines.files import formats, layout
+from shoal.engines.files.formats import check_target, read, sql_source, write, write_text
+from shoal.engines.files.layout import Dialect
 from shoal.errors import DataError, OutputError, VerificationError
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
@@ -369,17 +369,17 @@ def test_a_record_longer_than_any_reader_holds(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_reader_that_loses_records_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = files.arrow_csv.read_csv
-    monkeypatch.setattr(files.arrow_csv, "read_csv", lambda *given: whole(*given).slice(0, 2))
+    whole = formats.arrow_csv.read_csv
+    monkeypatch.setattr(formats.arrow_csv, "read_csv", lambda *given: whole(*given).slice(0, 2))
     assert "3 records were counted and 1 were read" in failure(tmp_path, "a,b\n1,2\n3,4\n5,6\n")
 
 
 def test_what_our_own_readers_would_refuse_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = iter([b"a,b\n", b'1,"2\n'])
-    monkeypatch.setattr(files, "csv_lines", lambda batch, separator: next(lines))
+    monkeypatch.setattr(formats, "csv_lines", lambda batch, separator: next(lines))
     with pytest.raises(VerificationError, match="never closed"):
         write(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
-    monkeypatch.setattr(files, "csv_lines", lambda batch, separator: b"a,b\n" * 2)
+    monkeypatch.setattr(formats, "csv_lines", lambda batch, separator: b"a,b\n" * 2)
     with pytest.raises(VerificationError, match="other columns or rows"):
         write(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
     assert list(tmp_path.iterdir()) == []

@@ -7,9 +7,9 @@ import pyreadstat
 import pytest
 
 import shoal
-from shoal.engines import foreign
-from shoal.engines.files import read
-from shoal.engines.sources import opened
+from shoal.engines.files import office_files
+from shoal.engines.files.formats import read
+from shoal.engines.opening import opened
 from shoal.errors import DataError
 
 FRAME = pd.DataFrame(
@@ -79,7 +79,7 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
     def none(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(foreign, "import_module", none)
+    monkeypatch.setattr(office_files, "import_module", none)
     for name, extra in (("a.xlsx", "excel"), ("a.sav", "statistics")):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataError, match=rf"shoal\[{extra}\]"):

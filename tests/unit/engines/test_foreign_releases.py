@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli import app
-from shoal.engines import foreign
-from shoal.engines.files import check_target, read
+from shoal.cli.commands import app
+from shoal.engines.files import office_files
+from shoal.engines.files.formats import check_target, read
 from shoal.errors import OutputError, VerificationError
 
 N = 120
@@ -270,7 +270,7 @@ def test_kinds_of_values_come_back(tmp_path, suffix, values):
     ("suffix", "package", "extra"), [(".xlsx", "openpyxl", "excel"), (".sav", "pyreadstat", "statistics")]
 )
 def test_a_missing_package_is_named_before_the_long_work(tmp_path, monkeypatch, suffix, package, extra):
-    imported = foreign.import_module
+    imported = office_files.import_module
 
     def without(name: str):
         if name == package:
@@ -278,7 +278,7 @@ def test_a_missing_package_is_named_before_the_long_work(tmp_path, monkeypatch, 
         return imported(name)
 
     release = of_plain(pa.array(["a", "b"]))
-    monkeypatch.setattr(foreign, "import_module", without)
+    monkeypatch.setattr(office_files, "import_module", without)
     with pytest.raises(OutputError, match=rf"{package} is needed to write.*\n.*pip install 'shoal\[{extra}\]'"):
         release.save(tmp_path / f"release{suffix}")
     with pytest.raises(OutputError, match=package):

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.certified import verify_certificate
 from shoal.engines.connect import from_files
-from shoal.engines.formulas import Formulas, unescaped, unescaped_source
+from shoal.engines.files.formulas import Formulas, unescaped, unescaped_source
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
-from shoal.replay import replay, save
+from shoal.release.replay import replay, save
+from shoal.verify.certified import verify_certificate
 
 LINK = '=HYPERLINK("http://example.org","x")'
 DANGEROUS = [

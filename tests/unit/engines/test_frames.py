@@ -177,7 +177,9 @@ def test_a_relation_of_duckdb_comes_back_as_one() -> None:
 
 def test_no_frame_library_is_imported_on_our_own_account() -> None:
     # Arrow imports pandas when it builds a table from Python lists, so only our imports are looked at.
-    code = "import sys, shoal.engines.files; print([name for name in ('pandas', 'polars') if name in sys.modules])"
+    code = (
+        "import sys, shoal.engines.files.formats; print([name for name in ('pandas', 'polars') if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

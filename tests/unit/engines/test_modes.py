@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines import files
 from shoal.engines.connect import from_files
-from shoal.replay import save
+from shoal.engines.files import formats
+from shoal.release.replay import save
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 
@@ -38,7 +38,7 @@ def seen_aside(folder):
 def test_a_release_is_private_until_it_is_verified(umask, tmp_path):
     modes = []
     table = pa.table({"a": ["x"]})
-    files.write(table, tmp_path / "r.csv", verify=lambda hidden: modes.append(mode(hidden)))
+    formats.write(table, tmp_path / "r.csv", verify=lambda hidden: modes.append(mode(hidden)))
     assert modes == [0o600]
     assert mode(tmp_path / "r.csv") == 0o666 & ~umask
 
@@ -49,7 +49,7 @@ def test_a_private_file_is_private_whatever_was_there(umask, force, tmp_path):
     if force:
         target.write_text("{}")
         target.chmod(0o666)
-    files.write_text(target, "{}", force=force, private=True)
+    formats.write_text(target, "{}", force=force, private=True)
     assert mode(target) == 0o600
 
 
@@ -57,7 +57,7 @@ def test_a_recoding_is_private_and_a_report_is_not(umask, tmp_path):
     (tmp_path / "people.csv").write_text(PEOPLE)
     release = shoal.anonymize(tmp_path / "people.csv", shoal.Policy.of(POLICY))
     save(release, tmp_path / "recoding.json")
-    files.write_text(tmp_path / "report.html", "<p>")
+    formats.write_text(tmp_path / "report.html", "<p>")
     assert mode(tmp_path / "recoding.json") == 0o600
     assert mode(tmp_path / "report.html") == 0o666 & ~umask
 
@@ -66,9 +66,9 @@ def test_a_folder_of_duckdb_is_private_until_it_is_verified(umask, tmp_path, mon
     (tmp_path / "people.csv").write_text(PEOPLE)
     release = shoal.anonymize(from_files(tmp_path / "people.csv"), shoal.Policy.of(POLICY))
     modes = []
-    verify = shoal.release.Release._verify_groups
+    verify = shoal.release.release.Release._verify_groups
     monkeypatch.setattr(
-        shoal.release.Release,
+        shoal.release.release.Release,
         "_verify_groups",
         lambda self, written: (modes.extend(seen_aside(tmp_path).values()), verify(self, written)),
     )

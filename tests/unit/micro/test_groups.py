@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shoal.micro.groups import improved, mdav, univariate, v_mdav
-from shoal.micro.points import Points
+from shoal.masking.groups import improved, mdav, univariate, v_mdav
+from shoal.masking.points import Points
 
 
 def line(*values):

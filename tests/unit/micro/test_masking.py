@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
-from shoal.micro import microaggregate
+from shoal.masking import microaggregate
 
 PAY = [10, 12, 14, 100, 104, 150]
 

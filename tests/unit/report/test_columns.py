@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from shoal.report.columns import Columns
+from shoal.cli.columns import Columns
 
 
 def shown(table: Columns, width: int, *, terminal: bool = False) -> str:

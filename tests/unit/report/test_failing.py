@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import shoal
 from browsing import AXE, CLIPPED, browser, opened
-from shoal.cli import app
+from shoal.cli.commands import app
 from shoal.errors import OutputError
 from shoal.judge import judged
 from shoal.pipeline import _checked

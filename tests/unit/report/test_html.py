@@ -21,9 +21,9 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.report import charts
-from shoal.report.formats import interval, number, visible
 from shoal.report.html import SECTIONS, compact_json, rendered, sentence
 from shoal.report.summary import MOST_VALUES, SIZES, searched, summary
+from shoal.text.figures import interval, number, visible
 
 SCRIPT = "<script>alert(1)</script>"
 LINK = '=HYPERLINK("http://example.org","x")'

@@ -11,9 +11,9 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import shoal
-from shoal.certified import verify_certificate
-from shoal.exploration import explore
+from shoal.explore.recommend import explore
 from shoal.policy import Policy
+from shoal.verify.certified import verify_certificate
 
 SCRIPT = "<script>alert(1)</script>"
 

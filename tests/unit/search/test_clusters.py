@@ -10,16 +10,16 @@ from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
-from shoal.search.classes import Partition, passing
-from shoal.search.clusters import clusters, kinds_of, least_variation
-from shoal.search.cost import loss_of
-from shoal.search.local_boxes import Space
-from shoal.search.local_exchange import exchange
-from shoal.search.local_kernels import rebox_all
+from shoal.search.cells.classes import Partition, passing
+from shoal.search.cells.clusters import clusters, kinds_of, least_variation
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_exchange import exchange
+from shoal.search.cells.local_kernels import rebox_all
+from shoal.search.losses.cells import loss_of
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 
-local = importlib.import_module("shoal.search.local")
+local = importlib.import_module("shoal.search.cells.local")
 
 
 def problem_of(n: int, *models, seed: int = 0, values: tuple[int, ...] = (4,), **others) -> Problem:

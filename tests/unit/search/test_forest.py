@@ -11,10 +11,11 @@ from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity
 from shoal.models.size import AlphaK, KAnonymity, MaximumRisk
-from shoal.search import PARTING, SEARCHES, Problem, nearest
-from shoal.search.classes import passing, released
-from shoal.search.merge import least_size
-from shoal.search.nearest import Metric, Neighbours
+from shoal.search import PARTING, SEARCHES, Problem
+from shoal.search.cells import nearest
+from shoal.search.cells.classes import passing, released
+from shoal.search.cells.merge import least_size
+from shoal.search.cells.nearest import Metric, Neighbours
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 

@@ -8,11 +8,11 @@ import shoal
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.search import Problem
-from shoal.search.choices import Choices
-from shoal.search.cost import loss_of
-from shoal.search.cuts import recoding
-from shoal.search.k_optimize import k_optimize
-from shoal.search.optimal import optimal
+from shoal.search.cuts.choices import Choices
+from shoal.search.cuts.cuts import recoding
+from shoal.search.cuts.k_optimize import k_optimize
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.losses.cells import loss_of
 
 
 def table(n=300, seed=1):

@@ -11,16 +11,17 @@ import pytest
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
-from shoal.search import SEARCHES, Problem, local_boxes, local_kernels
-from shoal.search.classes import Partition, passing, released
-from shoal.search.cost import loss_of, prices
-from shoal.search.first_cover import first_cover
-from shoal.search.local_boxes import Space
+from shoal.search import SEARCHES, Problem
+from shoal.search.cells import local_boxes, local_kernels
+from shoal.search.cells.classes import Partition, passing, released
+from shoal.search.cells.first_cover import first_cover
+from shoal.search.cells.local_boxes import Space
+from shoal.search.losses.cells import loss_of, prices
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.values import Vocabulary, covering
 
-local = importlib.import_module("shoal.search.local")  # the package has a function of this name
+local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
 CELLS = ("loss", "arx-loss", "precision", "height", "entropy")
 
 
@@ -306,7 +307,7 @@ def test_no_time_is_enough_for_the_start():
 def ticking(monkeypatch):
     """A clock that each look at it moves on: as many looks fit into a budget on any machine."""
     clock = SimpleNamespace(monotonic=itertools.count(0, 0.03).__next__)
-    monkeypatch.setattr("shoal.search.base.time", clock)
+    monkeypatch.setattr("shoal.search.problem.time", clock)
 
 
 @pytest.mark.usefixtures("ticking")
@@ -341,7 +342,7 @@ def test_a_start_that_takes_long_leaves_time_for_the_steps(monkeypatch):
             looks.append(problem.seconds_left)
         return Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
 
-    monkeypatch.setattr("shoal.search.local_start.first_cover", covers_for_ever)
+    monkeypatch.setattr("shoal.search.cells.local_start.first_cover", covers_for_ever)
     problem = problem_of(400, 4, time_budget=60)
     answer = SEARCHES["local"](problem)
     assert looks
@@ -364,7 +365,7 @@ def test_it_tells_after_how_many_of_the_planned_steps_the_time_ended(monkeypatch
 
 def test_without_a_budget_nothing_is_unfinished_and_no_clock_is_read(monkeypatch):
     problem = problem_of(400, 4)
-    monkeypatch.setattr("shoal.search.base.time", None)
+    monkeypatch.setattr("shoal.search.problem.time", None)
     assert SEARCHES["local"](problem).unfinished == ""
 
 
@@ -383,21 +384,21 @@ def test_a_lattice_with_too_much_work_is_not_searched_for_its_optimum(monkeypatc
     def refuse(problem):
         raise AssertionError("looked for the optimum")
 
-    monkeypatch.setattr("shoal.search.local_start.optimal", refuse)
-    monkeypatch.setattr("shoal.search.local_start.WORK", 5)
+    monkeypatch.setattr("shoal.search.cells.local_start.optimal", refuse)
+    monkeypatch.setattr("shoal.search.cells.local_start.WORK", 5)
     SEARCHES["local"](problem_of(100))
 
 
 def test_a_lattice_too_large_is_not_covered(monkeypatch):
     problem = problem_of(100)
-    monkeypatch.setattr("shoal.search.first_cover.MOST_NODES", 5)
+    monkeypatch.setattr("shoal.search.cells.first_cover.MOST_NODES", 5)
     assert first_cover(problem, Space(problem), sizes_decide=True) is None
     assert loss(problem, SEARCHES["local"](problem)) <= loss(problem, SEARCHES["mondrian_relaxed"](problem))
 
 
 def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
     problem = problem_of(300, 3, TCloseness(t=0.3), values=4)
-    monkeypatch.setattr("shoal.search.first_cover.MOST_JUDGED", 7)
+    monkeypatch.setattr("shoal.search.cells.first_cover.MOST_JUDGED", 7)
     partition = first_cover(problem, Space(problem), sizes_decide=False)
     assert passing(problem, partition.classes(problem.table)).all()
     assert partition.n_classes > 1

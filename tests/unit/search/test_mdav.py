@@ -11,7 +11,7 @@ import shoal
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutOfTimeError, PolicyError
 from shoal.search import Problem
-from shoal.search.mdav import mdav, points
+from shoal.search.cells.mdav import mdav, points
 
 
 def policy(columns, require=({"model": "k-anonymity", "k": 3},), **release):

@@ -10,9 +10,9 @@ import shoal
 from definitions import Case, Column, Sensitive
 from shoal.errors import PolicyError
 from shoal.search import SEARCHES, Problem
-from shoal.search.k_minimal import minimal_nodes
-from shoal.search.lattice import below
-from shoal.search.monotone import Looks, Tags, above, beneath, costs_only_rise, node_at, nodes_of
+from shoal.search.full_domain.k_minimal import minimal_nodes
+from shoal.search.full_domain.lattice import below
+from shoal.search.full_domain.monotone import Looks, Tags, above, beneath, costs_only_rise, node_at, nodes_of
 from strategies import models_of, problem_of, table_of
 
 K = {"model": "k-anonymity", "k": 2}

@@ -7,9 +7,9 @@ import pytest
 import shoal
 from shoal.engines.local import LocalEngine
 from shoal.search import Problem
-from shoal.search.choices import Choices
-from shoal.search.cuts import named
-from shoal.search.ordered import Axis, ordered
+from shoal.search.cuts.choices import Choices
+from shoal.search.cuts.cuts import named
+from shoal.search.cuts.ordered import Axis, ordered
 
 
 def counted(values, **column):

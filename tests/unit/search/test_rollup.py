@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from shoal.search import rollup as module
-from shoal.search.lattice import Lattice, below
-from shoal.search.rollup import Layout, NodeTable, Rollup
+from shoal.search.full_domain import rollup as module
+from shoal.search.full_domain.lattice import Lattice, below
+from shoal.search.full_domain.rollup import Layout, NodeTable, Rollup
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 

@@ -6,8 +6,8 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.search import hiding
-from shoal.search.hiding import cheapest
+from shoal.search.cells import cell_suppression
+from shoal.search.cells.cell_suppression import cheapest
 
 K2 = {"model": "k-anonymity", "k": 2}
 
@@ -206,7 +206,7 @@ def many(n=300, seed=0):
 
 
 def test_a_larger_table_gets_a_bound_and_the_same_answer_again(monkeypatch):
-    monkeypatch.setattr(hiding, "ROUNDS", 8)
+    monkeypatch.setattr(cell_suppression, "ROUNDS", 8)
     data = many()
     asked = policy(data.column_names, {"model": "k-anonymity", "k": 3}, algorithm="suppress_cells")
     first, second = (shoal.anonymize(data, asked) for _ in range(2))
@@ -229,7 +229,7 @@ def test_out_of_time_there_is_still_an_answer():
 
 
 def test_many_columns_are_bounded_by_what_is_not_looked_at(monkeypatch):
-    monkeypatch.setattr(hiding, "ROUNDS", 3)
+    monkeypatch.setattr(cell_suppression, "ROUNDS", 3)
     rng = np.random.default_rng(1)
     data = pa.table({f"c{j}": rng.choice(list("ab"), 30) for j in range(11)})
     found = shoal.anonymize(data, policy(data.column_names, algorithm="suppress_cells"))

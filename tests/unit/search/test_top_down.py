@@ -13,11 +13,11 @@ from examples import examples
 from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import Problem
-from shoal.search.classes import require_class_by_class
-from shoal.search.cost import losses
-from shoal.search.cuts import judged
-from shoal.search.ordered import Axis
-from shoal.search.top_down import _steps, top_down
+from shoal.search.cells.classes import require_class_by_class
+from shoal.search.cuts.cuts import judged
+from shoal.search.cuts.ordered import Axis
+from shoal.search.cuts.top_down import _steps, top_down
+from shoal.search.losses.cells import losses
 from strategies import OBJECTIVES, cases, problem_of
 
 
@@ -61,7 +61,7 @@ def test_the_answer_satisfies_and_no_single_step_below_it_helps(case, objective,
                 pieces = axis.pieces(finer)
                 after = judged(problem, pieces)
                 if after.feasible:
-                    from shoal.search.cuts import recoding
+                    from shoal.search.cuts.cuts import recoding
 
                     assert losses(problem, recoding(problem, pieces, "finer"))[objective] >= value - 1e-9 * max(
                         1, value

@@ -1,0 +1,326 @@
+"""Unsorted matching: the rows of a release stand in the order of the original, and give everybody away.
+
+L. Sweeney, "k-anonymity", IJUFKS 10(5), 2002: the attack that a release in random order answers.
+Where classes stand tells nothing that their values do not. So it is asked whether the records of a class stand in
+random order, which they do not where the order was kept in the whole table, in each class, or turned round. Several
+statistics look for it: the ranks of records in their class against those of the people who could be behind them, added
+up over classes (P. van Elteren, Bulletin of the ISI 37, 1960); how often the n-th person of a class, from either end,
+says what its n-th record says; the same for the whole table. The greatest decides, against what it is where chance
+orders the classes. Records that say the same cannot be told apart and may stand in runs, as programs that group rows
+write them: chance orders runs, not rows. Where few orders are possible all of them are tried, else some are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from shoal.attacks.candidates import Sight, entries
+from shoal.attacks.risk import Control, Risk, percent
+from shoal.attacks.standing import Rows
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.05  # how often a release in random order is taken for one that is not
+FEW = 3_000  # orders that are all tried
+DRAWS = (39, 199)  # orders drawn otherwise, at least and at most
+EFFORT = 1_000_000  # records put in order in all
+MOST_PEOPLE = 50_000  # that are looked at
+WORK = 30_000_000  # pairs of tuples and what people say, of those who fit
+MOST = 2_000  # rows that are laid beside people one by one
+AHEAD = 600  # people that are skipped at most, where so many were left out
+ASIDE = 20  # places that a row may stand off besides
+SMALL = 500  # rows of a release that is tested so, where some were left out
+SHUFFLES = 9  # what rows one by one reach in random order
+SURE = 1e9  # attempts as if: nobody was drawn, so the share is exact
+
+
+def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
+    """How many people the order of the rows gives away: what their place says is what their record says.
+
+    ``gone`` is how many people were left out. Where the order of the records in their classes cannot be told from
+    chance, the intruder gets no further than with rows in random order.
+    """
+    random = np.random.default_rng(seed)
+    said = _said(seen)
+    n = seen.n_records
+    if said is None:
+        return _risk(n, 0.0, 0.0, "records of a class are alike, so their order tells nothing more", exact=True)
+    classes = _Classes.of(seen, said, random)
+    backwards = classes.tested(_Statistics(seen, said, classes, gone), random)
+    if backwards is None:
+        chance = classes.by_chance
+        words = (
+            f"The order of the rows tells nothing: in their classes the records stand as at random, where "
+            f"{percent(chance)} of the people would be found."
+        )
+        return _risk(n, chance, chance, words, exact=True)
+    share, chance, exact = _gain(seen, said, gone, random, backwards=backwards)
+    words = (
+        f"Who goes down both tables{', from the other end,' if backwards else ''} finds "
+        f"{percent(share)} of the people by the order of the rows; in random order {percent(chance)} would be found."
+    )
+    return _risk(n, share, chance, words, exact=exact)
+
+
+def _risk(n: int, share: float, chance: float, words: str, *, exact: bool) -> Risk:
+    of_whom = "the same with the rows of each class in random order"
+    control = Control(n, chance * n, of_whom, expected=True)
+    sentence = words[0].upper() + words[1:].rstrip(".") + "."
+    effective = SURE if exact else None
+    return Risk("unsorted matching", "linkability", None, n, share * n, control, None, sentence, effective=effective)
+
+
+def _said(seen: Sight) -> tuple[Rows, Rows] | None:
+    """A number for what people and records say besides; whose record it is where they say nothing; -1: neither."""
+    if seen.says is not None:
+        return seen.says
+    if seen.owner is not None:
+        return seen.owner, np.arange(seen.n_records)
+    return None
+
+
+# ── The test ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """The records of classes one after the other, each class in the order of the release."""
+
+    records: Rows
+    class_of: Rows
+    run_of: Rows  # records that follow one another in a class and say the same
+    weighed: Floats  # the place in the class, centred, by the size of the class
+    rank: Floats  # of the place in the original of those who could be behind the record, centred
+    by_chance: float  # of the people in a class, how many say what a record of it says
+
+    @classmethod
+    def of(cls, seen: Sight, said: tuple[Rows, Rows], random: np.random.Generator) -> _Classes:
+        mine, theirs = said
+        tuple_of = np.zeros(seen.n_records, np.int64) if seen.changed else seen.tuple_of
+        kind_of = np.zeros(seen.n_people, np.int64) if seen.changed else seen.kind_of
+        # Where values were changed they make no classes: all records are in one that everybody fits.
+        fits = csr_array(np.ones((1, 1))) if seen.changed else csr_array(seen.fits.T)
+        who = np.flatnonzero(mine >= 0)
+        shape = (fits.shape[1], int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1)
+        people = csr_array((np.ones(len(who)), (kind_of[who], mine[who])), shape=shape)
+        places = csr_array((who + 1.0, (kind_of[who], mine[who])), shape=shape)
+        people.sum_duplicates()
+        kept = _affordable(fits, people, random)
+        records = np.flatnonzero(kept[tuple_of])
+        records = records[np.argsort(tuple_of[records], kind="stable")]
+        _, class_of = np.unique(tuple_of[records], return_inverse=True)
+        fits, asked = fits[np.flatnonzero(kept)], theirs[records]
+        row = (np.cumsum(kept) - 1)[tuple_of[records]]
+        n_alike = entries(csr_array(fits @ people), row, asked)
+        n_fit = np.asarray(fits @ np.bincount(kind_of, minlength=fits.shape[1]), np.float64)[row]
+        by_chance = float((n_alike / np.maximum(n_fit, 1)).mean()) if len(row) else 0.0
+        place = entries(csr_array(fits @ places), row, asked) / np.maximum(n_alike, 1)
+        # Whom nobody says the same as might stand anywhere.
+        known = n_alike > 0
+        sizes = np.bincount(class_of)
+        total = np.bincount(class_of, np.where(known, place, 0)) / np.maximum(np.bincount(class_of, known), 1)
+        place = np.where(known, place, total[class_of])
+        starts = np.cumsum(sizes) - sizes
+        centre = (sizes - 1) / 2
+        weighed = (np.arange(len(row)) - starts[class_of] - centre[class_of]) / (sizes[class_of] + 1)
+        rank = _ranks(class_of, place, starts) - centre[class_of]
+        new_run = np.ones(len(row), np.bool_)
+        new_run[1:] = (np.diff(class_of) != 0) | (np.diff(asked) != 0)
+        return cls(records, class_of, np.cumsum(new_run) - 1, weighed, rank, by_chance)
+
+    def tested(self, statistics: _Statistics, random: np.random.Generator) -> bool | None:
+        """Whether the records stand in order (False) or turned round (True); None if chance may have put them so."""
+        if len(np.unique(self.class_of)) == int(self.run_of[-1]) + 1:
+            return None  # records of a class say the same
+        as_it_is = np.arange(len(self.records))
+        orders = self._all()
+        exact = orders is not None
+        if orders is None:
+            n = int(np.clip(EFFORT // len(self.records), *DRAWS))
+            orders = (self._drawn(random) for _ in range(n))
+        found = statistics.of(as_it_is)
+        drawn = np.array([statistics.of(order) for order in orders])
+        among = drawn if exact else np.vstack([drawn, found])
+        spread = among.std(axis=0)
+        spread[spread < 1e-12] = np.inf
+        scores = (among - among.mean(axis=0)) / spread
+        own = (found - among.mean(axis=0)) / spread
+        probability = float((scores.max(axis=1) >= own.max() - 1e-9).mean())
+        return None if probability > LEVEL else bool(own.argmax() % 2)
+
+    def _drawn(self, random: np.random.Generator) -> Rows:
+        """Runs in random order within their classes."""
+        keys = random.random(int(self.run_of[-1]) + 1)
+        return np.argsort(self.class_of + keys[self.run_of], kind="stable")
+
+    def _all(self) -> Iterable[Rows] | None:
+        """All orders of runs within classes; None where there are too many."""
+        by_class, n = [], 1
+        for members in np.split(np.arange(len(self.records)), np.flatnonzero(np.diff(self.class_of)) + 1):
+            runs = np.split(members, np.flatnonzero(np.diff(self.run_of[members])) + 1)
+            n *= math.factorial(min(len(runs), 20))
+            if n > FEW:
+                return None
+            by_class.append([np.concatenate(order) for order in permutations(runs)])
+        return (np.concatenate(order) for order in product(*by_class))
+
+
+class _Statistics:
+    """How well the records go with the people in several ways, each for the order kept and for it turned round."""
+
+    def __init__(self, seen: Sight, said: tuple[Rows, Rows], classes: _Classes, gone: int) -> None:
+        self.seen, self.mine, self.theirs, self.classes, self.gone = seen, said[0], said[1], classes, gone
+        self.pairs = [pairs for backwards in (False, True) if (pairs := _pairs(seen, backwards=backwards)) is not None]
+        n = min(seen.n_people, seen.n_records)
+        places, ends = np.arange(n), np.arange(seen.n_people)[::-1][:n]
+        self.whole = [(people, places, _fit(seen, people, places)) for people in (places, ends)]
+        # In large releases ranks find what is to be found.
+        rows, people = np.arange(seen.n_records), np.arange(seen.n_people)
+        near = gone and seen.n_records <= SMALL
+        self.bands = [_Band.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
+
+    def of(self, order: Rows) -> Floats:
+        """Of the records of classes in some order: what they say changes places with it."""
+        records, theirs = self.classes.records, self.theirs.copy()
+        theirs[records] = self.theirs[records[order]]
+        ranks = float(self.classes.weighed @ self.classes.rank[order])
+        out = [ranks, -ranks]
+        out += [float((self.mine[people] == theirs[rows]).sum()) for people, rows in self.pairs]
+        out += [float(((self.mine[people] == theirs[rows]) & fit).sum()) for people, rows, fit in self.whole]
+        out += [_longest(band.alike(self.mine, theirs)) for band in self.bands]
+        return np.array(out)
+
+
+def _affordable(fits: csr_array, people: csr_array, random: np.random.Generator) -> NDArray[np.bool_]:
+    """Which tuples are looked at: all, or as many at random as their work allows."""
+    n_said = np.diff(people.indptr)
+    of_entry = n_said[fits.indices].astype(np.float64)
+    ends = np.concatenate([[0.0], np.cumsum(of_entry)])
+    work = ends[fits.indptr[1:]] - ends[fits.indptr[:-1]]
+    kept = np.ones(fits.shape[0], np.bool_)
+    if work.sum() > WORK:
+        order = random.permutation(len(work))
+        kept[order[np.cumsum(work[order]) > WORK]] = False
+    return kept
+
+
+def _ranks(class_of: Rows, values: Floats, starts: Rows) -> Floats:
+    """The rank of each value in its class, from 0; equal ones share the mean of theirs."""
+    order = np.lexsort((values, class_of))
+    sorted_values, sorted_classes = values[order], class_of[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = (np.diff(sorted_values) != 0) | (np.diff(sorted_classes) != 0)
+    firsts = np.flatnonzero(new)
+    sizes = np.diff(np.append(firsts, len(order)))
+    tie = np.cumsum(new) - 1
+    out = np.empty(len(order))
+    out[order] = (firsts + (sizes - 1) / 2)[tie] - starts[sorted_classes]
+    return out
+
+
+# ── What it gains ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _gain(
+    seen: Sight, said: tuple[Rows, Rows], gone: int, random: np.random.Generator, *, backwards: bool
+) -> tuple[float, float, bool]:
+    """The share found by order and by chance, by whichever way of going down the tables leaves most; and if exact."""
+    ways = [] if (paired := _paired(seen, said, backwards=backwards)) is None else [(*paired, True)]
+    if ways and ways[0][0] == 1:
+        return ways[0]
+    whole = seen.n_records <= MOST and seen.n_people <= MOST + AHEAD + ASIDE
+    by_class = np.argsort(seen.tuple_of, kind="stable"), np.argsort(seen.class_of, kind="stable")
+    for rows, people in ((np.arange(seen.n_records), np.arange(seen.n_people)), by_class):
+        ahead = _reversed(seen, people, classwise=people is by_class[1]) if backwards else people
+        found = aligned(seen, said, rows[:MOST], ahead, gone) / len(rows[:MOST])
+        mixed = [aligned(seen, said, _mixed(seen, rows, random)[:MOST], ahead, gone) for _ in range(SHUFFLES)]
+        ways.append((found, float(np.mean(mixed)) / len(rows[:MOST]), whole))
+    return max(ways, key=lambda way: ((way[0] - way[1]) / (1 - way[1]) if way[1] < 1 else 0.0, way[0]))
+
+
+def _reversed(seen: Sight, people: Rows, *, classwise: bool) -> Rows:
+    if not classwise:
+        return people[::-1]
+    return np.lexsort((-people, seen.class_of[people]))  # each class from its end
+
+
+def _mixed(seen: Sight, rows: Rows, random: np.random.Generator) -> Rows:
+    """The rows of each tuple in random order, in the places that they have."""
+    tuples = np.zeros(len(rows), np.int64) if seen.changed else seen.tuple_of[rows]
+    out = np.empty_like(rows)
+    out[np.argsort(tuples, kind="stable")] = rows[np.lexsort((random.random(len(rows)), tuples))]
+    return out
+
+
+def _paired(seen: Sight, said: tuple[Rows, Rows], *, backwards: bool) -> tuple[float, float] | None:
+    """The share found where the n-th person of a class takes its n-th record, and where any of them takes it."""
+    if (pairs := _pairs(seen, backwards=backwards)) is None:
+        return None
+    people, records = pairs
+    mine, theirs, class_of = said[0][people], said[1][records], seen.tuple_of[records]
+    width = int(max(mine.max(), theirs.max())) + 2
+    here = [np.unique(class_of * width + of + 1, return_counts=True) for of in (mine, theirs)]
+    _, left, right = np.intersect1d(here[0][0], here[1][0], assume_unique=True, return_indices=True)
+    expected = here[0][1][left] * here[1][1][right] / seen.counts[here[0][0][left] // width]
+    return float((mine == theirs).mean()), float(expected.sum() / seen.n_people)
+
+
+def _pairs(seen: Sight, *, backwards: bool) -> tuple[Rows, Rows] | None:
+    """The n-th people of classes beside their n-th records; None unless each fits one class, as large as they are."""
+    if seen.changed or (np.diff(seen.fits.indptr)[seen.kind_of] != 1).any():
+        return None
+    class_of = seen.fits.indices[seen.fits.indptr[:-1][seen.kind_of]]
+    if (np.bincount(class_of, minlength=len(seen.tuples)) != seen.counts).any():
+        return None
+    place = np.arange(seen.n_people)
+    return np.lexsort((-place if backwards else place, class_of)), np.argsort(seen.tuple_of, kind="stable")
+
+
+def aligned(seen: Sight, said: tuple[Rows, Rows], rows: Rows, people: Rows, gone: int) -> int:
+    """The most rows that fit people in one order, each at most so far from its place.
+
+    A longest common subsequence, within a band around the diagonal: rows may have been left out, or stand elsewhere.
+    """
+    return _longest(_Band.of(seen, rows, people, gone).alike(*said))
+
+
+@dataclass(frozen=True, eq=False)
+class _Band:
+    """Rows beside the people around their places."""
+
+    rows: Rows
+    people: Rows  # (rows, offsets)
+    fit: NDArray[np.bool_]  # (rows, offsets)
+
+    @classmethod
+    def of(cls, seen: Sight, rows: Rows, people: Rows, gone: int) -> _Band:
+        offsets = np.arange(-ASIDE, min(gone, AHEAD) + ASIDE + 1)
+        places = np.arange(len(rows))[:, None] + offsets
+        there = (places >= 0) & (places < len(people))
+        who = people[np.clip(places, 0, len(people) - 1)]
+        fit = _fit(seen, who.ravel(), np.repeat(rows, len(offsets))).reshape(who.shape)
+        return cls(rows, who, there & fit)
+
+    def alike(self, mine: Rows, theirs: Rows) -> NDArray[np.bool_]:
+        """Which of the people fit and say what the row says."""
+        return np.asarray(self.fit & (mine[self.people] == theirs[self.rows][:, None]))
+
+
+def _longest(fits: NDArray[np.bool_]) -> int:
+    # best[j]: the most rows so far whose people stand before the place of the j-th offset, or there.
+    best = np.zeros(fits.shape[1], np.int64)
+    for of_row in fits:
+        without = np.append(best[1:], best[-1])  # the same people are one offset less from the next place
+        best = np.maximum.accumulate(np.maximum(without, best + of_row))
+    return int(best.max(initial=0))
+
+
+def _fit(seen: Sight, people: Rows, rows: Rows) -> NDArray[np.bool_]:
+    return np.ones(len(rows), np.bool_) if seen.changed else seen.fit(people, rows)

@@ -1,0 +1,72 @@
+"""Aligned tables for a terminal of any width: texts wrap, figures are never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shoal.text.figures import visible
+
+GAP = 2
+NARROWEST = 16  # letters of a text that wraps
+STYLES = {"holds": "green", "FAILS": "bold red"}
+
+
+def text(words: str, style: str = "") -> Text:
+    """Text: a bracket in a name is not markup, nor does what is in a name steer the terminal."""
+    return Text(visible(words), style=style)
+
+
+class Columns:
+    """A table whose first column names its lines; where the width does not do, it is continued below."""
+
+    def __init__(self, *head: str, texts: Sequence[int] = (0,)) -> None:
+        self.head = head
+        self.texts = texts  # columns that stand to the left and may wrap
+        self.rows: list[tuple[str, ...]] = []
+
+    def add(self, *cells: str) -> None:
+        """One line."""
+        self.rows.append(cells)
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+        for i, part in enumerate(self._parts(console.width)):
+            if i:
+                console.print()
+            console.print(self._table(part))
+
+    def _parts(self, width: int) -> Iterator[list[int]]:
+        """Which columns stand side by side: as many as there is room for, the first one always."""
+        part: list[int] = [0]
+        for j in range(1, len(self.head)):
+            if len(part) > 1 and sum(self._least(i) + GAP for i in [*part, j]) - GAP > width:
+                yield part
+                part = [0]
+            part.append(j)
+        yield part
+
+    def _least(self, j: int) -> int:
+        cells = (self.head[j], *(row[j] for row in self.rows))
+        longest = max(cell_len(line) for cell in cells for line in cell.split("\n"))
+        return min(longest, NARROWEST) if j in self.texts else longest
+
+    def _table(self, part: Sequence[int]) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+        for j in part:
+            left = j in self.texts
+            table.add_column(
+                text(self.head[j]),
+                justify="left" if left else "right",
+                overflow="fold",
+                no_wrap=not left,
+                header_style="dim",
+                vertical="top",
+            )
+        for row in self.rows:
+            table.add_row(*(text(row[j], STYLES.get(row[j], "")) for j in part))
+        return table

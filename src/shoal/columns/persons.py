@@ -1,0 +1,156 @@
+"""Which column tells persons apart, where one person has several records.
+
+By its name, and by counting: within one person's records sex, race and birth stay the same, and within a random set of
+records they do not. A number that rises from row to row repeats for nobody, and so tells nothing of this kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shoal.columns import vocabulary
+from shoal.columns.roles import ENOUGH, CountTuples, Seen, called
+from shoal.columns.telling import MISSED, determined
+from shoal.engines.dependence import Countable, Dependence, Pair, Spread
+from shoal.policy import Policy
+from shoal.table.frequency import Counts
+from shoal.table.propose import FEW
+
+CONSTANT = 0.99  # of the persons with several records, a trait may be wrong for one in a hundred
+BY_CHANCE = 0.8  # a trait that two records in any case share says nothing
+
+
+def person_key(columns: Sequence[Seen], tuples: CountTuples) -> str | None:
+    """The column whose values are persons, of whom some have several records; None where there is none."""
+    traits = [
+        c for c in columns if c.named(vocabulary.STABLE) and 1 < c.distinct <= 50 and _shared_by_chance(c) < BY_CHANCE
+    ]
+    found = [c for c in columns if _may_be_key(c)]
+    named = [c for c in found if c.named(vocabulary.KEYED) or c.named(vocabulary.PEOPLE)]
+    for column in named:
+        elsewhere = column.named(vocabulary.HOUSEHOLDS) or column.named(vocabulary.PLACES)
+        if elsewhere and not column.named(vocabulary.PEOPLE):  # a household, a hospital
+            continue
+        own = [t for t in traits if t.name != column.name]
+        if not own or any(_constant(column, trait, tuples) for trait in own):
+            return column.name
+        # A number that starts again in every hospital. Counting numbers takes two persons for one at times, which is
+        # safe: never one person for two.
+        places = [c for c in columns if c.named(vocabulary.PLACES) and 1 < c.distinct < column.distinct]
+        if any(_constant_within(place, column, own, tuples) for place in places):
+            return column.name
+    for column in found:
+        if column in named or column.private or _about_persons(column):
+            continue
+        own = [t for t in traits if t.name != column.name]
+        if len(own) >= 2 and all(_constant(column, trait, tuples) for trait in own):
+            return column.name
+    return None
+
+
+def repeated(rows: Countable, policy: Policy) -> tuple[str, Spread] | None:
+    """The column by which persons seem to have several records each, although the policy names no entity.
+
+    An identifier that repeats, unless sex, birth or the like change within its values: then these are names that
+    different people share. A column with another role must be called as keys of persons are, and such a trait must stay
+    the same within its values.
+    """
+    if policy.release.entity is not None:
+        return None
+    there = [name for name in policy.columns if name in rows.columns]
+    identifiers = [name for name in there if name in policy.identifiers]
+    keys = [name for name in there if _called_key(name)]
+    spreads = rows.spreads(list(dict.fromkeys([*identifiers, *keys])))
+    repeating = [name for name, spread in spreads.items() if spread.distinct < spread.records]
+    traits = [name for name in there if name not in spreads and called(name, vocabulary.STABLE)]
+    for name in sorted(repeating, key=lambda name: (name not in identifiers, -spreads[name].distinct)):
+        if _persons_in(name, spreads, traits, rows, policy):
+            return name, spreads[name]
+    return None
+
+
+def _called_key(name: str) -> bool:
+    if called(name, vocabulary.PEOPLE):
+        return True
+    return called(name, vocabulary.KEYED) and not any(
+        called(name, words) for words in (vocabulary.HOUSEHOLDS, vocabulary.PLACES)
+    )
+
+
+def _persons_in(
+    name: str, spreads: Mapping[str, Spread], traits: Sequence[str], rows: Countable, policy: Policy
+) -> bool:
+    """Whether the values of a column that repeats are persons, as far as the other columns tell."""
+    constant = [_stays(told, rows.frequencies(trait)) for (_, trait), told in _within(name, traits, rows).items()]
+    if name not in policy.identifiers:
+        return spreads[name].distinct > FEW and any(constant)
+    if constant and not _called_key(name):
+        return all(constant)
+    if constant:
+        return any(constant) or _starts_again(spreads[name], policy)
+    if all(spread.distinct < spread.records for each, spread in spreads.items() if each in policy.identifiers):
+        return True  # nothing speaks against it
+    # Another identifier is different in every record: those who share this one must be alike in most quasi columns.
+    alike = [
+        determined(told, rows.frequencies(quasi)) for (_, quasi), told in _within(name, policy.quasi, rows).items()
+    ]
+    return 2 * sum(alike) > len(alike)
+
+
+def _starts_again(spread: Spread, policy: Policy) -> bool:
+    """Whether numbers of persons may start again in every place: most of them repeat, and there are places."""
+    return 2 * (spread.records - spread.distinct) > spread.distinct and any(
+        called(name, vocabulary.PLACES) for name in policy.columns
+    )
+
+
+def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[Pair, Dependence]:
+    return rows.dependences([(name, other) for other in others])
+
+
+def _stays(told: Dependence, frequencies: Counts) -> bool:
+    """Whether a trait stays the same within the values of a key, up to a few slips."""
+    by_chance = 1 - int(frequencies[:1].sum()) / int(frequencies.sum())
+    return told.errors(1) <= MISSED * told.told(1) * by_chance
+
+
+def household_key(columns: Sequence[Seen]) -> str | None:
+    """The column whose values are households, by its name, where several records share one."""
+    return next((c.name for c in columns if c.named(vocabulary.HOUSEHOLDS) and _may_be_key(c)), None)
+
+
+def _may_be_key(column: Seen) -> bool:
+    """Many different values, no fractions among them, some of which repeat."""
+    if column.kind == "date" or column.distinct <= FEW or column.filled < ENOUGH:
+        return False
+    repeats = column.distinct < column.filled and column.filled <= 200 * column.distinct
+    return repeats and not any("." in text for text in column.some)
+
+
+def _about_persons(column: Seen) -> bool:
+    """An age or a place repeats as well, and is no key."""
+    return any(map(column.named, (vocabulary.WHEN, vocabulary.PERSONAL, vocabulary.PLACES, vocabulary.SAMPLING)))
+
+
+def _shared_by_chance(column: Seen) -> float:
+    """How often two records have the same value."""
+    return float(((column.counts / max(1, column.filled)) ** 2).sum())
+
+
+def _constant_within(place: Seen, key: Seen, traits: Sequence[Seen], tuples: CountTuples) -> bool:
+    """Whether the values of the key are persons in each place: most have several records, and constant traits there."""
+    own = [trait for trait in traits if trait.name != place.name]
+    keys = tuples(place.name, key.name)
+    repeated = min(keys, key.records - keys)
+    return (
+        bool(own)
+        and 2 * repeated > keys
+        and all(tuples(place.name, key.name, trait.name) - keys <= (1 - CONSTANT) * repeated for trait in own)
+    )
+
+
+def _constant(key: Seen, trait: Seen, tuples: CountTuples) -> bool:
+    """Whether nearly every value of the key goes with one value of the trait; a null counts as one."""
+    keys = key.distinct + (key.nulls > 0)
+    repeated = min(keys, key.records - keys)  # no more values than that have a second record
+    return repeated > 0 and tuples(key.name, trait.name) - keys <= (1 - CONSTANT) * repeated

@@ -1,0 +1,340 @@
+"""Guess the role of a column from its name, the shape of its values and their numbers.
+
+The question is what an outsider could know. Demography, places, dates and visible traits are quasi-identifiers;
+diagnoses, laboratory values, scores, money and answers to questions are sensitive; sampling weights and technical
+columns are plain. A name that says nothing leaves the shape of the values, and the guess is called unsure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.columns import vocabulary as words_of
+from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, words
+
+Kind = Literal["number", "date", "code", "text", "category"]
+Role = Literal["identifier", "quasi", "sensitive", "plain"]
+Sure = Literal["sure", "likely", "unsure"]
+CountTuples = Callable[..., int]  # of the names of columns: how many different tuples of values they have
+
+CROWD = 5  # records among which nobody stands out
+ENOUGH = 20  # below so many records, unique values say nothing about a column
+PERSON_KEY = "a key of persons, by its name"
+AS_TOLD = "as you said"
+LONG = 40  # characters on average: nobody abbreviates a category like that
+
+# Values that lead to a person, a device or an account wherever they stand.
+SHAPES = {
+    "e-mail addresses": r"[^@\s]+@[^@\s]+\.[^@\s.]+",
+    "web addresses": r"(?:https?|ftp)://\S+|www\.\S+\.\S+",
+    "IP addresses": r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){3,7}",
+    "device addresses": r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}",
+    "universal identifiers": r"\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?",
+    "bank account numbers": r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?",
+    "payment card numbers": r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}",
+    "national identity numbers": (
+        r"\d{3}-\d{2}-\d{4}"  # United States
+        r"|[A-Z]{6}\d{2}[A-EHLMPR-T]\d{2}[A-Z]\d{3}[A-Z]"  # Italy
+        r"|[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d[\dAB] ?\d{3} ?\d{3}(?: ?\d{2})?"  # France
+        r"|[A-CEGHJ-PR-TW-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]"  # United Kingdom
+        r"|[XYZ\d]\d{7}-?[A-HJ-NP-TV-Z]"  # Spain
+        r"|\d{3}\.\d{3}\.\d{3}-\d{2}"  # Brazil
+        r"|(?:\d{2})?\d{6}[-+A]\d{3}[\dA-Z]"  # Finland, Sweden
+    ),
+    "phone numbers": (
+        r"\+\d[\d ()/.-]{6,18}\d|\(\d{2,5}\) ?\d[\d -]{4,12}"
+        r"|0\d{1,4}[ /-]\d[\d -]{4,10}|\d{3}[-.]\d{3}[-.]\d{4}"
+    ),
+    "coordinates": r"-?\d{1,2}\.\d{3,}[,;] ?-?\d{1,3}\.\d{3,}",
+}
+SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
+PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
+FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def all_numbers(texts: Sequence[str]) -> bool:
+    """Whether each is written as a number."""
+    return all(map(NUMBER.fullmatch, texts))
+
+
+def called(name: str, vocabulary: re.Pattern[str]) -> bool:
+    """Whether a word of a name is one of these."""
+    return any(map(vocabulary.fullmatch, words(name)))
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A column as it came, with what the guesses need."""
+
+    name: str
+    texts: tuple[str, ...]
+    counts: NDArray[np.int64]  # records with each text
+    records: int
+    distinct: int
+    numbers_the_rows: bool
+    all_there: bool = True  # the texts: or they are too many, and some stand for all
+    label: str = ""  # what a codebook says of it
+    categories: Mapping[str, str] = field(default_factory=dict)  # and of its values
+
+    @cached_property
+    def filled(self) -> int:
+        """Records with a value."""
+        return int(self.counts.sum())
+
+    @property
+    def nulls(self) -> int:
+        """Records without one."""
+        return self.records - self.filled
+
+    @cached_property
+    def some(self) -> list[str]:
+        """Some of the texts, none of them blank."""
+        return [text.strip()[:200] for text in sample(self.texts) if text.strip()]
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What they seem to be."""
+        some, distinct = self.some, self.distinct
+        if not some or distinct <= 2:
+            return "category"
+        if date_formats(some):
+            return "date"
+        if distinct > FEW and is_code(self.name, some):
+            return "code"
+        if all(map(FIGURE.fullmatch, some)):
+            return "number"
+        return "category" if distinct <= FEW or 20 * distinct <= self.filled else "text"
+
+    @property
+    def few_share(self) -> bool:
+        """A value occurs ten times on average, or less often."""
+        return 10 * self.distinct >= self.filled
+
+    @property
+    def nearly_unique(self) -> bool:
+        """Nine records of ten have a value of their own."""
+        return self.filled >= ENOUGH and 10 * self.distinct >= 9 * self.filled
+
+    @property
+    def counts_up(self) -> bool:
+        """Whole numbers, no two alike, that leave few gaps: given out one after the other."""
+        if self.distinct != self.filled or not all_numbers(self.texts):
+            return False
+        numbers = np.array(self.texts, dtype=np.float64)
+        return not self.all_there or bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
+
+    def named(self, vocabulary: re.Pattern[str]) -> bool:
+        """Whether a word of its name is one of these, or of its label where the name says nothing.
+
+        A sentence names respondents and households in passing: it speaks of their keys only with a word for a key.
+        """
+        if self.by_label and vocabulary in (words_of.PEOPLE, words_of.HOUSEHOLDS) and not self.named(words_of.KEYED):
+            return False
+        return any(map(vocabulary.fullmatch, self.said))
+
+    @cached_property
+    def by_label(self) -> bool:
+        """Whether only a codebook tells what it is about: the name is, say, q17."""
+        return bool(self.label) and not _speaks(words(self.name))
+
+    @cached_property
+    def said(self) -> frozenset[str]:
+        """The words that tell what it is about."""
+        if not self.by_label:
+            return words(self.name)
+        told = words(self.label)
+        heavy = frozenset(word for word in told if not words_of.IN_PASSING.fullmatch(word))
+        return heavy if _speaks(heavy) else told
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether a codebook has a label for every value: the values are codes, not numbers."""
+        return self.all_there and bool(self.texts) and all(text in self.categories for text in self.texts)
+
+    @cached_property
+    def private(self) -> str:
+        """Which private matter the name speaks of; empty where of none."""
+        matters = {
+            "health": words_of.HEALTH,
+            "money": words_of.MONEY,
+            "opinions, scores or conduct": words_of.ANSWERS,
+        }
+        known = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
+        own = [word for word in self.said if not (known and words_of.WEAK.fullmatch(word))]
+        return next((what for what, of in matters.items() if any(map(of.fullmatch, own))), "")
+
+    @cached_property
+    def looks_like_kilograms(self) -> bool:
+        """Whether numbers called a weight are those of bodies, in kilograms or pounds, and not of a sample."""
+        numbers = np.array([text for text in self.some if NUMBER.fullmatch(text)], dtype=np.float64)
+        if not len(numbers):
+            return False
+        return bool(25 <= np.median(numbers) <= 250 and numbers.max() < 700 and numbers.min() > 1)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column seems to be, why, and how sure that is."""
+
+    role: Role
+    reason: str
+    sure: Sure
+
+
+def roles_of(seen: Sequence[Seen], *, any_quasi: bool = False) -> list[Guess]:
+    """The role of each column; ``any_quasi`` tells that another column is known to outsiders in any case."""
+    guesses = [_guess(column) for column in seen]
+    # A release without any quasi column promises nothing: take the next best for one.
+    for spare in ("plain", "sensitive"):
+        if not any_quasi and all(guess.role != "quasi" for guess in guesses):
+            guesses = [
+                Guess("quasi", "nothing else to link on", "unsure") if guess.role == spare else guess
+                for guess in guesses
+            ]
+    return guesses
+
+
+def repeating(seen: Sequence[Seen], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
+    """Columns that would be released as they are although they repeat a quasi-identifier: the log of a town's size.
+
+    Such a column counts as known itself, or coarsening the other would hide nothing. What tells only a part of another
+    column (no hours of work: no job) keeps its role; the release warns of it.
+    """
+    quasi = [column for column in seen if guesses[column.name].role == "quasi"]
+    found = {}
+    for column in seen:
+        if guesses[column.name].role not in ("sensitive", "plain") or guesses[column.name].reason == AS_TOLD:
+            continue
+        if same := next((other for other in quasi if _repeats(column, other, tuples)), None):
+            found[column.name] = Guess("quasi", f"repeats {same.name!r} in other words", "likely")
+    return found
+
+
+def _repeats(column: Seen, other: Seen, tuples: CountTuples) -> bool:
+    """Whether each value goes with one value of the other and the other way round, too often for chance."""
+    values = column.distinct + (column.nulls > 0)
+    others = other.distinct + (other.nulls > 0)
+    repeated = column.records - values
+    surprising = repeated * (1 - int(other.counts.max(initial=0)) / max(1, other.records))
+    if values != others or repeated < column.records / 4 or surprising < ENOUGH:
+        return False
+    return tuples(column.name, other.name) == values
+
+
+def _guess(column: Seen) -> Guess:
+    found = _identifier(column) or _harmless(column) or _named(column) or _by_categories(column) or _by_shape(column)
+    if not column.by_label:
+        return found
+    return replace(found, reason=found.reason.replace("its name", "its label").replace("the name", "the label"))
+
+
+def _identifier(column: Seen) -> Guess | None:
+    if SAVED_INDEX.fullmatch(column.name):
+        return Guess("identifier", "a row index that was saved with the table", "sure")
+    if not column.some:
+        return None
+    private = column.private
+    if column.kind != "date" and (shape := _shape(column.some)):
+        return Guess("identifier", f"the values look like {shape}", "sure")
+    if column.named(words_of.REACHED) and column.few_share and not private:
+        return Guess("identifier", "the name says that it leads straight to a person", "sure")
+    known = column.named(words_of.PLACES) or column.named(words_of.PERSONAL)
+    if column.named(words_of.NAMED) and not known and _share(PERSON, column.some) >= 0.8:
+        return Guess("identifier", "names of people, by its own name and the look of the values", "sure")
+    if column.numbers_the_rows:
+        return Guess("identifier", "numbers the rows", "sure")
+    if column.named(words_of.KEYED) and not private and column.kind != "date":
+        many = column.distinct > FEW
+        if column.named(words_of.PEOPLE) and (many or column.few_share):
+            return Guess("identifier", PERSON_KEY, "sure")
+        if many and column.few_share:
+            return Guess("identifier", "a key by its name, and few records share a value", "likely")
+    return None
+
+
+def _harmless(column: Seen) -> Guess | None:
+    if not column.texts:
+        return Guess("plain", "empty", "sure")
+    if column.distinct == 1 and not column.nulls and column.records >= CROWD:
+        return Guess("plain", "the same for everybody", "sure")
+    weighs = column.named(words_of.SAMPLING) and not column.named(words_of.WHEN) and column.kind == "number"
+    if weighs and not column.looks_like_kilograms:
+        return Guess("plain", "a sampling weight, by its name: kept as it is, since estimates need it", "likely")
+    return None
+
+
+def _named(column: Seen) -> Guess | None:
+    """What the name says. Private things win over known ones, but dates and ages are known whatever their subject."""
+    if column.kind == "date" or column.named(words_of.WHEN):
+        return Guess("quasi", "a date or an age, which others may know", "sure" if column.kind == "date" else "likely")
+    if column.private:
+        if column.kind == "text" and column.nearly_unique:
+            return Guess("identifier", "private by its name, but nearly every record has a text of its own", "likely")
+        exact = "; exact values may also single people out" if column.kind == "number" and column.few_share else ""
+        return Guess("sensitive", f"the name speaks of {column.private}{exact}", "likely")
+    for vocabulary, what in (
+        (words_of.PERSONAL, "who a person is, which others know"),
+        (words_of.PLACES, "a place, which others know"),
+    ):
+        if column.named(vocabulary):
+            if column.kind == "text" and column.nearly_unique:
+                return Guess("identifier", "nearly every record has a value of its own", "likely")
+            return Guess("quasi", f"by its name, {what}", "sure")
+    if column.named(words_of.SAMPLING):  # kilograms, as the shape told
+        return Guess("quasi", "by its name and size, something that others can see", "likely")
+    if column.named(words_of.NAMED):
+        return Guess("quasi", "a name, by its own name, though the values do not look like names", "unsure")
+    if column.named(words_of.TECHNICAL):
+        return Guess("plain", "by its name, about the study and not about the person", "likely")
+    return None
+
+
+def _by_categories(column: Seen) -> Guess | None:
+    """What the labels of most of its values speak of."""
+    told = [words(label) for label in column.categories.values()]
+
+    def speak(vocabulary: re.Pattern[str]) -> bool:
+        return 2 * sum(any(map(vocabulary.fullmatch, each)) for each in told) > len(told)
+
+    if speak(words_of.PERSONAL):
+        return Guess("quasi", "by the labels of its values, who a person is, which others know", "likely")
+    if speak(words_of.HEALTH):
+        return Guess("sensitive", "the labels of its values speak of health", "likely")
+    return None
+
+
+def _by_shape(column: Seen) -> Guess:
+    """The name says nothing: measurements and short answers are rarely known outside, codes and texts often are."""
+    if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
+        return Guess("identifier", "long texts may hold anything, names among it", "likely")
+    if column.nearly_unique and column.kind in ("text", "code"):
+        return Guess("identifier", "nearly every record has a value of its own", "likely")
+    if column.filled >= ENOUGH and column.counts_up:
+        return Guess("identifier", "consecutive numbers, a different one for every record", "likely")
+    if column.kind in ("code", "text"):
+        return Guess("quasi", f"a {column.kind} that may help to single people out", "unsure")
+    if column.kind == "number":
+        return Guess("sensitive", "a measurement or a count; nothing in its name says that others know it", "unsure")
+    return Guess("sensitive", "a short answer; nothing in its name says that others know it", "unsure")
+
+
+def _shape(some: Sequence[str]) -> str | None:
+    """What most of the values look like; a column may mix, say, phone numbers and e-mail addresses."""
+    matches = {what: _share(re.compile(shape, re.I), some) for what, shape in SHAPES.items()}
+    return max(matches, key=matches.__getitem__) if sum(matches.values()) >= 0.5 else None
+
+
+def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:
+    return sum(1 for text in some if pattern.fullmatch(text)) / len(some)
+
+
+def _speaks(told: frozenset[str]) -> bool:
+    """Whether a vocabulary knows one of the words."""
+    return any(of.fullmatch(word) for of in words_of.ALL for word in told)

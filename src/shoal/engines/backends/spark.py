@@ -1,0 +1,123 @@
+"""Spark: the rows stay on the cluster, the release is written from there, to a folder of Parquet files or a table."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from pathlib import PurePath, PurePosixPath
+from typing import Any
+
+import ibis
+import pyarrow as pa
+from ibis.expr import types as ir
+
+from shoal.engines.backends.base import TABLE, IbisPlace, Judge
+from shoal.errors import OutputError, ShoalError, already_there
+
+
+class Spark(IbisPlace):
+    """A Spark session, on a cluster or in this process."""
+
+    name = "Spark"
+
+    @property
+    def _session(self) -> Any:
+        return self.backend._session
+
+    def _frame(self, expression: ir.Table) -> Any:
+        return self._session.sql(str(ibis.to_sql(expression, dialect="pyspark")))
+
+    def fetch(self, expression: ir.Table) -> pa.Table:
+        """As Arrow: the way of Ibis leads through pandas, where whole numbers beside nulls become floats."""
+        with self.failing("read"):
+            return self._frame(expression).toArrow()
+
+    def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
+        """A view of the session; Spark broadcasts it where it is small."""
+        name = f"shoal_{secrets.token_hex(8)}"
+        with self.failing("take the mapping"):
+            self._session.createDataFrame(table).createOrReplaceTempView(name)
+            view = self.backend.table(name)
+            return view.cast(dict(types)) if types else view
+
+    def check_target(self, target: str, force: bool) -> None:
+        """Nothing is overwritten unless forced."""
+        if target.startswith(TABLE):
+            self.require_free(target, force)
+            return
+        if target.lower().endswith((".csv", ".tsv", ".txt")):
+            raise OutputError("Spark writes a folder of Parquet files, not text", "name a folder, such as release/")
+        with self.failing("look for the folder to write"):
+            system, goal = self._path(target)
+            if not system.exists(goal.getParent()):
+                raise OutputError(f"the folder of {target} does not exist", "create it first")
+            if system.exists(goal) and not force:
+                raise already_there(target)
+
+    def _path(self, target: str) -> tuple[Any, Any]:
+        goal = self._session._jvm.org.apache.hadoop.fs.Path(target.rstrip("/"))
+        system = goal.getFileSystem(self._session._jsc.hadoopConfiguration())
+        return system, system.makeQualified(goal)
+
+    def resolved(self, path: str) -> PurePath:
+        """With the file system that it is on."""
+        with self.failing("look for the folder to write"):
+            return PurePosixPath(self._path(path)[1].toString())
+
+    def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
+        """Aside, counted there, then renamed."""
+        self.check_target(target, force)
+        if target.startswith(TABLE):
+            self._write_table(expression, target, force, judge)
+        else:
+            self._write_folder(expression, target, force, judge)
+        return ""
+
+    def _write_folder(self, expression: ir.Table, target: str, force: bool, judge: Judge) -> None:
+        with self.failing("write the release"):
+            system, goal = self._path(target)
+            new = self._session._jvm.org.apache.hadoop.fs.Path
+            aside, old = (new(goal.getParent(), f".shoal-{secrets.token_hex(8)}") for _ in range(2))
+            try:
+                self._frame(expression).write.parquet(aside.toString())
+                name = f"shoal_{secrets.token_hex(8)}"
+                self._session.read.parquet(aside.toString()).createOrReplaceTempView(name)
+                judge(self.backend.table(name))
+                if system.exists(goal):
+                    system.rename(goal, old)
+                if not system.rename(aside, goal):
+                    if system.exists(old):
+                        system.rename(old, goal)
+                    raise OutputError(f"{target} could not be given its name", "is the folder writable?")
+                system.delete(old, True)
+            finally:
+                with contextlib.suppress(Exception):
+                    system.delete(aside, True)
+
+    def _write_table(self, expression: ir.Table, target: str, force: bool, judge: Judge) -> None:
+        schema, name = self.table_named(target)
+        goal, aside = (
+            ".".join("`" + part.replace("`", "``") + "`" for part in (schema, table) if part)
+            for table in (name, f"shoal_{secrets.token_hex(8)}")
+        )
+        with self.failing("write the release"):
+            try:
+                self._frame(expression).write.format("parquet").saveAsTable(aside)
+                judge(self.backend.table(aside.rpartition(".")[2].strip("`"), database=schema))
+                if force:
+                    self._session.sql(f"DROP TABLE IF EXISTS {goal}")
+                self._session.sql(f"ALTER TABLE {aside} RENAME TO {goal}")
+            finally:
+                with contextlib.suppress(Exception):
+                    self._session.sql(f"DROP TABLE IF EXISTS {aside}")
+
+
+def session(master: str) -> Any:
+    """A session on a cluster, or the one that this process has already."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ShoalError("PySpark is not installed", "python -m pip install 'shoal[spark]'; it needs Java 17") from None
+    builder = SparkSession.builder.appName("shoal").master(master).config("spark.ui.showConsoleProgress", "false")
+    return builder.getOrCreate()

@@ -1,0 +1,1 @@
+"""Tables from files and releases back into them."""

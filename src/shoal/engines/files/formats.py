@@ -1,0 +1,526 @@
+"""Tables from CSV and Parquet files, and releases back into them.
+
+Text stays text: every column of a CSV file is read as it is written, an unquoted empty field as null, a
+quoted one as ''. A release is written beside its target, checked there, and appears under its name only when
+the check has passed. Messages give line numbers and counts, never a cell; Arrow's own messages quote the row
+and are not passed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from shoal.engines.codebook import NO_LABELS, Codebook
+from shoal.engines.files import layout, office_files
+from shoal.engines.files.layout import Dialect, Layout
+from shoal.engines.frames import pieces, plain, require_names, string_bytes
+from shoal.errors import DataError, OutputError, VerificationError, already_there
+
+TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
+
+BLOCKS = (2**22, 2**26, 2**30)  # Arrow wants every record within two blocks; larger ones only where needed
+ROW_GROUP = 2**18  # rows; the writer holds some three times as much
+BUFFER = 2**25  # bytes of a CSV file that DuckDB looks at together; no less than a record
+DIGITS = 38  # of a decimal, in SQL
+PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table and the file it came from."""
+
+    table: pa.Table
+    dialect: Dialect | None  # None for Parquet
+    sha256: str  # of the file's bytes
+    notes: tuple[str, ...]  # what was assumed
+    codebook: Codebook = NO_LABELS
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
+    """The table in a CSV or Parquet file; anything that is not Parquet by its name is tried as CSV."""
+    raw = _file_bytes(path)
+    digest = hashlib.sha256(raw).hexdigest()
+    if path.suffix.lower() in PARQUET:
+        table, notes = _read_parquet(raw, path.name)
+        return Source(table, None, digest, notes)
+    if office_files.is_foreign(path):
+        table, notes, codebook = office_files.read(path)
+        return Source(table, None, digest, notes, codebook)
+    if path.suffix.lower() == ".gz":
+        raw = _gunzip(raw, path.name)
+    found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
+    if not found.plain:
+        spelled = bytearray()
+        layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
+        raw = spelled
+    return Source(_parsed(raw, path.name, found), found.dialect, digest, found.notes)
+
+
+def _file_bytes(path: Path) -> bytearray:
+    try:
+        if path.is_dir():
+            raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
+        with path.open("rb") as file:
+            raw = bytearray(file.read())
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DataError(f"{str(path)!r}: no file can have this name") from None
+    if not raw:
+        raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
+    return raw
+
+
+def _pieces(raw: bytearray) -> Generator[bytes, None, None]:
+    for start in range(0, len(raw), layout.CHUNK):
+        yield bytes(raw[start : start + layout.CHUNK])
+
+
+def _gunzip(raw: bytearray, name: str) -> bytearray:
+    try:
+        return bytearray(gzip.decompress(raw))
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{name} is not a complete gzip file") from None
+
+
+def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
+    """The records of a text in UTF-8 that the scan has accepted, as many as it counted."""
+    names = list(found.names)
+    if not plain.endswith((b"\n", b"\r")):  # Arrow would take an empty field at the very end for a quoted one
+        plain += b"\n"
+    parse = arrow_csv.ParseOptions(
+        delimiter=found.dialect.separator,
+        newlines_in_values=b'"' in plain,
+        ignore_empty_lines=len(names) > 1,  # in a table of one column a blank line is a null
+    )
+    convert = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
+    block = next(block for block in BLOCKS if block > 2 * found.longest + 64)
+    options = arrow_csv.ReadOptions(column_names=names, block_size=block)
+    try:
+        table = arrow_csv.read_csv(pa.BufferReader(pa.py_buffer(plain)), options, parse, convert)
+    except pa.ArrowInvalid:
+        raise DataError(f"{name} cannot be parsed as CSV", "check its quotes") from None
+    require_records(name, len(table) - 1, found.records)
+    return table.slice(1)  # without the header
+
+
+def require_records(name: str, read: int, counted: int) -> None:
+    """A reader must give all records that the scan has counted: one that does not has lost or made some."""
+    if read != counted:
+        raise DataError(
+            f"{name}: {counted} records were counted and {read} were read; nothing is done with them",
+            "this is a fault of the reader: please report it, and try the other one, local or duckdb",
+            option="--engine",
+        )
+
+
+def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]:
+    try:
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw)))
+        notes = parquet_notes(file.schema_arrow)
+        table = file.read()
+    except DataError:
+        raise
+    except Exception:
+        raise DataError(f"{name} is not a complete Parquet file", "write it again, or rename it if it is CSV") from None
+    for j, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz:  # as SQL has instants: in UTC, without nanoseconds
+            unit = "us" if field.type.unit == "ns" else field.type.unit
+            table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
+    return plain(table), notes
+
+
+def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
+    """Refuse columns that the readers of Parquet take differently; what to tell of the others."""
+    require_names(schema.names)
+    for field in schema:
+        if pa.types.is_decimal(field.type) and field.type.precision > DIGITS:
+            raise DataError(
+                f"column {field.name!r} of type {field.type} may have more than the {DIGITS} digits that SQL knows",
+                f"cast it to decimal128({DIGITS}, …), or to text",
+            )
+        if getattr(field.type, "extension_name", "") == "arrow.json":
+            raise DataError(f"column {field.name!r} holds JSON, not one plain value per cell", "split it into columns")
+    plain(pa.Table.from_pylist([{}], schema=schema))  # raises where a type has no plain form
+    indexes = [name for name in schema.names if re.fullmatch(r"__index_level_\d+__", name)]
+    return (
+        *(f"column {name!r} looks like a saved row index of pandas" for name in indexes),
+        *(f"column {name!r}: instants are read to the microsecond" for name in nanoseconds(schema)),
+    )
+
+
+def nanoseconds(schema: pa.Schema) -> list[str]:
+    """The instants that have more digits than SQL keeps."""
+    kinds = {field.name: field.type for field in schema if pa.types.is_timestamp(field.type)}
+    return [name for name, kind in kinds.items() if kind.tz and kind.unit == "ns"]
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check_target(path: Path, force: bool = False) -> None:
+    """Raise what ``write`` would raise about its target, before the long work."""
+    if path.suffix.lower() in office_files.WRITTEN:
+        office_files.check_packages(path)
+    elif path.suffix.lower() not in TEXT + PARQUET:
+        known = " ".join(TEXT + PARQUET + office_files.WRITTEN)
+        raise OutputError(f"unknown extension: {path.name}", f"use one of {known}")
+    check_place(path, force)
+
+
+def check_place(path: Path, force: bool = False) -> None:
+    """Raise what is wrong with the place of a file of any kind."""
+    with output_errors(path):
+        if "\0" in str(path):
+            raise OutputError(f"{str(path)!r}: no file can have this name")
+        if not path.is_absolute() and _is_nowhere():
+            raise OutputError(f"{path} cannot be written: the current folder was deleted", "change to another folder")
+        if not path.parent.is_dir():
+            raise OutputError(f"the folder {path.parent} does not exist", "create it first")
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise OutputError(f"the folder {path.parent} is not writable", "name a file elsewhere")
+        if path.is_dir():
+            raise OutputError(f"{path} is a directory", "name a file")
+        if path.exists() and not path.is_file():  # renaming onto a device or a pipe would put a file in its place
+            raise OutputError(f"{path} is no regular file", "name another one", option="with -q nothing is printed")
+        if not force and (path.exists() or path.is_symlink()):
+            raise already_there(path)
+
+
+def _is_nowhere() -> bool:
+    """Whether the current folder was deleted."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def write_text(path: Path, text: str, *, force: bool = False, private: bool = False) -> None:
+    """Write what goes with a release, its policy or its certificate; whole, or not at all.
+
+    ``private``: nobody but the owner may read it, whatever the umask; for what holds originals or keys.
+    """
+    write_bytes(path, text.encode(), force=force, private=private)
+
+
+def write_bytes(path: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
+    """The same for what is no text, such as a picture."""
+    check_place(path, force)
+    hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
+    try:
+        with output_errors(path):
+            with _private(hidden) as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            _publish(hidden, path, force, private=private)
+    finally:
+        with contextlib.suppress(OSError, ValueError):  # a disk that became read-only keeps it, and why is told already
+            hidden.unlink(missing_ok=True)
+
+
+def write(
+    table: pa.Table | Iterable[pa.Table],
+    path: Path,
+    *,
+    dialect: Dialect | None = None,
+    codebook: Codebook | None = None,
+    force: bool = False,
+    verify: Callable[[Path], None],
+) -> str:
+    """Write under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256.
+
+    The table may come in pieces, of which only one is in memory at a time. The labels of a ``codebook`` go into files
+    that have some.
+    """
+    check_target(path, force)
+    tables = _row_groups([table] if isinstance(table, pa.Table) else table)
+    first = next(tables, None)
+    if first is None:
+        raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
+    hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
+    n_rows = 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal n_rows
+        for table in chain([first], tables):
+            n_rows += len(table)
+            yield table
+
+    try:
+        with output_errors(path), _private(hidden) as file:
+            if path.suffix.lower() in office_files.WRITTEN:
+                office_files.write(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
+            elif path.suffix.lower() in PARQUET:
+                _write_parquet(counted(), file)
+            else:
+                _write_csv(counted(), file, separator_of(path, dialect))
+            file.flush()
+            os.fsync(file.fileno())
+        verify(hidden)
+        if path.suffix.lower() in TEXT:
+            _require_readable(hidden, separator_of(path, dialect), first.column_names, n_rows)
+        with output_errors(path):
+            with hidden.open("rb") as written:
+                digest = hashlib.file_digest(written, "sha256").hexdigest()
+            _publish(hidden, path, force)
+    finally:
+        with contextlib.suppress(OSError, ValueError):  # a disk that became read-only keeps it, and why is told already
+            hidden.unlink(missing_ok=True)
+    return digest
+
+
+def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
+    """A file that our own readers would refuse, or read as other rows, is not published."""
+    try:
+        found = layout.layout_of(partial(layout.pieces, written), "what was written", separator=separator)
+    except DataError as error:
+        raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
+    if found.names != tuple(names) or found.records != n_rows:
+        raise VerificationError("the written file has other columns or rows than the release; nothing was released")
+
+
+@contextlib.contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """What the system says about a path that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise OutputError(f"{path} cannot be written: {reason}") from None
+    except UnicodeEncodeError:  # a lone surrogate, which no file system takes
+        raise OutputError(f"{str(path)!r}: no file can have this name") from None
+
+
+def _private(path: Path) -> BinaryIO:
+    """A new file that only its owner may read and write from the moment it is there, whatever the umask."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb")
+
+
+def open_up(path: Path) -> None:
+    """Give a finished file or folder the mode that the umask grants to new ones."""
+    # The mask can only be read by setting it; a strict one for a moment harms no other thread.
+    mask = os.umask(0o077)
+    os.umask(mask)
+    with contextlib.suppress(OSError):  # not every file system has modes
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def _publish(hidden: Path, path: Path, force: bool, *, private: bool = False) -> None:
+    """Give the finished file its name in one step; unless forced, a file that is there by then stays."""
+    if not private:
+        open_up(hidden)
+    if force:
+        hidden.replace(path)
+    else:
+        try:
+            path.hardlink_to(hidden)
+        except FileExistsError:
+            raise already_there(path) from None
+        except OSError:  # a file system without links: claim the name, then fill it
+            _claim(path)
+            try:
+                hidden.replace(path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+    with contextlib.suppress(OSError):  # not every system lets a folder be synced
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _claim(path: Path) -> None:
+    try:
+        _private(path).close()
+    except FileExistsError:
+        raise already_there(path) from None
+
+
+def separator_of(path: Path, dialect: Dialect | None) -> str:
+    """What separates the fields of a file that ``write`` makes."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return dialect.separator if dialect else ","
+
+
+def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of a fixed size, each column in one chunk, so that equal rows give equal bytes."""
+    held: list[pa.Table] = []
+    for table in tables:
+        held.append(table)
+        while sum(map(len, held)) >= ROW_GROUP:
+            whole = pa.concat_tables(held)
+            yield plain(whole.slice(0, ROW_GROUP)).combine_chunks()
+            held = [whole.slice(ROW_GROUP)]
+    if sum(map(len, held)):
+        yield plain(pa.concat_tables(held)).combine_chunks()
+
+
+def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> None:
+    """UTF-8 with LF, quotes only where needed, null as nothing and '' as two quotes."""
+    for i, table in enumerate(tables):
+        if i == 0:
+            names = [pa.array([name]) for name in table.column_names]
+            file.write(csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
+        for batch in table.to_batches(max_chunksize=2**16):
+            for piece in pieces(batch):
+                if piece.num_rows:
+                    file.write(csv_lines(piece, separator))
+
+
+def csv_lines(batch: pa.RecordBatch, separator: str) -> bytes:
+    """The values of a string array lie end to end in memory: joined, each with its LF, they are the file."""
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    fields = [_fields(name, column, separator) for name, column in columns]
+    fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
+    return string_bytes(pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0])
+
+
+def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
+    text = _spelled(column)
+    content = string_bytes(text)
+    if b"\0" in content:
+        raise OutputError(f"column {name!r} holds NUL characters, CSV cannot", "write Parquet instead")
+    if any(mark.encode() in content for mark in (separator, '"', "\r", "\n", "\ufeff")):
+        # A byte order mark inside the first field of a file would otherwise be taken for the file's own.
+        special = pc.match_substring_regex(text, f'[{re.escape(separator)}"\r\n\ufeff]')
+        doubled = pc.replace_substring(text, '"', '""')
+        text = pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
+    return pc.fill_null(pc.if_else(pc.equal(text, ""), '""', text), "")
+
+
+def _spelled(column: pa.Array) -> pa.Array:
+    """Values as text: shortest floats that read back equal, plain decimals, ISO dates, instants in UTC."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_decimal(kind):  # Arrow would write 1E-8
+        distinct = column.dictionary_encode()
+        spelled = pa.array([format(value, "f") for value in distinct.dictionary.to_pylist()], pa.string())
+        return spelled.take(distinct.indices)
+    if pa.types.is_timestamp(kind):
+        # Shown without a zone an instant is its UTC wall time, so no time zone database is needed.
+        text = column.cast(pa.timestamp(kind.unit)).cast(pa.string())
+        text = pc.replace_substring(_without_zero_fraction(text), " ", "T")
+        return pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
+    text = column.cast(pa.string())
+    return _without_zero_fraction(text) if pa.types.is_time(kind) else text
+
+
+def _without_zero_fraction(text: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(text, r"\.0+$", "")
+
+
+def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
+    """One row group per table."""
+    writer: pq.ParquetWriter | None = None
+    try:
+        for table in tables:
+            writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+            writer.write_table(table, row_group_size=ROW_GROUP)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column that was read back as text, in the type that was written."""
+    if column.type == kind:
+        return column
+    if pa.types.is_time(kind) and pa.types.is_string(column.type):  # Arrow reads times only as parts of a date
+        column = pc.binary_join_element_wise("1970-01-01T", column, "").cast(pa.timestamp(kind.unit))
+    return column.cast(kind)
+
+
+# ── the second path ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, found: Layout | None = None) -> str:
+    """A DuckDB table expression over a file that ``write`` made: CSV as VARCHAR only, nothing guessed.
+
+    ``found``: a file that somebody else made, as it was scanned; its lines may end in LF or all in CRLF.
+    DuckDB's messages quote the line they stumble over: whoever runs the query must not pass them on.
+    """
+    lowered = [name.encode().lower() for name in columns]  # bytes: DuckDB folds ASCII letters only
+    clashing = [name for name, low in zip(columns, lowered, strict=True) if lowered.count(low) > 1]
+    if clashing:
+        named = ", ".join(map(repr, clashing[:10]))
+        raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot tell them apart")
+    # Absolute, so that no `~` is expanded; each character that DuckDB would glob stands in brackets.
+    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
+    if path.suffix.lower() in PARQUET:
+        return f"read_parquet({location}, {PARQUET_OPTIONS})"
+    if found is None:
+        longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
+        separator = separator_of(path, dialect)
+    else:
+        # Twice: a copy in its plain spelling has more quotes than the file.
+        longest, separator = max(2 * found.longest + 64, BUFFER), found.dialect.separator
+    options: dict[str, str] = {
+        "auto_detect": "false",
+        "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
+        "header": "true",
+        "skip": "0",
+        "delim": _literal(separator),
+        "quote": _literal('"'),
+        "escape": _literal('"'),
+        "comment": "''",
+        "new_line": r"'\n'",
+        "nullstr": "''",
+        "allow_quoted_nulls": "false",
+        "null_padding": "false",
+        "ignore_errors": "false",
+        "strict_mode": "true",
+        "encoding": "'utf-8'",
+        "compression": "'none'",
+        "hive_partitioning": "false",
+        "union_by_name": "false",
+        "filename": "false",
+        "parallel": "false",  # a quoted field may hold any number of line breaks
+        "max_line_size": str(longest),
+        "buffer_size": str(longest),
+    }
+    if found is not None and found.plain and found.ends == ("CRLF",):
+        del options["new_line"]  # told so, DuckDB would find no lines
+    return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
+
+
+def parquet_folder(path: Path) -> str:
+    """A DuckDB table expression over the Parquet files of a folder."""
+    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())) + "/**/*.parquet")
+    return f"read_parquet({location}, {PARQUET_OPTIONS})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,169 @@
+"""Texts that a spreadsheet would compute, made inert in CSV files.
+
+A spreadsheet that opens a CSV file takes a cell that begins with = + - or @ for a formula, quoted or not, also behind
+blanks. With an apostrophe before it the cell is a text. Numbers stay as they are, and so does whatever has nothing but
+digits and signs in it (-5, -10--5, +39 049): no function can be called without letters.
+
+The apostrophe can be taken away again: whatever is a formula behind any number of apostrophes gets one more, so that
+``'=x`` becomes ``''=x``, and no two texts become one. A column that was written so has no bare formula. Where a column
+has apostrophes before formulas and no bare one, they are taken away when it is read; nor do two texts become one then.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.engines.sql import quoted
+
+MARK = "'"
+Ask = Callable[[str], Sequence[Any]]
+
+# Understood alike by Arrow and DuckDB, which both have RE2. The wide signs are those of East Asian keyboards.
+_BLANKS, _SIGNS = " \t\r\n\v\f\u00a0", "=+@＝＋－＠-"
+FORMULA = f"^'*(?:[\t\r]|[{_BLANKS}]*[{_SIGNS}])"
+HARMLESS = f"^'*[{_BLANKS}]*(?:[{_BLANKS}{_SIGNS}]*|[+-][0-9 .,:/%*()+-]*|[+-][0-9.]+[eE][+-]?[0-9]+)$"
+
+
+class Formulas:
+    """Writes apostrophes before formulas, and counts them."""
+
+    def __init__(self) -> None:
+        self.cells: Counter[str] = Counter()  # per column
+
+    def escaped(self, table: pa.Table) -> pa.Table:
+        """The table as a CSV file may have it, names of columns included."""
+        columns = [self._column(name, table[name]) for name in table.column_names]
+        return pa.Table.from_arrays(columns, self.names(table.column_names))
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """Names of columns as the file has them."""
+        return [
+            MARK + name if bare or marked else name for name, bare, marked in zip(names, *_found(names), strict=True)
+        ]
+
+    def undone(self, source: str, names: Sequence[str]) -> str:
+        """A DuckDB table expression over such a file as one over the table that was written into it."""
+        written = self.names(names)
+        return _undone(
+            source, written, names, [there for there, name in zip(written, names, strict=True) if name in self.cells]
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done, and how often."""
+        return tuple(
+            f"column {name!r}: {n} cells begin like a formula; in the file an apostrophe stands before them "
+            f'(csv_formulas = "keep" leaves them as they are)'
+            for name, n in self.cells.items()
+        )
+
+    def _column(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        text = _text(column)
+        if text is None or not pc.any(_formula(text.unique())).as_py():  # few distinct values, many cells
+            return column
+        formula = _formula(text)
+        self.cells[name] += int(pc.sum(formula).as_py() or 0)
+        return pc.if_else(formula, pc.binary_join_element_wise(MARK, text, ""), text)
+
+
+def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
+    """A table as it was before ``Formulas`` wrote it into a CSV file, and what to tell of it."""
+    names = list(table.column_names)
+    bare, marked = _found(names)
+    if not any(bare):
+        names = [name[1:] if found else name for name, found in zip(names, marked, strict=True)]
+    columns, notes = [], []
+    for name, column in zip(names, table.columns, strict=True):
+        plain, n = _unescaped(column)
+        columns.append(plain)
+        if n:
+            notes.append(_read(name, n))
+    return pa.Table.from_arrays(columns, names), tuple(notes)
+
+
+def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...], int]:
+    """The same of a DuckDB table expression over a CSV file, and how many rows; ``ask`` gives a query's only row."""
+    bare, marked = _found(names)
+    plain = list(names)
+    if not any(bare):
+        plain = [name[1:] if found else name for name, found in zip(names, marked, strict=True)]
+    asked = ["count(*)", *(f"bool_or({_starts(quoted(name))})" for name in names)]
+    n_rows, *starts = ask(f"SELECT {', '.join(asked)} FROM {source}")
+    found: dict[str, int] = {}
+    if some := [name for name, has in zip(names, starts, strict=True) if has]:
+        counts = [
+            f"count(*) FILTER ({_formula_in(column)} AND {mark} {_starts(column)})"
+            for column in map(quoted, some)
+            for mark in ("NOT", "")
+        ]
+        answer = iter(ask(f"SELECT {', '.join(counts)} FROM {source}"))
+        found = {
+            name: n
+            for name, (others, n) in zip(some, zip(answer, answer, strict=True), strict=True)
+            if n and not others
+        }
+    notes = tuple(_read(name, found[there]) for there, name in zip(names, plain, strict=True) if there in found)
+    return _undone(source, names, plain, list(found)), notes, int(n_rows)
+
+
+def _read(name: str, n: int) -> str:
+    return f"column {name!r}: {n} cells have an apostrophe before a formula, and were read without it"
+
+
+def _undone(source: str, written: Sequence[str], names: Sequence[str], marked: Sequence[str]) -> str:
+    """A table expression with the names, and without the apostrophes of the columns that have them."""
+    if not marked and list(written) == list(names):
+        return source
+    columns = [
+        f"{_plain(quoted(there)) if there in marked else quoted(there)} AS {quoted(name)}"
+        for name, there in zip(names, written, strict=True)
+    ]
+    return f"(SELECT {', '.join(columns)} FROM {source})"
+
+
+def _plain(column: str) -> str:
+    return f"CASE WHEN {_starts(column)} AND {_formula_in(column)} THEN substr({column}, 2) ELSE {column} END"
+
+
+def _starts(column: str) -> str:
+    return f"starts_with({column}, '{MARK * 2}')"
+
+
+def _formula_in(column: str) -> str:
+    formula, harmless = (pattern.replace("'", "''") for pattern in (FORMULA, HARMLESS))
+    return f"(regexp_matches({column}, '{formula}') AND NOT regexp_matches({column}, '{harmless}'))"
+
+
+def _unescaped(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    text = _text(column)
+    if text is None or not pc.any(pc.starts_with(text, MARK)).as_py():
+        return column, 0
+    distinct = text.unique()
+    formula, starts = _formula(distinct), pc.starts_with(distinct, MARK)
+    if pc.any(pc.and_not(formula, starts)).as_py():  # a bare one: others wrote this file, and mean what they wrote
+        return column, 0
+    marked = pc.and_(_formula(text), pc.starts_with(text, MARK))
+    return pc.if_else(marked, pc.utf8_slice_codeunits(text, 1), text), int(pc.sum(marked).as_py() or 0)
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return None
+    return column.cast(pa.string())
+
+
+def _formula(text: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.and_not(pc.match_substring_regex(text, FORMULA), pc.match_substring_regex(text, HARMLESS))
+
+
+def _found(names: Sequence[str]) -> tuple[list[bool], list[bool]]:
+    """Which names are bare formulas, and which have an apostrophe before one."""
+    formula = _formula(pa.array(names, pa.string())).to_pylist()
+    marked = [found and name.startswith(MARK) for name, found in zip(names, formula, strict=True)]
+    return [found and not mark for found, mark in zip(formula, marked, strict=True)], marked

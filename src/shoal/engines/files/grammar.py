@@ -1,0 +1,339 @@
+"""The grammar of CSV files, in one place: whoever reads one reads what this scan has accepted.
+
+RFC 4180, strictly. A quote opens a field only where the field begins; within it a quote is written twice, and behind
+the closing one comes a separator, the end of the line or the end of the file. In an unquoted field a quote is a letter
+like any other. LF, CRLF and CR end a record, also side by side in one file. Every record has as many fields as the
+header, empty ones at its end included. A blank line is a missing value where there is one column, and nothing where
+there are several. No byte is NUL.
+
+The scan reads a file once, in pieces and in constant memory. It counts the records, names the line of the first fault,
+and can write the same records in the one spelling that every reader takes alike: LF, no blank lines, and quotes around
+whatever begins with blanks and a quote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import DataError
+from shoal.table.jit import compiled
+
+LONGEST_RECORD = 2**28  # bytes: what each reader can hold
+
+Bytes = NDArray[np.uint8]
+State = NDArray[np.int64]
+
+# What a byte is.
+PLAIN, SEPARATOR, QUOTE, CR, LF, NUL = range(6)
+
+# Where in a record the scan is. LEADING: blanks so far; REQUOTED: unquoted, and written with quotes.
+RECORD, FIELD, LEADING, UNQUOTED, REQUOTED, QUOTED, CLOSING = range(7)
+
+# What is carried from one piece of the file to the next.
+(
+    PLACE,
+    SEPARATORS,  # in the record so far
+    WIDTH,  # fields of the header; 0 before it ends
+    LINE,
+    FIRST_LINE,  # of the record
+    START,  # of the record, in bytes from the beginning
+    OFFSET,  # of the piece
+    RECORDS,  # complete ones, the header among them
+    AFTER_CR,
+    ENDED_LF,
+    ENDED_CRLF,
+    ENDED_CR,
+    BLANK,  # lines that were passed over
+    BLANK_FIRST,  # of these, before the header
+    LONGEST,
+    SPACED,  # fields that begin with blanks and a quote
+    PENDING,  # blanks that are not written yet
+    HEADER_START,
+    HEADER_END,
+    COMMAS,  # separators in this line of a quoted field
+    INNER,  # line breaks in this quoted field
+    BREAKS,  # in all of them
+    SWALLOWED,  # lines within quoted fields that look like records
+    SWALLOWED_LINE,
+    RAGGED,
+    RAGGED_LINE,
+    RAGGED_FOUND,
+    FAULT,
+    FAULT_LINE,
+    SIZE,
+) = range(30)
+
+HAS_NUL, BEHIND_QUOTE, TOO_LONG, NEVER_CLOSED = range(1, 5)
+
+
+@compiled
+def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
+    """Scan one piece; where ``out`` has room, write its records there, and return how many bytes they take."""
+    writing = len(out) > 0
+    n, n_out, i = len(text), 0, 0
+    place = s[PLACE]
+    while i < n:
+        kind = classes[text[i]]
+        if kind == PLAIN:
+            begin = i
+            i += 1
+            while i < n and classes[text[i]] == PLAIN:
+                i += 1
+            s[AFTER_CR] = 0
+            if place == CLOSING:
+                s[FAULT], s[FAULT_LINE] = BEHIND_QUOTE, s[LINE]
+                break
+            if place <= LEADING:
+                if place == RECORD:
+                    s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + begin
+                place = UNQUOTED
+                first = begin
+                while first < i and text[first] == 32:
+                    first += 1
+                if first == i:
+                    place = LEADING
+                    s[PENDING] += i - begin
+                    continue
+                if writing:
+                    for _ in range(s[PENDING]):
+                        out[n_out] = 32
+                        n_out += 1
+                s[PENDING] = 0
+            if writing:
+                for j in range(begin, i):
+                    out[n_out] = text[j]
+                    n_out += 1
+            continue
+        if kind == NUL:
+            s[FAULT], s[FAULT_LINE] = HAS_NUL, s[LINE]
+            break
+        if kind == SEPARATOR:
+            if place == QUOTED:
+                s[COMMAS] += 1
+            else:
+                if place == RECORD:
+                    s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
+                s[SEPARATORS] += 1
+                if writing:
+                    for _ in range(s[PENDING]):
+                        out[n_out] = 32
+                        n_out += 1
+                    if place == REQUOTED:
+                        out[n_out] = 34
+                        n_out += 1
+                s[PENDING] = 0
+                place = FIELD
+            if writing:
+                out[n_out] = text[i]
+                n_out += 1
+            s[AFTER_CR] = 0
+        elif kind == QUOTE:
+            if place == RECORD:
+                s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
+            if place <= FIELD:
+                place = QUOTED
+                s[COMMAS] = s[INNER] = 0
+            elif place == QUOTED:
+                place = CLOSING
+            elif place == CLOSING:
+                place = QUOTED
+            elif place == LEADING:
+                s[SPACED] += 1
+                place = REQUOTED
+                if writing:
+                    out[n_out] = 34
+                    n_out += 1
+                    for _ in range(s[PENDING]):
+                        out[n_out] = 32
+                        n_out += 1
+                s[PENDING] = 0
+            if writing:
+                out[n_out] = 34
+                n_out += 1
+                if place == REQUOTED:
+                    out[n_out] = 34
+                    n_out += 1
+            s[AFTER_CR] = 0
+        else:
+            second = kind == LF and s[AFTER_CR] == 1  # of CRLF
+            s[AFTER_CR] = 1 if kind == CR else 0
+            if place == QUOTED:
+                if writing:
+                    out[n_out] = text[i]
+                    n_out += 1
+                if not second:
+                    s[LINE] += 1
+                    # The first of its lines began before the quote.
+                    if s[INNER] > 0 and s[WIDTH] > 1 and s[COMMAS] == s[WIDTH] - 1:
+                        if s[SWALLOWED] == 0:
+                            s[SWALLOWED_LINE] = s[LINE] - 1
+                        s[SWALLOWED] += 1
+                    s[INNER] += 1
+                    s[BREAKS] += 1
+                    s[COMMAS] = 0
+            elif second:
+                s[ENDED_CR] -= 1
+                s[ENDED_CRLF] += 1
+            else:
+                if writing:
+                    for _ in range(s[PENDING]):
+                        out[n_out] = 32
+                        n_out += 1
+                    if place == REQUOTED:
+                        out[n_out] = 34
+                        n_out += 1
+                s[PENDING] = 0
+                if kind == CR:
+                    s[ENDED_CR] += 1
+                else:
+                    s[ENDED_LF] += 1
+                if place == RECORD and s[WIDTH] != 1:
+                    s[BLANK] += 1
+                    if s[WIDTH] == 0:
+                        s[BLANK_FIRST] += 1
+                else:
+                    if place == RECORD:
+                        s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
+                    _end_record(s, i)
+                    if writing:
+                        out[n_out] = 10
+                        n_out += 1
+                    if s[FAULT]:
+                        break
+                s[LINE] += 1
+                place = RECORD
+        i += 1
+    s[PLACE] = place
+    s[OFFSET] += n
+    if s[FAULT] == 0 and place != RECORD and s[OFFSET] - s[START] > LONGEST_RECORD:
+        s[FAULT], s[FAULT_LINE] = TOO_LONG, s[FIRST_LINE]
+    return n_out
+
+
+@compiled
+def _end_record(s: State, i: int) -> None:
+    fields = s[SEPARATORS] + 1
+    if s[WIDTH] == 0:
+        s[WIDTH] = fields
+        s[HEADER_START], s[HEADER_END] = s[START], s[OFFSET] + i
+    elif fields != s[WIDTH]:
+        if s[RAGGED] == 0:
+            s[RAGGED_LINE], s[RAGGED_FOUND] = s[FIRST_LINE], fields
+        s[RAGGED] += 1
+    length = s[OFFSET] + i - s[START]
+    s[LONGEST] = max(s[LONGEST], length)
+    if length > LONGEST_RECORD:
+        s[FAULT], s[FAULT_LINE] = TOO_LONG, s[FIRST_LINE]
+    s[RECORDS] += 1
+    s[SEPARATORS] = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file that follows the grammar holds."""
+
+    records: int  # without the header
+    longest: int  # bytes of its longest record
+    header: tuple[int, int]  # where it is, in bytes of the UTF-8 text
+    ends: tuple[str, ...]  # how its lines end: LF, CRLF, CR
+    plain: bool  # read alike by all as it stands
+    swallowed: tuple[int, int]  # lines within quoted values that look like records, and the first of them
+
+
+class Scan:
+    """A scan in progress: ``feed`` it the pieces of a file in UTF-8, then ask what was ``found``."""
+
+    def __init__(self, name: str, separator: str) -> None:
+        self._name, self._separator = name, separator
+        self._classes = np.zeros(256, np.uint8)
+        marks = {separator: SEPARATOR, '"': QUOTE, "\r": CR, "\n": LF, "\0": NUL}
+        for mark, kind in marks.items():
+            self._classes[ord(mark)] = kind
+        self._state = np.zeros(SIZE, np.int64)
+        self._state[[LINE, FIRST_LINE]] = 1
+
+    @property
+    def line(self) -> int:
+        """The line that the scan has come to."""
+        return int(self._state[LINE])
+
+    @property
+    def header_read(self) -> bool:
+        """Whether the header is complete."""
+        return bool(self._state[WIDTH])
+
+    def feed(self, piece: Any, *, writing: bool = False) -> bytes:
+        """Scan the next piece; its records in their plain spelling, where they are to be written."""
+        text = np.frombuffer(piece, np.uint8)
+        room = 2 * len(text) + int(self._state[PENDING]) + 8 if writing else 0
+        out = np.empty(room, np.uint8)
+        n = scanned(text, self._classes, self._state, out)
+        if self._state[FAULT]:
+            raise self._fault()
+        return out[:n].tobytes()
+
+    def end(self, *, writing: bool = False) -> bytes:
+        """The file ends here."""
+        s = self._state
+        rest = b""
+        if s[PLACE] == QUOTED:
+            s[FAULT], s[FAULT_LINE] = NEVER_CLOSED, s[FIRST_LINE]
+        elif s[PLACE] != RECORD:  # a last line without its end
+            ended = s[[ENDED_LF, ENDED_CRLF, ENDED_CR]]
+            rest = self.feed(b"\n", writing=writing)
+            s[[ENDED_LF, ENDED_CRLF, ENDED_CR]] = ended
+        if s[FAULT] or s[RAGGED]:
+            raise self._fault()
+        return rest
+
+    @property
+    def found(self) -> Found:
+        """What the file holds."""
+        s = [int(value) for value in self._state]
+        counts = {"LF": s[ENDED_LF], "CRLF": s[ENDED_CRLF], "CR": s[ENDED_CR]}
+        ends = tuple(end for end, n in counts.items() if n)
+        # DuckDB takes the first line break for what ends all lines, quoted or not, and needs a field in each line.
+        plain = ends in ((), ("LF",)) or (ends == ("CRLF",) and not s[BREAKS] and s[WIDTH] > 1)
+        return Found(
+            max(0, s[RECORDS] - 1),
+            s[LONGEST],
+            (s[HEADER_START], s[HEADER_END]),
+            ends,
+            plain and not s[SPACED] and not s[BLANK],
+            (s[SWALLOWED], s[SWALLOWED_LINE]),
+        )
+
+    def _fault(self) -> DataError:
+        """What is wrong first, by its line, and never by what is written there."""
+        s = [int(value) for value in self._state]
+        name, line = self._name, s[FAULT_LINE]
+        if s[RAGGED] and (not s[FAULT] or s[RAGGED_LINE] < line):
+            return DataError(
+                f"{name}: {s[RAGGED]} record(s) with another number of fields than the header "
+                f"(first in line {s[RAGGED_LINE]}: {s[RAGGED_FOUND]} found, {s[WIDTH]} expected)",
+                f"quote fields that contain the separator {self._separator!r}, or name another separator; an empty "
+                "field at the end of a record counts too",
+            )
+        if s[FAULT] == HAS_NUL:
+            return DataError(
+                f"{name} contains a NUL byte (first in line {line})",
+                "is it a text file? UTF-16 without a byte order mark needs its encoding named",
+            )
+        if s[FAULT] == BEHIND_QUOTE:
+            return DataError(
+                f"{name}: text follows a closing quote in line {line}",
+                "within a quoted field a quote is written twice; if the quote before it is a stray one, remove that",
+            )
+        if s[FAULT] == TOO_LONG:
+            return DataError(
+                f"{name}: the record that starts in line {line} is longer than {LONGEST_RECORD // 2**20} MiB",
+                "is a quote in it never closed?",
+            )
+        return DataError(
+            f"{name}: a quote is never closed in the record that starts in line {line}",
+            "close it, or double it if it is part of a value",
+        )

@@ -1,0 +1,173 @@
+"""One way from what a user names, data in Python, a path or a URI, to the engine that has its rows.
+
+Ibis is imported only where it is needed: that takes a second.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.engines.base import Groups, Rows
+from shoal.engines.files.office_files import is_foreign
+from shoal.engines.local import LocalEngine
+from shoal.errors import DataError, PolicyError
+from shoal.policy import Policy
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
+SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
+
+
+def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngine:
+    """Where the rows of ``data`` live; their cells are read as the policy says, where one is given."""
+    if policy is not None:
+        return engine_of(data).reading(policy)
+    if isinstance(data, LocalEngine):
+        return data
+    if type(data).__module__.partition(".")[0] == "ibis" or type(data).__name__ == "IbisEngine":
+        from shoal.engines.connect import engine_of_expression  # takes a second to import
+
+        return engine_of_expression(data)
+    return LocalEngine.of(data)
+
+
+def is_uri(data: str) -> bool:
+    """Whether a text names a connection rather than a path."""
+    scheme, mark, _ = data.partition("://")
+    if not mark or not scheme.replace("+", "").isalnum():
+        return False
+    if scheme not in SCHEMES:
+        raise DataError(
+            f"no engine for {scheme}://",
+            f"known: {', '.join(f'{known}://' for known in SCHEMES)}; Spark reads folders on hdfs:// and s3a://",
+            option="--parquet",
+        )
+    return True
+
+
+def located(data: str, table: str | None, parquet: str | None) -> tuple[str, str | None, str | None]:
+    """A URI, and what it names behind ``#``: a table, or a folder for Spark to read, which has slashes in it."""
+    uri, mark, named = data.rpartition("#")
+    # Before an @ stands a password, though a # in it should be written %23.
+    if not mark or not is_uri(uri) or "@" in named or table is not None or parquet is not None:
+        return data, table, parquet
+    return (uri, None, named) if uri.startswith("spark:") and "/" in named else (uri, named, None)
+
+
+def opened(
+    data: str,
+    *,
+    table: str | None = None,
+    parquet: str | None = None,
+    engine: str = "auto",
+    memory: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> LocalEngine | IbisEngine:
+    """The engine for a path or a URI; files that would fill the memory, and folders, are read by DuckDB in pieces."""
+    if is_uri(data):
+        from shoal.engines.connect import connected
+
+        uri, table, parquet = located(data, table, parquet)
+        return connected(uri, table=table, parquet=parquet, memory=memory)
+    if table is not None or parquet is not None:
+        raise DataError("table and parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
+    if engine not in ("auto", "local", "duckdb"):
+        raise DataError(f"no such engine {engine!r}", "engines for files: auto, local, duckdb")
+    path = Path(data)
+    if not in_memory(data, engine, memory):
+        if not _is_there(path):
+            raise DataError(f"{path} does not exist")
+        from shoal.engines.connect import from_files
+
+        return from_files(path, memory=memory, separator=separator, encoding=encoding)
+    return LocalEngine.of(path, separator=separator, encoding=encoding)
+
+
+def beside(
+    data: str, rows: LocalEngine | IbisEngine, *, engine: str = "auto", memory: str | None = None
+) -> LocalEngine | IbisEngine:
+    """The engine for what is named beside other ``rows``: as ``opened``, or ``table:name`` where those are."""
+    if not data.startswith("table:"):
+        return opened(data, engine=engine, memory=memory)
+    if isinstance(rows, LocalEngine):
+        raise DataError(f"{data}: there are no tables beside a file", "name a file, or a URI: duckdb://file.db#name")
+    from shoal.engines.connect import neighbour
+
+    return neighbour(rows, data.removeprefix("table:"))
+
+
+def in_memory(data: str, engine: str, memory: str | None) -> bool:
+    """Whether the rows are read into memory."""
+    path = Path(data)
+    if is_uri(data):
+        return False
+    if is_foreign(path):  # Excel and its like: DuckDB would take them for text
+        return True
+    if engine == "duckdb":
+        return False
+    return engine == "local" or not (_is_folder(path) or memory is not None or _large(path))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long, a folder that may not be entered: reading tells
+        return False
+
+
+def _large(path: Path) -> bool:
+    """Whether a file may not fit: in memory a table takes several times its size, a Parquet file ten times."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        growth = 20 if path.suffix.lower() in (".parquet", ".pq") else 4
+        return path.stat().st_size * growth > memory
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def order_of(release: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None) -> str:
+    """What an attack by the order of the rows lacks; a table of a database has no order that could tell anything."""
+    scattered = any(
+        not isinstance(engine, LocalEngine | None) and engine.source is not None and not engine.in_one_file
+        for engine in (release, original)
+    )
+    return "needs rows in one order: write the folder as one file" if scattered and original is not None else ""
+
+
+def order_of_release(engine: LocalEngine | IbisEngine, policy: Policy) -> str:
+    """What is not known of the order in which the rows of a release will be written."""
+    if policy.release.shuffle or isinstance(engine, LocalEngine):
+        return ""
+    return "rows leave an engine in an order that nobody knows: set shuffle = true, or use the local engine"
+
+
+def in_order(engine: LocalEngine | IbisEngine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
+    """The rows that are attacked: of a file that an engine has counted, as they stand in it."""
+    if isinstance(engine, LocalEngine) or isinstance(rows, Rows) or not policy.limits or rows.person is not None:
+        return rows
+    table = engine.in_order([*policy.quasi, *policy.sensitive])
+    return rows if table is None else Rows(table)
+
+
+def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
+    """The sensitive columns of the original, as rows or as distinct rows with counts."""
+    engine = engine_of(data, policy)
+    if absent := [name for name in policy.sensitive if name not in engine.columns]:
+        raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
+    return engine if isinstance(engine, LocalEngine) else engine.tally(policy.sensitive)
+
+
+def population_of(policy: Policy) -> LocalEngine | None:
+    """The table of the population that the policy names."""
+    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population).reading(policy)

@@ -1,0 +1,1 @@
+"""What other requirements, algorithms and limits would give."""

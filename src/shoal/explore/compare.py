@@ -1,0 +1,244 @@
+"""Several algorithms on the same table and policy: what each loses, how long it takes, what it proved."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from shoal.engines.local import LocalEngine
+from shoal.engines.opening import engine_of, population_of
+from shoal.errors import (
+    CannotTellError,
+    DataError,
+    HierarchyError,
+    InfeasibleError,
+    OutOfTimeError,
+    PolicyError,
+    VerificationError,
+)
+from shoal.explore.frontier import require_answer, told
+from shoal.policy import Policy, PolicySource, policy_of
+from shoal.recoding import Cells, Cuts, FullDomain, Recoding
+from shoal.search import PARTING, SEARCHES, Problem
+from shoal.search.cells.classes import released
+from shoal.search.losses.cells import losses
+from shoal.search.problem import Progress, silent
+from shoal.table.frequency import FrequencyTable
+from shoal.table.hierarchy import Hierarchy
+from shoal.text.log import logged
+from shoal.text.showing import Shown
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
+Purpose = Literal["tables", "analysis"]
+# refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
+Outcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
+KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cells: "cells"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one algorithm made of the table."""
+
+    algorithm: str
+    outcome: Outcome
+    reason: str = ""  # why there is no answer
+    kind: str = ""  # full domain, cuts, or cells
+    loss: dict[str, float] = field(default_factory=dict)
+    classes: int | None = None
+    suppressed: int | None = None  # records
+    risk: float | None = None  # one in the smallest class
+    proved: bool | None = None  # that no other answer of its kind has less of the objective
+    claim: str = ""  # what else it proved
+    seconds: float | None = None  # of search; the first run of a loop compiles it
+    memory: float | None = None  # megabytes that the process grew by at the most, where the system tells
+    query_error: dict[str, Any] | None = None  # of random counts on the release, where that was asked for
+    purpose: Purpose | None = None  # what it is the best answer for, where it stands for a purpose
+
+    @property
+    def name(self) -> str:
+        """The algorithm, and what for."""
+        return self.algorithm if self.purpose is None else f"{self.algorithm} for {self.purpose}"
+
+
+@dataclass(frozen=True)
+class Comparison(Shown):
+    """The entries, in the order in which the algorithms were named."""
+
+    objective: str
+    records: int
+    entries: tuple[Entry, ...]
+    purposes: tuple[Entry, ...] = ()  # the best for tables and for analysis, where no algorithms are named
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def compare(
+    data: Any,
+    policy: PolicySource,
+    *,
+    algorithms: Sequence[str] = (),
+    utility: bool = False,
+    progress: Progress = silent,
+) -> Comparison:
+    """Run several algorithms on the same problem; all of them where none is named. Writes nothing.
+
+    Where none is named, ``purposes`` has what ``inspect`` would ask for: ``optimal`` for tables, and for analysis
+    ``local`` with numbers and dates as ranges and other values as sets, unless the policy says what cells are.
+    With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
+    """
+    policy, progress = policy_of(policy), logged(progress)
+    names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
+    if strange := [name for name in names if name not in SEARCHES]:
+        raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
+    engine = engine_of(data, policy)
+    if utility and not isinstance(engine, LocalEngine):
+        raise DataError("utility is measured on rows in memory", "leave utility out, or compare on a sample in a file")
+    outside = population_of(policy)
+    tables = {
+        apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})
+    }
+    population = None if outside is None else outside.people(policy, next(iter(tables.values())).hierarchies)
+    entries = []
+    for i, name in enumerate(names):
+
+        def heard(what: str, share: float, name: str = name, i: int = i) -> None:
+            progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
+
+        if utility or policy.limits or population is not None:
+            engine.count(policy, outside, apart=name in PARTING)  # an answer is applied to the rows counted last
+        entry, recoding = _entry(engine, name, tables[name in PARTING], policy, population, heard)
+        if utility and recoding is not None and isinstance(engine, LocalEngine):
+            entry = replace(entry, query_error=_query_error(engine, recoding, policy))
+        entries.append(entry)
+    records = next(iter(tables.values())).n_records
+    purposes = () if algorithms else _purposes(engine, policy, outside, entries, progress)
+    return Comparison(policy.release.objective, records, tuple(entries), purposes)
+
+
+def _purposes(
+    engine: LocalEngine | IbisEngine,
+    policy: Policy,
+    outside: LocalEngine | None,
+    entries: Sequence[Entry],
+    progress: Progress,
+) -> tuple[Entry, ...]:
+    """The algorithm of each purpose; that for analysis runs again where the policy leaves cells to the hierarchies."""
+    tables, analysis = (next(e for e in entries if e.algorithm == name) for name in ("optimal", "local"))
+    finer = _with_ranges_and_sets(policy, engine.count(policy, outside, apart=True).hierarchies)
+    if finer is not policy:
+        table = engine.count(finer, outside, apart=True)
+        people = None if outside is None else outside.people(finer, table.hierarchies)
+        analysis, _ = _entry(engine, "local", table, finer, people, progress)
+    return replace(tables, purpose="tables"), replace(analysis, purpose="analysis")
+
+
+def _with_ranges_and_sets(policy: Policy, hierarchies: Sequence[Hierarchy]) -> Policy:
+    """The policy with cells as ``inspect`` proposes them; as it is where it names cells of its own."""
+    if any(policy.columns[name].cells != "hierarchy" for name in policy.quasi):
+        return policy
+    cells = {h.column: "range" if h.leaf_order in ("numeric", "time") else "set" for h in hierarchies}
+    columns = {
+        name: column.model_copy(update={"cells": cells[name]}) if name in cells and column.only is None else column
+        for name, column in policy.columns.items()
+    }
+    return policy.model_copy(update={"columns": columns})
+
+
+_ORACLES = ("exhaustive", "mingen")  # they look at every node, and find what optimal finds
+
+
+def _query_error(engine: LocalEngine, recoding: Recoding, policy: Policy) -> dict[str, Any]:
+    from shoal.utility.queries import query_error
+
+    return query_error(engine, engine.apply(recoding, policy).table, policy, seed=policy.release.seed)
+
+
+def _entry(
+    engine: LocalEngine | IbisEngine,
+    name: str,
+    table: FrequencyTable,
+    policy: Policy,
+    population: FrequencyTable | None,
+    progress: Progress,
+) -> tuple[Entry, Recoding | None]:
+    with _grown() as grown:
+        begin = time.perf_counter()
+        try:
+            problem = Problem.of(table, policy, population=population, progress=progress)
+            recoding = SEARCHES[name](problem)
+        except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
+            return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message), None
+        seconds = time.perf_counter() - begin
+    try:
+        require_answer(engine, problem, recoding, policy, population)
+    except (VerificationError, CannotTellError) as error:
+        return Entry(name, _OUTCOMES[type(error)], told(error)), None
+    seen = released(problem, recoding)
+    entry = Entry(
+        name,
+        "found",
+        kind=KINDS[type(recoding)],
+        loss=losses(problem, recoding),
+        classes=seen.n_classes,
+        suppressed=recoding.parts(table).n_suppressed,
+        risk=1 / int(seen.persons.min()),
+        proved=recoding.proved,
+        claim=recoding.claim,
+        seconds=seconds,
+        memory=max(grown, default=None),
+    )
+    return entry, recoding
+
+
+_OUTCOMES: dict[type[Exception], Outcome] = {
+    InfeasibleError: "infeasible",
+    OutOfTimeError: "out of time",
+    VerificationError: "refused",
+    CannotTellError: "cannot be told",
+}
+
+
+@contextmanager
+def _grown() -> Iterator[list[float]]:
+    """Megabytes that the process has grown by, looked up every few milliseconds; stays empty where nobody tells."""
+    status = Path("/proc/self/statm")
+    found: list[float] = []
+    if not status.exists():
+        yield found
+        return
+    done = threading.Event()
+    before = _resident(status)
+
+    def watch() -> None:
+        while not done.wait(0.005):
+            found.append(max(0.0, _resident(status) - before))
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield found
+    finally:
+        done.set()
+        watcher.join()
+        found.append(max(0.0, _resident(status) - before))
+
+
+def _resident(status: Path) -> float:
+    import resource
+
+    return int(status.read_text().split()[1]) * resource.getpagesize() / 2**20

@@ -1,0 +1,232 @@
+"""Many related releases at once: how the loss grows with what is asked.
+
+The table is counted once, and the searches share the tables of the lattice's nodes: what a node's classes are does not
+depend on k. Each search starts from the answers of the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from shoal.engines.opening import engine_of, population_of
+from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
+from shoal.judge import judged, require
+from shoal.pipeline import finished
+from shoal.policy import Policy, PolicySource, policy_of
+from shoal.recoding import FullDomain, Recoding
+from shoal.search import PARTING, SEARCHES, Problem
+from shoal.search.cells.classes import released
+from shoal.search.full_domain.lattice import Node
+from shoal.search.full_domain.rollup import Rollup
+from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Progress, silent
+from shoal.table.frequency import FrequencyTable
+from shoal.text.log import logged
+from shoal.text.showing import Shown
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+    from shoal.engines.local import LocalEngine
+
+
+# refused: an answer was found, and anonymize would refuse to release it, as attacks on it reach more than is allowed.
+State = Literal["found", "infeasible", "refused", "out of time", "cannot be told"]
+_STATES: dict[type[ShoalError], State] = {
+    InfeasibleError: "infeasible",
+    VerificationError: "refused",
+    OutOfTimeError: "out of time",
+    CannotTellError: "cannot be told",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One release of the frontier: what was asked, and what it costs."""
+
+    asked: dict[str, float]  # the swept parameters: k, l, t, max_suppression
+    feasible: bool | None  # None where that is not known: the time budget ended, or a limit cannot be told
+    loss: float | None = None  # the policy's objective
+    levels: dict[str, int | None] | None = None
+    suppressed: int | None = None
+    classes: int | None = None
+    risk: float | None = None  # one in the smallest class
+    proved: bool | None = None
+    evaluated: int | None = None  # nodes looked at
+    state: State = "found"
+    reason: str = ""  # why there is no release
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Frontier(Shown):
+    """The points, in the order in which the parameters were given."""
+
+    objective: str
+    points: tuple[Point, ...]
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"objective": self.objective, "points": [point.as_dict() for point in self.points]}
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A table that was counted, for any number of sweeps around one policy."""
+
+    table: FrequencyTable
+    population: FrequencyTable | None
+    engine: LocalEngine | IbisEngine  # whose rows are attacked, where a policy limits what attacks may find
+
+    @classmethod
+    def of(cls, data: Any, policy: Policy) -> Start:
+        """Counted where the rows are."""
+        engine, outside = engine_of(data, policy), population_of(policy)
+        table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
+        return cls(table, None if outside is None else outside.people(policy, table.hierarchies), engine)
+
+
+SWEPT = ("k", "l", "t", "max_suppression")
+LARGEST = 2**63  # of a whole number
+
+
+def frontier(
+    data: Any,
+    policy: PolicySource,
+    *,
+    k: Sequence[int] = (),
+    l: Sequence[float] = (),
+    t: Sequence[float] = (),
+    max_suppression: Sequence[float] = (),
+    progress: Progress = silent,
+) -> Frontier:
+    """Solve the policy for every combination of the given values; what is not given stays as the policy has it.
+
+    A parameter replaces that of every requirement that has one.
+    """
+    policy = policy_of(policy)
+    given = {"k": k, "l": l, "t": t, "max_suppression": max_suppression}
+    swept = {name: found for name, values in given.items() if (found := _numbers(name, values))}
+    if not swept:
+        raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
+    progress = logged(progress)
+    start = data if isinstance(data, Start) else Start.of(data, policy)
+    table, population = start.table, start.population
+    rollup = Rollup(table)
+    answers: list[Node] = []
+    points = []
+    combinations = [dict(zip(swept, values, strict=True)) for values in itertools.product(*swept.values())]
+    for i, asked in enumerate(combinations):
+        progress("solving " + ", ".join(f"{name} = {value:g}" for name, value in asked.items()), i / len(combinations))
+        posed = replaced(policy, asked)
+        problem = Problem.of(table, posed, population=population, rollup=rollup, hints=answers)
+        try:
+            recoding = SEARCHES[policy.release.algorithm](problem)
+            if isinstance(recoding, FullDomain):
+                answers.append(recoding.node)
+            require_answer(start.engine, problem, recoding, posed, population)
+        except tuple(_STATES) as error:
+            state = _STATES[type(error)]
+            known = state in ("infeasible", "refused")
+            points.append(Point(asked, False if known else None, state=state, reason=told(error)))
+            continue
+        parts = recoding.parts(table)
+        persons = released(problem, recoding).persons
+        points.append(
+            Point(
+                asked,
+                feasible=True,
+                loss=loss_of(problem, recoding.released, parts, policy.release.objective),
+                levels=recoding.levels,
+                suppressed=parts.n_suppressed,
+                classes=len(persons),
+                risk=1 / int(persons.min()),
+                proved=recoding.proved,
+                evaluated=recoding.n_evaluated,
+            )
+        )
+    return Frontier(policy.release.objective, tuple(points))
+
+
+def require_answer(
+    engine: LocalEngine | IbisEngine,
+    problem: Problem,
+    recoding: Recoding,
+    policy: Policy,
+    population: FrequencyTable | None,
+) -> None:
+    """Raise what ``anonymize`` would where it judges this answer.
+
+    Limits on attacks, and people of a population, take the rows; all else is judged on the classes of the answer.
+    """
+    if policy.limits or population is not None:
+        verdicts = finished(engine, recoding, policy, population)[-1]
+    else:
+        verdicts = judged(released(problem, recoding), policy)
+    require(verdicts)
+
+
+def told(error: ShoalError) -> str:
+    """Why there is no release, where none was to be written."""
+    return error.message.removesuffix("; nothing was written")
+
+
+def _numbers(name: str, values: Any) -> list[float]:
+    """The values of a parameter, which need not be Python's own numbers."""
+    listed = not isinstance(values, str) and isinstance(values, Iterable)
+    try:
+        found: list[float] = np.asarray(list(values)).tolist() if listed else []
+    except ValueError:  # lists within lists
+        listed = False
+    if not listed or not all(isinstance(value, float) or _is_sane(value) for value in found):
+        raise PolicyError(f"frontier: {name} takes a list of numbers, as in {name}=[2, 3, 5]")
+    return found
+
+
+def _is_sane(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) < LARGEST
+
+
+def parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """``k=2,3,5`` as a command line has it, to values."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        if name not in SWEPT or name in found:
+            raise PolicyError(
+                f"frontier: write each parameter once, as in k=2,3,5; not {name!r}", f"parameters: {', '.join(SWEPT)}"
+            )
+        try:
+            found[name] = [int(value) if name == "k" else float(value) for value in values.split(",")]
+        except ValueError:
+            raise PolicyError(f"frontier: {name} takes numbers with commas between, as in {name}=2,3,5") from None
+    return found
+
+
+def replaced(policy: Policy, asked: dict[str, float]) -> Policy:
+    """The policy with other parameters."""
+    fields = policy.model_dump(mode="json", exclude_none=True)
+    for name, value in asked.items():
+        if name == "max_suppression":
+            fields["release"]["max_suppression"] = value
+            continue
+        holders = [model for model in fields["require"] if name in model]
+        if not holders:
+            raise PolicyError(f"frontier: no requirement of the policy has a parameter {name!r}")
+        for model in holders:
+            # The ℓ of distinct and recursive diversity is a count.
+            model[name] = int(value) if name == "l" and float(value).is_integer() else value
+    return Policy.of(fields, policy.folder)

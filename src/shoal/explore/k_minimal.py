@@ -1,0 +1,25 @@
+"""Every k-minimal generalization of a table, to choose from by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.engines.local import LocalEngine
+from shoal.engines.opening import population_of
+from shoal.policy import PolicySource, policy_of
+from shoal.search.full_domain.k_minimal import Minimal, minimal_nodes
+from shoal.search.problem import Problem
+
+
+def k_minimal(data: Any, policy: PolicySource) -> list[Minimal]:
+    """All generalizations that keep the policy and lie above no other that does, the lowest first.
+
+    Each has its distance vector, absolute and relative distance, classes and suppressed records, by which
+    ``shoal.search.full_domain.k_minimal.preferred`` chooses. Raises PolicyError where verdicts are not monotone.
+    """
+    policy = policy_of(policy)
+    engine = (data if isinstance(data, LocalEngine) else LocalEngine.of(data)).reading(policy)
+    outside = population_of(policy)
+    table = engine.count(policy, outside)
+    population = None if outside is None else outside.people(policy, table.hierarchies)
+    return minimal_nodes(Problem.of(table, policy, population=population))

@@ -1,0 +1,217 @@
+"""What promises cost before one is made: a sweep around a policy, and what the tolerable risk recommends of it.
+
+Whoever chooses k starts from the risk that can be borne: the least k whose 1/k does not exceed it. Among the releases
+that were solved for, promise it and keep the rest of the policy, the one that loses least is recommended. A
+recommendation, not a rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from shoal.errors import PolicyError
+from shoal.explore.frontier import Frontier, Point, Start, frontier
+from shoal.policy import Policy, PolicySource, policy_of
+from shoal.search.problem import Progress, silent
+from shoal.text.showing import Shown, shown
+
+Sensitivity = Literal["low", "medium", "high"]
+# G. Faggioli, k-anonymity, ℓ-diversity, t-closeness (lecture, University of Padua, 2025/26): k by sensitivity.
+LECTURE: dict[Sensitivity, tuple[int, int]] = {"low": (3, 5), "medium": (5, 10), "high": (10, 20)}
+
+_AROUND: dict[str, tuple[float, ...]] = {
+    "k": (2, 3, 5, 10, 20),
+    "max_suppression": (0.0, 0.02, 0.05),
+    "l": (2, 3, 4),
+    "t": (0.1, 0.2, 0.3, 0.5),
+}
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What a tolerable risk asks for, and which release keeps it at the least loss."""
+
+    sensitivity: Sensitivity | None
+    tolerable: float
+    k: int  # the least whose 1/k is tolerable
+    point: int | None  # its place among the points; None where none is safe enough
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Exploration(Shown):
+    """The points, which of them the policy asks for, and what is recommended."""
+
+    frontier: Frontier
+    own: int | None  # the policy as it stands, if it was among those solved for
+    recommendations: tuple[Recommendation, ...]
+
+    @property
+    def chosen(self) -> int | None:
+        """What a plot marks: the recommendation where one risk was named, else the policy itself."""
+        return self.recommendations[0].point if len(self.recommendations) == 1 else self.own
+
+    def chart(self) -> Any:
+        """Loss against risk as an Altair chart."""
+        return shown(self, "chart")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            **self.frontier.as_dict(),
+            "own": self.own,
+            "chosen": self.chosen,
+            "beaten": [i for i, worse in enumerate(beaten(self.frontier)) if worse],
+            "recommendations": [asdict(each) for each in self.recommendations],
+        }
+
+
+def explore(
+    data: Any,
+    policy: PolicySource,
+    *,
+    swept: dict[str, Sequence[float]] | None = None,
+    sensitivity: str | None = None,
+    tolerable: float | None = None,
+    progress: Progress = silent,
+) -> Exploration:
+    """Solve the policy for other parameters; ``swept`` names them, else those it has are varied.
+
+    A ``tolerable`` risk, or the ``sensitivity`` of the data, decides what is recommended; without either there is a
+    recommendation for each sensitivity. None asks for a smaller ℓ or a larger t than the policy, nor, unless
+    ``swept`` names it, for more suppression.
+    """
+    policy = policy_of(policy)
+    asked = _risks(sensitivity, tolerable)
+    start = Start.of(data, policy)
+    own = _own(policy)
+    grids = [swept] if swept else _around(own)
+    points: list[Point] = []
+    for grid in grids:
+        found = frontier(start, policy, **_typed(grid), progress=progress)
+        points += [point for point in found if not any(point.asked == other.asked for other in points)]
+    whole = Frontier(policy.release.objective, tuple(points))
+    rest = _rest(policy, "max_suppression" in (swept or ()))
+    return Exploration(whole, asked_for(policy, whole), tuple(_recommended(whole, rest, *risk) for risk in asked))
+
+
+def asked_for(policy: Policy, found: Frontier) -> int | None:
+    """The place of the policy itself among the points; None where it was not solved for."""
+    own = _own(policy)
+    places = (i for i, point in enumerate(found) if all(own.get(n) == v for n, v in point.asked.items()))
+    return next(places, None)
+
+
+def beaten(found: Frontier) -> tuple[bool, ...]:
+    """Of each point whether another has no more loss, no more risk, no smaller ℓ and no larger t, and less of one."""
+    costs = [_costs(point) for point in found]
+    return tuple(
+        mine is not None and any(other is not None and _below(other, mine) for other in costs) for mine in costs
+    )
+
+
+def _costs(point: Point) -> tuple[float, ...] | None:
+    if point.loss is None or point.risk is None:
+        return None
+    return (point.loss, point.risk, -point.asked.get("l", 0), point.asked.get("t", 0))
+
+
+def _below(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
+    return other != mine and all(a <= b for a, b in zip(other, mine, strict=True))
+
+
+def _risks(sensitivity: str | None, tolerable: float | None) -> list[tuple[Sensitivity | None, float]]:
+    if sensitivity is not None and tolerable is not None:
+        raise PolicyError("explore: name a tolerable risk or a sensitivity, not both")
+    if tolerable is not None:
+        if not 0 < tolerable <= 1:
+            raise PolicyError("explore: a tolerable risk lies above 0 and is at most 1", "0.2 stands for k = 5")
+        return [(None, tolerable)]
+    if sensitivity is not None and sensitivity not in get_args(Sensitivity):
+        raise PolicyError(f"explore: no such sensitivity {sensitivity!r}", f"known: {', '.join(LECTURE)}")
+    return [(name, 1 / least) for name, (least, _) in LECTURE.items() if sensitivity in (None, name)]
+
+
+def _own(policy: Policy) -> dict[str, float]:
+    """The parameters that can be swept, as the policy has them; not those that its requirements set differently."""
+    found: dict[str, float] = {}
+    for name in ("k", "l", "t"):
+        values = {float(getattr(model, name)) for model in policy.require if name in type(model).model_fields}
+        if len(values) == 1:
+            found[name] = values.pop()
+    return {**found, "max_suppression": policy.release.max_suppression}
+
+
+def _around(own: dict[str, float]) -> list[dict[str, Sequence[float]]]:
+    """k against suppression, then ℓ and t one by one; the policy's own values are always among them."""
+    each = {name: sorted({*_AROUND[name], value}) for name, value in own.items()}
+    fixed: dict[str, Sequence[float]] = {name: [value] for name, value in own.items()}
+    first = {name: each[name] for name in ("k", "max_suppression") if name in own}
+    return [fixed | first, *(fixed | {name: each[name]} for name in ("l", "t") if name in own)]
+
+
+def _typed(grid: dict[str, Sequence[float]]) -> dict[str, Any]:
+    return {name: [int(v) for v in values] if name == "k" else list(values) for name, values in grid.items()}
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What a recommendation leaves as strict as the policy has it."""
+
+    k: float  # where it is not swept
+    l: float
+    t: float
+    max_suppression: float
+
+    def promised_by(self, point: Point, k: int) -> bool:
+        asked = point.asked
+        return asked.get("k", self.k) >= k and asked.get("l", self.l) >= self.l and asked.get("t", self.t) <= self.t
+
+    def allows(self, point: Point) -> bool:
+        return point.asked.get("max_suppression", 0.0) <= self.max_suppression
+
+
+def _rest(policy: Policy, any_suppression: bool) -> _Rest:
+    def of(name: str) -> list[float]:
+        return [float(getattr(model, name)) for model in policy.require if name in type(model).model_fields]
+
+    most = math.inf if any_suppression else policy.release.max_suppression
+    # Where no k is asked for, the classes that came out are all there is to go by.
+    return _Rest(max(of("k"), default=math.inf), max(of("l"), default=0.0), min(of("t"), default=math.inf), most)
+
+
+def _recommended(found: Frontier, rest: _Rest, sensitivity: Sensitivity | None, tolerable: float) -> Recommendation:
+    k = math.ceil(1 / tolerable - 1e-9)  # 1/0.1 is a little above 10 in floats
+    safe = [
+        (point.loss, point.risk, i)
+        for i, point in enumerate(found)
+        # Larger classes than were asked for are an accident of this table: the promise must be as large.
+        if point.feasible and rest.promised_by(point, k)
+        if point.loss is not None and point.risk is not None and point.risk <= tolerable + 1e-12
+    ]
+    allowed = [each for each in safe if rest.allows(found.points[each[2]])]
+    if sensitivity is None:
+        start = f"A risk of at most {tolerable:.3g} asks for k = {k}"
+    else:
+        least, most = LECTURE[sensitivity]
+        usual = f"k from {least} to {most} is usual, a risk of at most 1 in {least}"
+        start = f"For data of {sensitivity} sensitivity {usual}"
+    if not allowed:
+        none = "none of these releases is that safe and keeps the rest of the policy"
+        return Recommendation(sensitivity, tolerable, k, None, f"{start}: {none}.{_dearer(found, safe)}")
+    loss, risk, i = min(allowed)
+    named = ", ".join(f"{name} = {value:g}" for name, value in found.points[i].asked.items())
+    lost = f"{found.objective} {loss:.4f}, risk 1 in {round(1 / risk)}"
+    sentence = f"{start}: of the releases that keep the rest of the policy, {named} loses the least ({lost})."
+    return Recommendation(sensitivity, tolerable, k, i, sentence + _dearer(found, safe, loss))
+
+
+def _dearer(found: Frontier, safe: list[tuple[float, float, int]], than: float = math.inf) -> str:
+    """What could be had for more suppression than the policy allows."""
+    loss, _, i = min(safe, default=(math.inf, 0.0, 0))
+    if loss >= than:
+        return ""
+    return f" If {found.points[i].asked['max_suppression']:.3g} of the records may be suppressed: {loss:.4f}."

@@ -1,0 +1,212 @@
+"""The one judge: every requirement of a policy, from every entry point, through ``judged``.
+
+A requirement holds, fails, or cannot be told from what is there. What can be told without the missing part is told:
+persons are never more than records, so a class with too few records has too few persons, whoever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import CannotTellError, VerificationError
+from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
+from shoal.models.base import TOLERANCE
+from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.measured import LinkageRisk, MeasuredLimit
+from shoal.models.size import AlphaK, PSensitive
+from shoal.models.verdict import Outcome, Verdict, Verdicts
+from shoal.policy import Policy
+from shoal.table.frequency import Counts, FrequencyTable, Histogram
+from shoal.table.wildcard import neighbourhoods
+
+if TYPE_CHECKING:
+    from shoal.attacks.risk import Attacks
+    from shoal.judge.whose import Between, Whose
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What a table cannot tell by itself, and what would; each is empty where nothing is missing."""
+
+    persons: str = ""  # whose the records are
+    between: Between | None = None  # how many persons each class has, as far as that is known
+    whole: str = ""  # how the values were distributed before records were dropped
+    dropped: int = 0  # these, at the most
+    population: str = ""  # the people that the records are some of
+    hierarchies: Mapping[str, str] = field(default_factory=dict)  # of sensitive columns, by name
+    order: str = ""  # in which the rows stand
+
+    @classmethod
+    def of(cls, policy: Policy, columns: Sequence[str], order: str = "") -> tuple[Gaps, Policy]:
+        """What a table with these columns cannot tell, and the policy by which what it can tell is counted."""
+        entity = policy.release.entity
+        if entity is None or entity in columns:
+            return cls(order=order), policy
+        options = policy.release.model_copy(update={"entity": None})
+        persons = f"needs the original, whose column {entity!r} tells persons apart"
+        return cls(persons, order=order), policy.model_copy(update={"release": options})
+
+    def known(self, found: Whose, table: FrequencyTable) -> Gaps:
+        """What is missing where the original told as much as it could of the persons behind the classes."""
+        between = found.between
+        if between is not None and not np.array_equal(between.tuples, table.codes):
+            between = None  # of other classes
+        return replace(self, persons=found.missing, between=between)
+
+    def of_model(self, model: PrivacyModel, sensitive: Sequence[str]) -> str:
+        """What is missing to judge a requirement on these sensitive columns."""
+        if isinstance(model, PopulationModel):
+            return self.population
+        if isinstance(model, TCloseness | BasicLikeness | EnhancedLikeness | DeltaDisclosure):
+            covered = [model.column] if model.column else sensitive
+            of_hierarchy = (self.hierarchies[name] for name in covered if name in self.hierarchies)
+            return self.whole or (next(of_hierarchy, "") if isinstance(model, TCloseness) else "")
+        return self.persons if counts_persons(model) else ""
+
+    def of_limit(self, limit: MeasuredLimit) -> str:
+        """What attacks on the table did not know that could have reached more."""
+        return self.persons or (self.order if isinstance(limit, LinkageRisk) else "")
+
+
+NONE = Gaps()
+
+
+def counts_persons(model: PrivacyModel) -> bool:
+    """Whether a requirement looks at how many persons a class has."""
+    if isinstance(model, PopulationModel):
+        return False
+    return not isinstance(model, SensitiveModel) or isinstance(model, PSensitive | AlphaK)
+
+
+def judged(
+    table: FrequencyTable,
+    policy: Policy,
+    *,
+    attacks: Attacks | None = None,
+    limits: Sequence[Verdict] | None = None,
+    identifiers: Sequence[str] = (),
+    gaps: Gaps = NONE,
+) -> Verdicts:
+    """Every requirement of the policy on a release: on its classes, and on what attacks on it found.
+
+    ``attacks`` are those on these rows, with the original as the truth; or, where these rows were judged before,
+    ``limits`` are the verdicts on them. Without either, limits on attacks cannot be told.
+    """
+    seen = as_seen(table, policy)
+    of_classes = tuple(
+        _verdict(model, seen, table, gaps, gaps.of_model(model, policy.sensitive)) for model in policy.models
+    )
+    of_attacks = [limit.judge(attacks, gaps.of_limit(limit)) for limit in policy.limits] if limits is None else limits
+    return Verdicts(
+        (*of_classes, *of_attacks),
+        tuple(identifiers),
+        table.n_records,
+        table.n_classes,
+    )
+
+
+def require(verdicts: Verdicts) -> None:
+    """Raise unless everything holds."""
+    if verdicts.identifiers:
+        raise VerificationError(f"identifier columns are still there: {', '.join(map(repr, verdicts.identifiers))}")
+    for verdict in verdicts.verdicts:
+        if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is at fault
+            raise VerificationError(
+                f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}; nothing was written",
+                "ask for more, such as a larger k, an ℓ-diversity or t-closeness, and try again",
+            )
+        if verdict.outcome == "fails":
+            raise VerificationError(
+                f"{verdict.asked} does not hold: {verdict.classes} of {verdicts.classes} classes "
+                f"with {verdict.records} records fail; nothing was written"
+            )
+    for verdict in verdicts.verdicts:
+        if verdict.outcome == "unknown":
+            raise CannotTellError(f"{verdict.asked}: cannot be told ({verdict.missing}); nothing was written")
+
+
+def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
+    """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
+    return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
+
+
+def failing_classes(table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
+    """The classes to suppress so that the others keep the policy; those that then fail are found by asking again.
+
+    As in a search, classes that fail by themselves go first. Where the release as a whole exceeds a limit, the
+    smallest classes go, as many as it takes.
+    """
+    seen = as_seen(table, policy)
+    failing = np.zeros(table.n_classes, np.bool_)
+    for model in policy.models:
+        if not isinstance(model, ReleaseModel):
+            failing |= ~model.passes(seen)
+    if not failing.any():
+        for model in policy.models:
+            if isinstance(model, ReleaseModel):
+                failing, _ = model.enforced(seen, failing)
+    return failing
+
+
+def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
+    if missing and not counts_persons(model):
+        return _told_without_the_rest(model, seen, gaps, missing)
+    if missing:
+        seen = _with_most(seen, gaps)
+    passes = model.passes(seen)
+    scores = model.scores(seen)
+    worst = float(scores.min() if model.least else scores.max()) if len(scores) else np.nan
+    failing = ~passes
+    outcome: Outcome = "holds" if passes.all() else "fails"
+    if missing and outcome == "holds" and not model.passes(_with_fewest(seen, gaps)).all():
+        outcome = "unknown"
+    return Verdict(
+        model.asked,
+        outcome,
+        model.figure,
+        worst,
+        int(failing.sum()),
+        int(table.counts[failing].sum()),
+        missing if outcome == "unknown" else "",
+    )
+
+
+def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
+    """A verdict where the population, the whole or a hierarchy is missing.
+
+    With all values equally far apart, d of n + d records that were dropped move the whole by d / (n + d) at the most,
+    and so the distance of a class from it.
+    """
+    outcome: Outcome = "unknown"
+    if isinstance(model, TCloseness) and model.distance == "equal" and missing == gaps.whole and seen.n_classes:
+        n = int(seen.counts.sum() if seen.own is None else seen.own.sum())
+        moved = gaps.dropped / (n + gaps.dropped)
+        t = float(model.scores(seen).max())
+        outcome = "fails" if t - moved > model.t + TOLERANCE else "holds" if t + moved <= model.t else "unknown"
+    return Verdict(model.asked, outcome, model.figure, np.nan, 0, 0, missing if outcome == "unknown" else "")
+
+
+def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
+    """The same classes with as many persons as there may be, none of them in two classes: records at the most."""
+    if gaps.between is None:
+        return table
+    n = gaps.between.most
+    return _with_persons(table, n, np.arange(int(n.sum())))
+
+
+def _with_fewest(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
+    """The same classes with as few persons as there may be, the same ones in all of them: one at the least."""
+    n = np.ones(table.n_classes, np.int64) if gaps.between is None else gaps.between.fewest
+    return _with_persons(table, n, np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n))
+
+
+def _with_persons(table: FrequencyTable, n: Counts, persons: NDArray[np.int64]) -> FrequencyTable:
+    starts = np.concatenate([[0], np.cumsum(n)])
+    n_persons = int(persons.max(initial=0)) + 1
+    once = np.ones(len(persons), np.int64)
+    return replace(table, entities=Histogram(starts, persons.astype(np.int32), once, n_persons))

@@ -1,0 +1,323 @@
+"""A release beside its original: (1,k), (k,1), (k,k)-anonymity, k-concealment and k-confusion.
+
+A. Gionis, A. Mazza, T. Tassa, "k-Anonymization revisited", ICDE 2008; T. Tassa, A. Mazza, A. Gionis,
+"k-Concealment: an alternative model of k-type anonymity", Transactions on Data Privacy 5(1), 2012;
+K. Stokes, V. Torra, "n-confusion: a generalization of k-anonymity", PAIS 2012.
+
+An original and a released record are *consistent* where every released cell stands for the original's value. Cells
+may be generalized each to a level of its own, so one text is read on every level of its column's hierarchy, and as a
+range or a set where it is no label.
+Needs  the original: its values make the hierarchies, and nothing else knows what a label covers.
+Costs  columns × kinds of original × distinct released tuples; memory grows with the consistent pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from shoal.engines.local import LocalEngine
+from shoal.errors import DataError, PolicyError
+from shoal.judge.concealment import concealing
+from shoal.policy import Policy, PolicySource, policy_of
+from shoal.table.codec import Coded
+from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
+from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.kernels import group, sum_by_class
+from shoal.table.notation import DecimalMark
+from shoal.table.reading import Leaves
+
+BLOCK = 2**24  # pairs prepared together: a byte each and per column
+CHUNK = 2**18  # pairs scored together: they stay in the processor's cache
+Marks = Mapping[str, DecimalMark]
+LARGEST = 2**29  # pairs that can be matched: SciPy numbers the edges of a graph, and those back, with int32
+
+
+@dataclass(frozen=True, eq=False)
+class Consistency:
+    """How many records each record could be taken for, in one array per figure.
+
+    Originals that no released text tells apart are one *kind*, released records with the same tuple are one too.
+    """
+
+    originals: Counts  # (kinds)   original records of the kind
+    released: Counts  # (tuples)  released records with the tuple
+    candidates: Counts  # (kinds)   released records consistent with an original of the kind
+    sources: Counts  # (tuples)  originals consistent with a released record with the tuple
+    concealing: Counts  # (kinds)   candidates that leave a candidate of its own to everybody else
+    ties: Counts  # (kinds)   released records that are the best match of an original of the kind
+    dropped: int  # original records that the release lacks
+    unknown: Mapping[str, int]  # per column, released cells that stand for no value of the original
+
+    @property
+    def one_k(self) -> int:
+        """The k of (1,k)-anonymity: every original is consistent with so many released records."""
+        return int(self.candidates.min())
+
+    @property
+    def k_one(self) -> int:
+        """The k of (k,1)-anonymity: every released record is consistent with so many originals."""
+        return int(self.sources.min())
+
+    @property
+    def k_k(self) -> int:
+        """The k of (k,k)-anonymity: both."""
+        return min(self.one_k, self.k_one)
+
+    @property
+    def concealment(self) -> int:
+        """The k of k-concealment; 0 where the release is no generalization of the original."""
+        return int(self.concealing.min())
+
+    @property
+    def confusion(self) -> int:
+        """The k of k-confusion, against an intruder who takes the records with the most consistent columns."""
+        return int(self.ties.min())
+
+    def below(self, k: int) -> dict[str, int]:
+        """How many records have less than ``k``: originals, and for ``k_one`` released records."""
+        return {
+            "one_k": int(self.originals[self.candidates < k].sum()),
+            "k_one": int(self.released[self.sources < k].sum()),
+            "concealment": int(self.originals[self.concealing < k].sum()),
+            "confusion": int(self.originals[self.ties < k].sum()),
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "one_k": self.one_k,
+            "k_one": self.k_one,
+            "k_k": self.k_k,
+            "concealment": self.concealment,
+            "confusion": self.confusion,
+            "originals": int(self.originals.sum()),
+            "released": int(self.released.sum()),
+            "dropped": self.dropped,
+            "unknown": dict(self.unknown),
+        }
+
+
+def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
+    """Compare a release with its original, record by record.
+
+    Both are paths or frames; the rows may stand in any order. A ``*`` stands for everything. So does a released null
+    with ``nulls = "wildcard"``; otherwise it stands for a null. Where the release has fewer records, the dropped ones
+    are records of stars for k-concealment, and are not there for the other figures.
+    """
+    policy = policy_of(policy)
+    if policy.release.entity is not None:
+        raise PolicyError(
+            f"column {policy.release.entity!r} tells persons apart; beside counts records, and k records may be of "
+            "one person",
+            "leave entity out of the policy, and read the figures as counts of records",
+        )
+    table = _engine(original).reading(policy).count(policy)
+    engine = _engine(release).reading(policy)
+    if absent := [name for name in policy.quasi if name not in engine.table.column_names]:
+        raise PolicyError(f"the release has no column {', '.join(map(repr, absent))}")
+    dropped = table.n_records - engine.table.num_rows
+    if dropped < 0:
+        raise DataError(
+            f"the release has {engine.table.num_rows} records, the original {table.n_records}",
+            "give the table that the release was made from",
+        )
+    columns = read_columns(table.hierarchies, [engine.coded(h.column) for h in table.hierarchies], policy)
+    tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
+    kinds, originals = _kinds(table.codes, table.counts, columns)
+    matches, consistent = best_matches(kinds, tuples.codes, columns)
+    edges = _rows_where(consistent, matches)
+    return Consistency(
+        originals,
+        tuples.counts,
+        edges @ tuples.counts,
+        edges.T @ originals,
+        concealing(edges, originals, tuples.counts, dropped),
+        matches @ tuples.counts,
+        dropped,
+        {column.name: column.n_unknown for column in columns if column.n_unknown},
+    )
+
+
+def people_like(
+    population: FrequencyTable,
+    tuples: Codes,
+    released: Sequence[Coded],
+    marks: Marks | None = None,
+    *,
+    wildcard: bool = False,
+) -> tuple[Counts, int]:
+    """How many of a population could be behind each released tuple, and how many kinds of people behind none.
+
+    ``tuples`` are numbers of texts as in ``released``, with the null after all others. ``marks``: the decimal mark of
+    columns for which a policy names one.
+    """
+    columns = [
+        _Column.of(h, coded, wildcard=wildcard, mark=(marks or {}).get(h.column))
+        for h, coded in zip(population.hierarchies, released, strict=True)
+    ]
+    kinds, people = _kinds(population.codes, population.counts, columns)
+    matches, consistent = best_matches(kinds, tuples, columns)
+    return _rows_where(consistent, matches).T @ people, int((~consistent).sum())
+
+
+def _engine(data: Any) -> LocalEngine:
+    return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+
+
+def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], policy: Policy) -> list[_Column]:
+    """Released columns, read by the hierarchies of the original's and as the policy says that numbers are written."""
+    wildcard = policy.release.nulls == "wildcard"
+    return [
+        _Column.of(h, coded, wildcard=wildcard, mark=policy.marks.get(h.column))
+        for h, coded in zip(hierarchies, released, strict=True)
+    ]
+
+
+# ── What a released text stands for ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """The released texts of a column, by number, and which of them stand for a value.
+
+    Leaves for which the same texts stand are of one kind: no release can be read so as to tell them apart.
+    """
+
+    name: str
+    texts: Codes  # (released records)  the null has the last number
+    kind_of: Codes  # (leaves)
+    labels: NDArray[np.int64]  # (kinds, most)  the texts that stand for a kind; n_texts fills up
+    everything: NDArray[np.int64]  # the texts that stand for every value
+    n_texts: int
+    n_unknown: int  # released cells whose text stands for nothing
+
+    @classmethod
+    def of(cls, hierarchy: Hierarchy, coded: Coded, *, wildcard: bool, mark: DecimalMark | None) -> _Column:
+        """Read ``coded``, a released column, by the hierarchy of the original one."""
+        null = len(coded.texts)
+        n_texts = null + 1
+        number = {text: i for i, text in enumerate((*coded.texts, None))}
+        labels = np.empty((len(hierarchy.leaves), hierarchy.n_levels), np.int64)
+        for level, of_level in enumerate(hierarchy.labels):
+            numbers = np.array([number.get(label, n_texts) for label in of_level], np.int64)
+            labels[:, level] = numbers[hierarchy.table[level]]
+        others, silent = _others(hierarchy, coded.texts, labels, n_texts, mark)
+        labels = np.column_stack([labels, others])
+        kinds, kind_of = np.unique(labels, axis=0, return_inverse=True)
+        everything = [number[text] for text in (TOP,) if text in number] + silent + [null] * wildcard
+        known = np.zeros(n_texts + 1, np.bool_)
+        known[kinds] = True
+        known[everything] = True
+        texts = np.where(coded.codes < 0, null, coded.codes).astype(np.int32)
+        return cls(
+            hierarchy.column,
+            texts,
+            kind_of.ravel().astype(np.int32),
+            kinds,
+            np.array(everything, np.int64),
+            n_texts,
+            int((~known[texts]).sum()),
+        )
+
+    def stand_for(self, kinds: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which texts stand for each of some kinds."""
+        out = np.zeros((len(kinds), self.n_texts + 1), np.bool_)
+        out[np.arange(len(kinds))[:, None], self.labels[kinds]] = True
+        out[:, self.everything] = True
+        return out
+
+
+def _others(
+    hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int, mark: DecimalMark | None
+) -> tuple[NDArray[np.int64], list[int]]:
+    """(leaves, most)  The texts that are no label of any level and yet stand for a leaf, and those that say nothing."""
+    known = np.zeros(n_texts + 1, np.bool_)
+    known[labels] = True
+    strange = [i for i, text in enumerate(texts) if not known[i] and text != TOP]
+    if not strange:
+        return np.empty((len(labels), 0), np.int64), []
+    read = Leaves.of(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
+    text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in read.behind])
+    leaf_of = np.fromiter((leaf for of in read.behind for leaf in of), np.int64, len(text_of))
+    order = np.lexsort((text_of, leaf_of))
+    counts = np.bincount(leaf_of, minlength=len(labels))
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    out = np.full((len(labels), int(counts.max(initial=0))), n_texts, np.int64)
+    out[leaf_of[order], place] = text_of[order]
+    return out, [strange[i] for i in read.everything]
+
+
+def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Codes, Counts]:
+    """The distinct kinds of original tuples, and how many records are of each.
+
+    After full-domain generalization there are about as many as there are classes, far fewer than tuples.
+    """
+    kinds = np.column_stack([column.kind_of[codes[:, j]] for j, column in enumerate(columns)])
+    class_of, firsts = group(packed(kinds))
+    return kinds[firsts], sum_by_class(counts, class_of, len(firsts))
+
+
+# ── Who could be whose ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> csr_array:
+    """(kinds, tuples)  Which released tuples each kind is consistent with."""
+    matches, consistent = best_matches(kinds, tuples, columns)
+    return _rows_where(consistent, matches)
+
+
+def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> tuple[csr_array, NDArray[np.bool_]]:
+    """For each kind the released tuples with the most consistent columns, and whether these are all columns."""
+    found, lengths, consistent = [], [], []
+    n_found = 0
+    for scores in _scores(kinds, tuples, columns):
+        best = scores.max(axis=1)
+        row, column = np.divmod(np.flatnonzero(scores == best[:, None]), len(tuples))
+        found.append(column.astype(np.int32))
+        lengths.append(np.bincount(row, minlength=len(best)))
+        consistent.append(best == len(columns))
+        n_found += len(row)
+        if n_found > LARGEST:
+            raise DataError(
+                f"more than {LARGEST} pairs of distinct original and released tuples match: too many to compare",
+                "the release has too many different tuples that fit nearly everybody; generalize it more evenly",
+            )
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
+    indices = np.concatenate(found)
+    shape = (len(kinds), len(tuples))
+    return csr_array((np.ones(len(indices), np.int8), indices, starts), shape=shape), np.concatenate(consistent)
+
+
+def _scores(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
+    """In how many columns each kind is consistent with each released tuple, some kinds at a time."""
+    number = np.min_scalar_type(len(columns))  # a byte; casting while adding would cost more than the sum
+    many, few = (max(1, pairs // len(tuples)) for pairs in (BLOCK, CHUNK))
+    for block in _slices(kinds, many):
+        # What stands for a value is spread out over the tuples once for all kinds of the block that share it.
+        spread = []
+        for j, column in enumerate(columns):
+            present, row = np.unique(block[:, j], return_inverse=True)
+            spread.append((column.stand_for(present).astype(number)[:, tuples[:, j]], row))
+        for chunk in _slices(np.arange(len(block)), few):
+            scores = np.zeros((len(chunk), len(tuples)), number)
+            for stands, row in spread:
+                scores += stands[row[chunk]]
+            yield scores
+
+
+def _slices(rows: NDArray[Any], step: int) -> Iterator[NDArray[Any]]:
+    return (rows[first : first + step] for first in range(0, len(rows), step))
+
+
+def _rows_where(kept: NDArray[np.bool_], matrix: csr_array) -> csr_array:
+    """The matrix with the other rows emptied."""
+    lengths = np.diff(matrix.indptr)
+    starts = np.concatenate([[0], np.cumsum(lengths * kept)]).astype(np.int32)
+    entries = np.repeat(kept, lengths)
+    return csr_array((matrix.data[entries], matrix.indices[entries], starts), shape=matrix.shape)

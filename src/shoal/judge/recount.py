@@ -1,0 +1,257 @@
+"""Counting a finished release again, by plain SQL.
+
+The path that made the release is not trusted: DuckDB groups the rows of the written file (or of the released frame),
+whatever codes, hierarchies and node tables the search had. What both share is how values are told apart (``codec``),
+how counts are laid out (``FrequencyTable``), and the judge.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines import scratch
+from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.files import office_files
+from shoal.engines.files.formats import PARQUET, separator_of, sql_source, typed
+from shoal.engines.files.formulas import Formulas
+from shoal.engines.files.layout import Dialect
+from shoal.engines.sql import quoted, unused
+from shoal.errors import ShoalError, UnreadableError, VerificationError
+from shoal.judge.original import people_like
+from shoal.policy import Policy
+from shoal.table import codec
+from shoal.table.bounds import added, require_true
+from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
+from shoal.table.kernels import group, sum_by_class
+from shoal.table.notation import DecimalMark
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What the classes of a release are compared with."""
+
+    whole: Mapping[str, Domain]  # the sensitive columns of the table before suppression
+    population: FrequencyTable | None = None  # the people that the records are some of
+    marks: Mapping[str, DecimalMark] = field(default_factory=dict)  # of numbers, where the policy names them
+
+
+def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
+    """Released rows in memory, counted by SQL; of those in an engine, what they will count to."""
+    if not isinstance(rows, Rows):
+        groups = rows.groups if isinstance(rows, Query) else rows
+        return recounted_groups(groups, policy.quasi, reference)
+    with scratch.connect() as connection:
+        connection.register("released", rows.table)
+        return _with_persons(connection, "released", rows, policy, reference)
+
+
+def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
+    """What an engine has grouped: each row stands for as many records as its weight says."""
+    with scratch.connect() as connection:
+        connection.register("groups", groups.table)
+        return recount(
+            connection, "groups", quasi, reference, groups.table.schema, person=groups.person, weight=groups.weight
+        )
+
+
+def recounted_file(
+    written: Path,
+    dialect: Dialect | None,
+    rows: Rows,
+    policy: Policy,
+    reference: Reference,
+    formulas: Formulas | None = None,
+) -> FrequencyTable:
+    """A written release, counted by SQL from the file alone; ``formulas`` are those that were made inert in it."""
+    if office_files.is_foreign(written):
+        with scratch.connect() as connection:
+            connection.register("written", _read_back(written, rows.table))
+            return _with_persons(connection, "written", rows, policy, reference)
+    names = rows.table.column_names
+    there = names if formulas is None else formulas.names(names)
+    source = sql_source(written, dialect, there)
+    with scratch.connect() as connection:
+        if _header(connection, written, dialect, source) != there:
+            raise VerificationError("the written file has other columns than the release; nothing was written")
+        plain = source if formulas is None else formulas.undone(source, names)
+        for column, more in added(policy).items():
+            asked = ", ".join(map(quoted, [column, *more]))
+            found = connection.sql(f"SELECT DISTINCT {asked} FROM {plain}").to_arrow_table()
+            require_true(found, column, more, policy)
+        return _with_persons(connection, plain, rows, policy, reference)
+
+
+def _read_back(written: Path, released: pa.Table) -> pa.Table:
+    """What an Excel, SPSS or Stata file holds, in the types of the release; every cell must be what was released."""
+    found, _, _ = office_files.read(written)
+    if found.column_names != released.column_names or len(found) != len(released):
+        raise VerificationError("the written file has other columns or rows than the release; nothing was written")
+    columns = []
+    for name in released.column_names:
+        before = released[name]
+        try:
+            after = typed(found[name], before.type)
+            there, made = codec.texts(name, after), codec.texts(name, before)
+            same = there.texts == made.texts and np.array_equal(there.codes, made.codes)
+        except (pa.ArrowException, ShoalError):  # whose messages may quote a cell
+            same = False
+        if not same:
+            raise VerificationError(
+                f"column {name!r}: a {written.suffix} file does not keep its values exactly; nothing was written",
+                "write .parquet or .csv",
+            )
+        columns.append(after)
+    return pa.table(dict(zip(released.column_names, columns, strict=True)))
+
+
+def _with_persons(
+    connection: duckdb.DuckDBPyConnection,
+    source: str,
+    rows: Rows,
+    policy: Policy,
+    reference: Reference,
+) -> FrequencyTable:
+    schema = rows.table.schema
+    if rows.persons is None:
+        return recount(connection, source, policy.quasi, reference, schema)
+    # Persons are never released: they are laid beside the rows, one by one, for the counting alone.
+    person = unused("person", schema.names)
+    connection.register("persons", pa.table({person: rows.persons}))
+    beside = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
+    return recount(connection, beside, policy.quasi, reference, schema, person=person)
+
+
+def recount(
+    connection: duckdb.DuckDBPyConnection,
+    source: str,
+    quasi: Sequence[str],
+    reference: Reference,
+    schema: pa.Schema,
+    *,
+    person: str | None = None,
+    weight: str | None = None,
+) -> FrequencyTable:
+    """Group the rows of ``source``, a table expression, into a frequency table of the values as they stand.
+
+    ``schema`` names the types of the columns: a CSV file holds their texts, and SQL has types of its own. ``weight``
+    is the column that tells how many records a row stands for, where an engine has grouped them already.
+    """
+    groups = _grouped(connection, source, [*quasi, *reference.whole], schema, weight)
+    n = groups.column(groups.num_columns - 1).to_numpy().astype(np.int64)
+    codes, nulls = _codes(groups, quasi)
+    class_of, firsts = _classes(codes)
+    people, absent = _people(groups, codes[firsts], reference)
+    histograms = {}
+    for i, (name, whole) in enumerate(reference.whole.items()):
+        values = _values(groups.column(len(quasi) + i), whole)
+        rows = Histogram(np.arange(len(n) + 1), values, n, len(whole.texts), whole)
+        histograms[name] = rows.merged(class_of, len(firsts))
+    return FrequencyTable(
+        tuple(quasi),
+        codes[firsts],
+        sum_by_class(n, class_of, len(firsts)),
+        histograms,
+        None if person is None else _persons(connection, source, quasi, person, groups, class_of, schema, weight),
+        population=people,
+        absent=absent,
+        nulls=nulls,
+    )
+
+
+def _people(groups: pa.Table, tuples: Codes, reference: Reference) -> tuple[Counts | None, int]:
+    """How many of the population could be behind each class, and how many kinds of people behind none."""
+    population = reference.population
+    if population is None:
+        return None, 0
+    released = [codec.texts(name, groups.column(i)) for i, name in enumerate(population.columns)]
+    return people_like(population, tuples, released, reference.marks)
+
+
+def _header(connection: duckdb.DuckDBPyConnection, written: Path, dialect: Dialect | None, source: str) -> list[str]:
+    """The columns that the file has; SQL takes those of a CSV file as they are told."""
+    try:
+        if written.suffix.lower() in PARQUET:
+            return list(connection.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+        with written.open(encoding="utf-8", newline="") as file:
+            return next(csv.reader(file, delimiter=separator_of(written, dialect)), [])
+    except (duckdb.Error, csv.Error, UnicodeDecodeError):
+        return []
+
+
+def _grouped(
+    connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], schema: pa.Schema, weight: str | None
+) -> pa.Table:
+    """The distinct rows of some columns and, last, how often each occurs; values in the types of ``schema``."""
+    count = "count(*)" if weight is None else f"CAST(sum({quoted(weight)}) AS BIGINT)"
+    query = f"SELECT {', '.join(map(quoted, names))}, {count} FROM {source} GROUP BY ALL"
+    try:
+        table = connection.sql(query).to_arrow_table()
+        columns = [_typed(table.column(i), name, schema) for i, name in enumerate(names)]
+    except (duckdb.OutOfMemoryException, pa.ArrowMemoryError):
+        raise MemoryError from None
+    except (duckdb.Error, pa.ArrowException):  # their messages may quote a line of the data
+        raise UnreadableError("the release could not be read back and counted; nothing was written") from None
+    return pa.Table.from_arrays([*columns, table.column(len(names))], [str(i) for i in range(len(names) + 1)])
+
+
+def _typed(column: pa.ChunkedArray, name: str, schema: pa.Schema) -> pa.ChunkedArray:
+    return typed(column, schema.field(name).type) if name in schema.names else column
+
+
+def _classes(codes: Codes) -> tuple[ClassOf, NDArray[np.int64]]:
+    """The class of each row and the first row of each class; sorted, as SQL returns groups in any order."""
+    found, firsts = group(packed(codes))
+    order = np.lexsort(codes[firsts].T[::-1])
+    return order.argsort()[found], firsts[order]
+
+
+def _codes(groups: pa.Table, quasi: Sequence[str]) -> tuple[Codes, tuple[int | None, ...]]:
+    """Codes of the values as they stand; the null takes the place after all others."""
+    columns, nulls = [], []
+    for i, name in enumerate(quasi):
+        coded = codec.texts(name, groups.column(i))
+        columns.append(np.where(coded.codes < 0, len(coded.texts), coded.codes))
+        nulls.append(len(coded.texts) if (coded.codes < 0).any() else None)
+    return np.column_stack(columns).astype(np.int32), tuple(nulls)
+
+
+def _values(column: pa.ChunkedArray, whole: Domain) -> Codes:
+    coded = codec.texts(whole.column, column)
+    place = {text: i for i, text in enumerate(whole.texts)}
+    strange = sum(text not in place for text in coded.texts)
+    if strange or ((coded.codes < 0).any() and None not in place):
+        raise VerificationError(
+            f"column {whole.column!r}: {max(1, strange)} of its values do not occur in the original table"
+        )
+    lookup = np.array([*(place[text] for text in coded.texts), place.get(None, -1)], np.int32)
+    return lookup[coded.codes]
+
+
+def _persons(
+    connection: duckdb.DuckDBPyConnection,
+    source: str,
+    quasi: Sequence[str],
+    person: str,
+    groups: pa.Table,
+    class_of: ClassOf,
+    schema: pa.Schema,
+    weight: str | None,
+) -> Histogram:
+    """Who stands behind each class: the distinct persons, by a second grouping."""
+    pairs = _grouped(connection, source, [*quasi, person], schema, weight)
+    keys = list(range(len(quasi)))
+    both = pa.concat_tables([groups.select(keys), pairs.select(keys)])
+    codes, _ = _codes(both, quasi)
+    found, firsts = group(packed(codes))
+    ours = np.empty(len(firsts), np.int64)
+    ours[found[: len(groups)]] = class_of
+    who = codec.texts(person, pairs.column(len(quasi)))
+    return Histogram.of(ours[found[len(groups) :]], who.codes, int(class_of.max()) + 1, len(who.texts), None)

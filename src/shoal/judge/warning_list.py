@@ -1,0 +1,406 @@
+"""The one list of warnings: what whoever answers for a table should know although it keeps its policy.
+
+Every entry point takes its warnings from here: ``anonymize`` (and so the certificate, the report and the terminal),
+``check`` and ``apply``. They are drawn from counts, never from rows, so they are the same on every engine; they name
+columns and numbers, never a value of the data. Each ends with the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.columns.look_alikes import spelled_alike
+from shoal.columns.persons import repeated
+from shoal.columns.telling import Telling, percent
+from shoal.engines.dependence import Pair, Spread
+from shoal.judge import as_seen
+from shoal.judge.evidence import Evidence
+from shoal.models import ReleaseModel, SensitiveModel
+from shoal.models.closeness import TCloseness
+from shoal.models.diversity import distinct, most_frequent
+from shoal.models.measured import InferenceRisk
+from shoal.policy import Policy
+from shoal.table.frequency import FrequencyTable, Histogram
+from shoal.table.wildcard import neighbourhoods
+from shoal.text import toml
+from shoal.text.figures import counted, number, share
+
+# What is warned about, by the name of its kind; docs/warnings.md explains each.
+KINDS = (
+    "reading",
+    "persons-repeat",
+    "unique-plain",
+    "reveals-quasi",
+    "reveals-sensitive",
+    "copy-of-quasi",
+    "unprotected",
+    "near-numbers",
+    "spelling",
+    "single-label",
+    "half-lost",
+    "time-budget",
+    "closeness-before-suppression",
+    "nulls-alone",
+)
+
+
+class Caution(str):
+    """A warning: a text like any other that also knows its ``kind`` and, where it is about one, its ``column``."""
+
+    kind: str
+    column: str | None
+
+    def __new__(cls, text: str, kind: str = "", column: str | None = None) -> Caution:
+        """One argument suffices, as copies are made from the text and get the rest from the state."""
+        self = super().__new__(cls, text)
+        self.kind, self.column = kind, column
+        return self
+
+
+def _caution(kind: str, column: str | None, fact: str, step: str) -> Caution:
+    return Caution(f"{fact}. {step}.", kind, column)
+
+
+def warnings_of(evidence: Evidence) -> tuple[Caution, ...]:
+    """All warnings, in the order of ``KINDS``."""
+    found = [Caution(note, "reading") for note in evidence.notes]
+    if evidence.table.n_records:
+        table, policy = evidence.table, evidence.policy
+        seen = as_seen(table, policy)
+        told = _telling(evidence)
+        found += _persons_repeat(evidence)
+        found += _unique_plain(evidence)
+        found += _reveals_quasi(evidence, told)
+        found += _reveals_sensitive(evidence, told)
+        found += _copy_of_quasi(evidence, told)
+        found += _unprotected(seen, evidence)
+        found += _near_numbers(table, policy)
+        found += _spelling(seen)
+        found += _single_label(evidence)
+        found += _half_lost(evidence)
+        found += _time_budget(evidence)
+        found += _closeness_before_suppression(table, seen, policy)
+        found += _nulls_alone(table, seen, policy)
+    return tuple(found)
+
+
+# ── columns that identify ───────────────────────────────────────────────────────────────────────────────────
+
+# Below this share of the records, the few that have a value say little about the column.
+FILLED = 0.05
+
+
+def _persons_repeat(evidence: Evidence) -> Iterator[Caution]:
+    """A column by which persons seem to have several records each, where k counts records."""
+    found = repeated(evidence.known, evidence.policy)
+    if found is None:
+        return
+    name, spread = found
+    identifier = name in evidence.policy.identifiers
+    role = "" if identifier else 'Set role = "identifier" for it and a'
+    yield _caution(
+        "persons-repeat",
+        name,
+        f"{'Identifier' if identifier else 'Column'} {name!r} repeats, with "
+        f"{counted(spread.distinct, 'different value')} in {counted(spread.records, 'record')}: a person may have "
+        "several records, and k counts records",
+        f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it tells persons apart",
+    )
+
+
+def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
+    """Plain columns in which at least half of the values are one record's alone."""
+    n = evidence.table.n_records
+    names = [name for name in evidence.policy.having("plain") if name in evidence.published.columns]
+    found = {
+        name: spread
+        for name, spread in evidence.published.spreads(names).items()
+        if 2 * spread.alone >= spread.records >= max(2, FILLED * n)
+    }
+    if not found:
+        return
+    parts = [f"{name!r} ({_different(spread, n)})" for name, spread in found.items()]
+    one = len(parts) == 1
+    yield _caution(
+        "unique-plain",
+        next(iter(found)) if one else None,
+        f"{'Column' if one else 'Columns'} {_listed(_few(parts))} {'is' if one else 'are'} plain but nearly unique: "
+        f"{'it identifies' if one else 'they identify'} people to whoever knows {'it' if one else 'them'}",
+        'Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it',
+    )
+
+
+def _different(spread: Spread, n: int) -> str:
+    if spread.distinct == n:
+        return "different in every record"
+    of = counted(n, "record") if spread.records == n else f"the {counted(spread.records, 'record')} that have one"
+    return f"{counted(spread.distinct, 'different value')} in {of}"
+
+
+def _few(parts: Sequence[str], most: int = 6) -> list[str]:
+    return list(parts) if len(parts) <= most else [*parts[: most - 1], counted(len(parts) - most + 1, "other")]
+
+
+# ── columns that tell others ────────────────────────────────────────────────────────────────────────────────
+
+
+def _telling(evidence: Evidence) -> Telling:
+    """Whatever is released as it is may tell quasi columns that were generalized; what others know, sensitive ones."""
+    policy, rows = evidence.policy, evidence.known
+    plain = [name for name in policy.having("plain") if name in rows.columns]
+    pairs: dict[Pair, tuple[int, ...]] = {
+        (name, quasi): (1, 2) for quasi in evidence.generalized for name in (*plain, *policy.sensitive)
+    }
+    if evidence.original is None:  # what the values were cannot be told: what tells a label and is finer tells more
+        pairs |= {(name, quasi): (1,) for quasi in policy.quasi for name in plain}
+    pairs |= {(name, other): (1,) for name in (*plain, *policy.quasi) for other in policy.sensitive}
+    return Telling.of(rows, pairs, evidence.hidden)
+
+
+def _reveals_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
+    """Columns that are released as they are and tell one that was generalized: the birth year beside the age."""
+    policy = evidence.policy
+    for name in (*policy.having("plain"), *policy.sensitive):
+        copied = {quasi for quasi in policy.quasi if name in policy.sensitive and (quasi, name) in told.guesses}
+        finer = set(_finer(evidence, told, name)) if evidence.original is None else set()
+        found = told.by(
+            name, (q for q in policy.quasi if q in finer or (q in evidence.generalized and q not in copied))
+        )
+        if found:
+            role = policy.columns[name].role
+            what = "a quasi column that is coarser" if finer else "what was generalized"
+            yield _caution(
+                "reveals-quasi",
+                name,
+                f"Column {name!r} is released as it is and tells {what}: {_listed(found)}",
+                'Set role = "quasi" for it too, or remove it'
+                if role == "plain"
+                else f'Remove {name!r}, or set role = "quasi" for it and generalize it too',
+            )
+
+
+def _finer(evidence: Evidence, told: Telling, name: str) -> Iterator[str]:
+    """The quasi columns, as they stand, that a column tells and has more values than."""
+    table = evidence.table
+    for j, quasi in enumerate(table.columns):
+        pair = name, quasi
+        if pair in told.guesses and told.dependences[pair].groups > len(np.unique(table.codes[:, j])):
+            yield quasi
+
+
+def _reveals_sensitive(evidence: Evidence, told: Telling) -> Iterator[Caution]:
+    for name in evidence.policy.having("plain"):
+        found = told.by(name, evidence.policy.sensitive)
+        if found:
+            yield _caution(
+                "reveals-sensitive",
+                name,
+                f"Column {name!r} is plain and tells a sensitive value: {_listed(found)}",
+                'Set role = "quasi" if outsiders may know it; else set role = "sensitive" and require as much of it',
+            )
+
+
+def _copy_of_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
+    for name in evidence.policy.quasi:
+        found = told.by(name, evidence.policy.sensitive)
+        if found:
+            yield _caution(
+                "copy-of-quasi",
+                name,
+                f"Quasi column {name!r} tells a sensitive one: {_listed(found)}. Whoever knows the one knows the other",
+                'Remove one of them, or set role = "quasi" for both',
+            )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+# ── sensitive columns ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
+    """Sensitive columns of which nothing is required: being one of k does not hide what all of them have."""
+    policy = evidence.policy
+    models = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    if any(isinstance(limit, InferenceRisk) for limit in policy.limits):
+        return
+    for name, histogram in seen.sensitive.items():
+        if any(model.column in (None, name) for model in models):
+            continue
+        alike = distinct(histogram) == 1
+        if alike.any():
+            n_alike = int(evidence.table.counts[alike].sum())
+            size = f"{counted(int(alike.sum()), 'class')} with {counted(n_alike, 'record')}"
+            found = f"In {size} all have the same value: finding the class tells it"
+        else:
+            found = f"In one class, {share(float(most_frequent(histogram).max()), 1)} of the records share a value"
+        yield _caution(
+            "unprotected",
+            name,
+            f"No requirement protects {name!r}. {found}",
+            "Require distinct-l-diversity or t-closeness",
+        )
+
+
+def _near_numbers(table: FrequencyTable, policy: Policy) -> Iterator[Caution]:
+    """Sensitive numbers of which each record has its own: every class is diverse, and may still hold near ones only."""
+    models = [model for model in policy.models if isinstance(model, TCloseness) and model.distance in _BY_DISTANCE]
+    for name, histogram in table.sensitive.items():
+        whole = np.bincount(histogram.values, histogram.counts, minlength=histogram.n_values)
+        values, n = int((whole > 0).sum()), table.n_records
+        numeric = histogram.domain is not None and histogram.domain.numbers is not None
+        if not numeric or values < ALMOST * n or n < 2 or any(model.column in (None, name) for model in models):
+            continue
+        yield _caution(
+            "near-numbers",
+            name,
+            f"The numbers in {name!r} are almost all different, with {counted(values, 'different value')} in "
+            f"{counted(n, 'record')}: a class may be diverse and hold only numbers that lie close together",
+            'Require t-closeness with distance = "numeric"',
+        )
+
+
+# Three quarters: then at least half of the records have a number that no other has.
+ALMOST = 0.75
+_BY_DISTANCE = ("ordered", "numeric", "hierarchical")
+
+
+def _spelling(seen: FrequencyTable) -> Iterator[Caution]:
+    """Sensitive values that are one value in several spellings, and so feign diversity."""
+    for name, histogram in seen.sensitive.items():
+        if histogram.domain is None:
+            continue
+        present = np.unique(histogram.values)
+        alike = np.zeros(histogram.n_values, np.int32)
+        alike[present] = spelled_alike([histogram.domain.texts[i] for i in present.tolist()])
+        n_values, n_alike = len(present), len(np.unique(alike[present]))
+        if n_alike == n_values:
+            continue
+        entries = alike[histogram.values], histogram.n_classes, n_alike, None, histogram.counts
+        least, really = (int(distinct(h).min()) for h in (histogram, Histogram.of(histogram.class_of_entry, *entries)))
+        falls = f"; counted as one, the least diverse class has {really} instead of {least}" if really < least else ""
+        yield _caution(
+            "spelling",
+            name,
+            f"Values of {name!r} differ only in spelling (case, blanks, Unicode form, number format, empty or null): "
+            f"{number(n_values)} are {number(n_alike)}, and diversity counts them apart{falls}",
+            "Write them alike before anonymizing",
+        )
+
+
+# ── what is left ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _single_label(evidence: Evidence) -> Iterator[Caution]:
+    """Quasi columns that have become one label, or that are one."""
+    table, rows = evidence.table, evidence.original
+    names = [name for j, name in enumerate(table.columns) if len(np.unique(table.codes[:, j])) == 1]
+    if rows is not None:
+        names = [name for name in names if len(rows.frequencies(name)) > 1]
+    if names and table.n_records > 1:
+        one, told = len(names) == 1, _listed(_few([repr(name) for name in names]))
+        yield _caution(
+            "single-label",
+            names[0] if one else None,
+            f"{'Column' if one else 'Columns'} {told} {'has' if one else 'have'} a single label in all "
+            f"{counted(table.n_records, 'record')}, and {'tells' if one else 'tell'} nothing",
+            "Allow max_suppression, give a finer hierarchy or a max_level, or leave out what is not needed",
+        )
+
+
+def _half_lost(evidence: Evidence) -> Iterator[Caution]:
+    """More than half of the records, or of what the cells told."""
+    suppressed, n = evidence.suppressed
+    if 2 * suppressed > n:
+        lost = f"{number(suppressed)} of {counted(n, 'record')} are suppressed"
+    elif evidence.loss is not None and evidence.loss > 0.5:
+        lost = f"the loss is more than {percent(evidence.loss - 1e-9)}"
+    else:
+        return
+    yield _caution(
+        "half-lost",
+        None,
+        f"More than half of the table is lost: {lost}",
+        'Ask for less (a smaller k), give finer hierarchies or fewer quasi columns, or try algorithm = "local"',
+    )
+
+
+def _time_budget(evidence: Evidence) -> Iterator[Caution]:
+    """A search that had no time for all that it makes where none is given."""
+    if evidence.unfinished:
+        yield _caution(
+            "time-budget",
+            None,
+            evidence.unfinished[:1].upper() + evidence.unfinished[1:],
+            "The rest may lose less: give a larger time_budget, or leave it out",
+        )
+
+
+# ── requirements that hold with a reservation ───────────────────────────────────────────────────────────────
+
+
+def _closeness_before_suppression(table: FrequencyTable, seen: FrequencyTable, policy: Policy) -> Iterator[Caution]:
+    """Requirements that hold against the table before suppression, not against what is released."""
+    models = [model for model in policy.models if isinstance(model, SensitiveModel)]
+    if not any(h.domain is not None and h.domain.whole.sum() > table.n_records for h in table.sensitive.values()):
+        return  # nothing is missing: both are the same
+    alone = as_seen(_compared_with_itself(table), policy)
+    for model in models:
+        if model.passes(seen).all() and not model.passes(alone).all():
+            scores = model.scores(alone)
+            worst = float(scores.min() if model.least else scores.max())
+            yield _caution(
+                "closeness-before-suppression",
+                model.column,
+                f"{model.asked} holds against the table before suppression; against the released records alone "
+                f"{model.figure} is {worst:.4g}",
+                'Set suppressed = "keep", which makes both the same',
+            )
+
+
+def _compared_with_itself(table: FrequencyTable) -> FrequencyTable:
+    sensitive = {}
+    for name, histogram in table.sensitive.items():
+        whole = np.zeros(histogram.n_values, np.int64)
+        np.add.at(whole, histogram.values, histogram.counts)
+        present = whole > 0
+        domain = histogram.domain
+        if domain is not None:
+            sensitive[name] = replace(
+                histogram,
+                values=(np.cumsum(present) - 1)[histogram.values].astype(np.int32),
+                n_values=int(present.sum()),
+                domain=domain.restricted(present, whole),
+            )
+    return replace(table, sensitive=sensitive)
+
+
+def _nulls_alone(table: FrequencyTable, seen: FrequencyTable, policy: Policy) -> Iterator[Caution]:
+    """Requirements that hold because some records are null in every quasi column, and so match anybody.
+
+    By the letter k − 1 such records hide every other one; whoever knows that they tell nothing sees who is alone.
+    """
+    if policy.release.nulls != "wildcard":
+        return
+    missing = [codes == (-1 if null is None else null) for codes, null in zip(table.codes.T, table.nulls, strict=True)]
+    empty = np.logical_and.reduce(missing)
+    if not empty.any() or empty.all():
+        return
+    rest = table.taken(np.flatnonzero(~empty))
+    among_themselves = neighbourhoods(rest, table.nulls)
+    for model in policy.models:
+        if not isinstance(model, ReleaseModel) and model.passes(seen).all():
+            alone = int(rest.counts[~model.passes(among_themselves)].sum())
+            if alone:
+                blank = counted(int(table.counts[empty].sum()), "record")
+                yield _caution(
+                    "nulls-alone",
+                    None,
+                    f"{model.asked} holds for {number(alone)} of {counted(table.n_records, 'record')} only because "
+                    f"anybody matches {blank}, null in every quasi column",
+                    'Set nulls = "category" to count them apart, or remove them',
+                )

@@ -1,0 +1,148 @@
+"""Groups of nearest records: MDAV, its variant with groups of variable size, and one column at its best.
+
+J. Domingo-Ferrer, J. M. Mateo-Sanz, "Practical data-oriented microaggregation for statistical disclosure control",
+TKDE 14(1), 2002; J. Domingo-Ferrer, V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through
+microaggregation", Data Mining and Knowledge Discovery 11(2), 2005.
+A. Solanas, A. Martínez-Ballesté, "V-MDAV: a multivariate microaggregation with variable group size", COMPSTAT 2006.
+S. L. Hansen, S. Mukherjee, "A polynomial algorithm for optimal univariate microaggregation", TKDE 15(4), 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.masking.kernels import distances, exchanged, from_mean, least, shortest_path
+from shoal.masking.points import Floats, Points, unit
+
+Groups = NDArray[np.int64]  # of each record, the number of its group
+Heard = Callable[[float], None]  # the share that is done; it may raise to end it all
+
+BATCH = 64  # records between two looks at the clock: none of the loops keeps an interrupt waiting
+NEAR = 8  # groups that a record may move to or swap with
+
+
+def unheard(_share: float) -> None:
+    """Nobody listens."""
+
+
+def mdav(points: Points, k: int, heard: Heard = unheard) -> Groups:
+    """Groups of k to 2k−1: the record farthest from the mean with its nearest, the farthest from it with its own.
+
+    O(n²/k) distances. Ties go to the record that comes first.
+    """
+    group = np.empty(points.n, np.int64)
+    left = np.arange(points.n)
+    n_groups = 0
+
+    def close(away: Floats) -> NDArray[np.bool_]:
+        nonlocal n_groups
+        members = least(away, k)
+        group[left[members]] = n_groups
+        n_groups += 1
+        stays = np.ones(len(left), np.bool_)
+        stays[members] = False
+        return stays
+
+    while len(left) >= 2 * k:
+        heard(1 - len(left) / points.n)
+        first = left[int(_from_mean(points, left).argmax())]
+        away = _from(points, int(first), left)
+        stays = close(away)
+        left, away = left[stays], away[stays]
+        if len(left) >= 2 * k:  # 3k when the round began
+            last = left[int(away.argmax())]
+            left = left[close(_from(points, int(last), left))]
+    group[left] = n_groups
+    return group
+
+
+def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -> Groups:
+    """Groups that grow up to 2k−1 while the nearest record outside is nearer to them than to anyone else.
+
+    Nearer by the factor ``gamma``: 0.2 where records are scattered, 1.1 where they lie in heaps. O(n²) distances.
+    """
+    group = np.full(points.n, -1, np.int64)
+    left = np.arange(points.n)
+    order = np.argsort(-_from_mean(points, left), kind="stable")
+    factor = gamma * gamma if points.squared else gamma
+    n_groups = 0
+    for start in order.tolist():
+        if group[start] >= 0:
+            continue
+        if len(left) < k:
+            break
+        heard(1 - len(left) / points.n)
+        members = left[least(_from(points, start, left), k)]
+        group[members] = n_groups
+        left = left[group[left] < 0]
+        near = np.full(len(left), np.inf)
+        for i in members.tolist():
+            near = np.minimum(near, _from(points, i, left))
+        size = k
+        while size < 2 * k - 1 and len(left) > 1:
+            at = int(near.argmin())
+            away = _from(points, int(left[at]), left)
+            away[at] = np.inf
+            if not near[at] < factor * away.min():
+                break
+            group[left[at]] = n_groups
+            stays = np.arange(len(left)) != at
+            left, near = left[stays], np.minimum(near, away)[stays]
+            size += 1
+        n_groups += 1
+    settled = np.flatnonzero(group >= 0)
+    for i in left.tolist():
+        group[i] = group[settled[int(_from(points, i, settled).argmin())]] if n_groups else 0
+    return _halved(points, group, k)
+
+
+def univariate(values: Floats, k: int) -> Groups:
+    """The groups of one column with the least sum of squares: a shortest path over its sorted values, O(nk)."""
+    order = np.argsort(values, kind="stable")
+    scaled = unit(values)
+    ends = shortest_path(unit(scaled - scaled.mean())[order], k)
+    group = np.empty(len(values), np.int64)
+    group[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    return group
+
+
+def improved(points: Points, group: Groups, k: int, heard: Heard = unheard) -> Groups:
+    """The groups after moves and swaps of records between near groups, until none lowers the sum of squares.
+
+    For numbers alone. Sizes stay within k and 2k−1.
+    """
+    group = group.copy()
+    sizes = np.bincount(group)
+    if len(sizes) < 2:
+        return group
+    centres = np.column_stack([np.bincount(group, column) for column in points.numbers.T]) / sizes[:, None]
+    slack = 1e-9 * float((points.numbers**2).sum()) / points.n  # a gain below rounding is none
+    records = np.arange(points.n)
+    done = 1
+    while done:
+        done = 0
+        for begin in range(0, points.n, BATCH):
+            heard(begin / points.n)
+            done += exchanged(points.numbers, group, centres, sizes, k, records[begin : begin + BATCH], NEAR, slack)
+    return group
+
+
+def _halved(points: Points, group: Groups, k: int) -> Groups:
+    """Who came last may have made a group of 2k or more, which is grouped again."""
+    group = group.copy()
+    for large in np.flatnonzero(np.bincount(group) >= 2 * k).tolist():
+        members = np.flatnonzero(group == large)
+        parts = mdav(points.taken(members), k)
+        group[members] = np.where(parts == 0, large, group.max() + parts)
+    return group
+
+
+def _from(points: Points, i: int, left: NDArray[np.int64]) -> Floats:
+    return np.asarray(distances(points.numbers, points.signs, points.prices, points.squared, i, left))
+
+
+def _from_mean(points: Points, left: NDArray[np.int64]) -> Floats:
+    return np.asarray(from_mean(points.numbers, points.signs, points.prices, points.squared, points.n_signs, left))

@@ -1,0 +1,162 @@
+"""The loops of microaggregation: arrays in, arrays out, no objects."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.jit import compiled
+
+Floats = NDArray[np.float64]
+Signs = NDArray[np.int32]
+Records = NDArray[np.int64]
+
+
+@compiled
+def distances(numbers: Floats, signs: Signs, prices: Floats, squared: bool, i: int, left: Records) -> Floats:
+    """How far each record of ``left`` is from record ``i``."""
+    out = np.zeros(len(left))
+    for at in range(len(left)):
+        other = left[at]
+        total = 0.0
+        for j in range(numbers.shape[1]):
+            difference = numbers[other, j] - numbers[i, j]
+            total += difference * difference if squared else abs(difference)
+        for j in range(signs.shape[1]):
+            if signs[other, j] != signs[i, j]:
+                total += prices[j]
+        out[at] = total
+    return out
+
+
+@compiled
+def from_mean(numbers: Floats, signs: Signs, prices: Floats, squared: bool, n_signs: int, left: Records) -> Floats:
+    """How far each record of ``left`` is from their mean; of a sign, how often another of them has a different one."""
+    centre = np.zeros(numbers.shape[1])
+    shares = np.zeros(n_signs)
+    for other in left:
+        for j in range(numbers.shape[1]):
+            centre[j] += numbers[other, j]
+        for j in range(signs.shape[1]):
+            shares[signs[other, j]] += 1.0
+    centre /= len(left)
+    shares /= len(left)
+    out = np.zeros(len(left))
+    for at in range(len(left)):
+        other = left[at]
+        total = 0.0
+        for j in range(numbers.shape[1]):
+            difference = numbers[other, j] - centre[j]
+            total += difference * difference if squared else abs(difference)
+        for j in range(signs.shape[1]):
+            total += prices[j] * (1.0 - shares[signs[other, j]])
+        out[at] = total
+    return out
+
+
+@compiled
+def least(values: Floats, m: int) -> Records:
+    """The places of the ``m`` least values, ascending; the first of equals."""
+    found = np.empty(m, np.int64)
+    n = 0
+    for i in range(len(values)):
+        if n == m and values[i] >= values[found[m - 1]]:
+            continue
+        p = min(n, m - 1)
+        while p > 0 and values[found[p - 1]] > values[i]:
+            found[p] = found[p - 1]
+            p -= 1
+        found[p] = i
+        n = min(n + 1, m)
+    return found[:n]
+
+
+@compiled
+def shortest_path(values: Floats, k: int) -> Records:
+    """The ends of groups of k to 2k−1 neighbours in ``values``, ascending, with the least sum of squares within."""
+    n = len(values)
+    sums = np.zeros(n + 1)
+    squares = np.zeros(n + 1)
+    for i in range(n):
+        sums[i + 1] = sums[i] + values[i]
+        squares[i + 1] = squares[i] + values[i] * values[i]
+    cost = np.full(n + 1, np.inf)
+    before = np.zeros(n + 1, np.int64)
+    cost[0] = 0.0
+    for end in range(k, n + 1):
+        for start in range(max(0, end - 2 * k + 1), end - k + 1):
+            if cost[start] == np.inf:
+                continue
+            total = sums[end] - sums[start]
+            within = squares[end] - squares[start] - total * total / (end - start)
+            if cost[start] + max(within, 0.0) < cost[end]:
+                cost[end] = cost[start] + max(within, 0.0)
+                before[end] = start
+    ends = np.empty(n // k + 1, np.int64)
+    m = 0
+    end = n
+    while end > 0:
+        ends[m] = end
+        m += 1
+        end = before[end]
+    return ends[:m][::-1].copy()
+
+
+@compiled
+def exchanged(
+    numbers: Floats, group: Records, centres: Floats, sizes: Records, k: int, records: Records, near: int, slack: float
+) -> int:
+    """Move or swap each of ``records`` where that lowers the sum of squares within groups most; how often it did.
+
+    Looks at the ``near`` groups with the nearest centres; ``group``, ``centres`` and ``sizes`` are changed in place.
+    """
+    n, p = numbers.shape
+    m = len(sizes)
+    done = 0
+    away = np.empty(m)
+    for i in records:
+        a = group[i]
+        for g in range(m):
+            away[g] = 0.0
+            for j in range(p):
+                away[g] += (numbers[i, j] - centres[g, j]) ** 2
+        own = away[a]
+        away[a] = np.inf
+        best, to, other = -slack, -1, -1
+        close = least(away, min(near, m - 1))
+        if sizes[a] > k:
+            for g in close:
+                if sizes[g] < 2 * k - 1:
+                    change = away[g] * sizes[g] / (sizes[g] + 1) - own * sizes[a] / (sizes[a] - 1)
+                    if change < best:
+                        best, to = change, g
+        for h in range(n):
+            g = group[h]
+            if g == a or away[g] > away[close[-1]]:
+                continue
+            # x leaves a for g, y comes in its place: sizes stay, and a centre moves by (y − x) over its size.
+            apart, back, stay = 0.0, 0.0, 0.0
+            for j in range(p):
+                apart += (numbers[i, j] - numbers[h, j]) ** 2
+                back += (numbers[h, j] - centres[a, j]) ** 2
+                stay += (numbers[h, j] - centres[g, j]) ** 2
+            change = away[g] + back - own - stay - apart * (1.0 / sizes[a] + 1.0 / sizes[g])
+            if change < best:
+                best, to, other = change, g, h
+        if to < 0:
+            continue
+        done += 1
+        group[i] = to
+        if other >= 0:
+            group[other] = a
+            for j in range(p):
+                step = numbers[other, j] - numbers[i, j]
+                centres[a, j] += step / sizes[a]
+                centres[to, j] -= step / sizes[to]
+        else:
+            for j in range(p):
+                centres[a, j] = (centres[a, j] * sizes[a] - numbers[i, j]) / (sizes[a] - 1)
+                centres[to, j] = (centres[to, j] * sizes[to] + numbers[i, j]) / (sizes[to] + 1)
+            sizes[a] -= 1
+            sizes[to] += 1
+    return done

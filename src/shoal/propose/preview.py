@@ -1,0 +1,229 @@
+"""Look at the hierarchy of one column before a policy uses it: its levels, their labels, and the records under each.
+
+A preview shows values of the data to whoever holds the data: that is its purpose. Messages and errors still name none.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from shoal.engines.files.formats import write_text
+from shoal.engines.local import LocalEngine
+from shoal.engines.opening import engine_of
+from shoal.errors import PolicyError
+from shoal.policy import PolicySource, policy_of
+from shoal.table import builders, codec
+from shoal.table.builders import File, Spec
+from shoal.table.description import Description
+from shoal.table.frequency import Counts
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.propose import propose
+from shoal.table.spelling import guess
+from shoal.text import toml
+from shoal.text.showing import shown
+
+SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
+# What a kind stands for where nothing else is said.
+KINDS: dict[str, dict[str, Any]] = {
+    "mask": {"mask": "right"},
+    "dates": {"dates": ["month", "year", "decade"]},
+    "times": {"times": ["quarter-hour", "hour", "quarter-day"]},
+    "flat": {"flat": True},
+    **{name: {"codes": name} for name in ("icd-10", "isco-08", "nace", "country")},
+    **{name: {"ordered": name} for name in ("agreement", "frequency", "amount", "size", "quality", "satisfaction",
+                                            "severity", "education", "marks", "numbered", "ranges")},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level: its labels in order, and the records under each."""
+
+    number: int
+    labels: tuple[Label, ...]
+    records: tuple[int, ...]
+
+    @property
+    def smallest(self) -> int:
+        """Records under the label that has fewest."""
+        return min((n for n in self.records if n), default=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """The hierarchy of a column over the values that it has; printing it shows none of them."""
+
+    column: str
+    spec: Description
+    hierarchy: Hierarchy
+    counts: Counts  # records of each leaf
+    told: str = ""  # what the values were taken for, where the hierarchy was proposed
+    missing: int = 0  # records without a value
+
+    def __repr__(self) -> str:
+        return f"<Preview of {self.hierarchy!r}>"
+
+    @property
+    def records(self) -> int:
+        """Records with a value."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """From the values to the top."""
+        hierarchy, found = self.hierarchy, []
+        for level in range(hierarchy.n_levels):
+            sums = np.zeros(hierarchy.cardinality(level), np.int64)
+            np.add.at(sums, hierarchy.table[level], self.counts)
+            found.append(Level(level, hierarchy.labels[level], tuple(sums.tolist())))
+        return tuple(found)
+
+    @property
+    def fields(self) -> Any:
+        """As a policy writes the hierarchy."""
+        return self.spec.model_dump(mode="json", exclude_defaults=True)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; they hold values of the data."""
+        return {
+            "column": self.column,
+            "hierarchy": self.fields,
+            "taken_for": self.told,
+            "records": self.records,
+            "missing": self.missing,
+            "levels": [
+                {
+                    "level": level.number,
+                    "labels": len(level.labels),
+                    "smallest": level.smallest,
+                    "records": [list(pair) for pair in zip(level.labels, level.records, strict=True)],
+                }
+                for level in self.levels
+            ],
+        }
+
+    def policy_line(self, file: str | None = None) -> str:
+        """The line of a policy that names it."""
+        fields: dict[str, Any] = {"role": "quasi", "hierarchy": self.fields if file is None else file}
+        return f"{toml.key(self.column)} = {toml.value(fields | ({'min_level': 1} if file and self._coded else {}))}"
+
+    @property
+    def _coded(self) -> bool:
+        """Whether level 0 joins values already, as top-coding does; a file has the values themselves there."""
+        return self.hierarchy.labels[0] != self.hierarchy.leaves
+
+    def to_csv(self) -> str:
+        """The hierarchy in ARX's layout, as a policy can name it: a line per value, from itself to the top."""
+        hierarchy, out = self.hierarchy, io.StringIO()
+        writer = csv.writer(out, delimiter=";", lineterminator="\n")
+        for leaf, text in enumerate(hierarchy.leaves):
+            labels = [hierarchy.label(level, hierarchy.table[level, leaf]) for level in range(hierarchy.n_levels)]
+            writer.writerow([text, *(labels if self._coded else labels[1:])])
+        return out.getvalue()
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write it as a file for a policy, read back first as a policy would: C1 and C2 are checked there too."""
+        text, target = self.to_csv(), Path(path)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "hierarchy.csv").write_text(text, encoding="utf-8", newline="")
+            again = File(path="hierarchy.csv").build(self.column, [], folder=Path(folder))
+        if again.leaves != self.hierarchy.leaves or again.labels[-1] != self.hierarchy.labels[-1]:
+            raise PolicyError(
+                f"column {self.column!r}: its values cannot be written to a hierarchy file and read back",
+                "do some of them hold line breaks or outer blanks?",
+            )
+        write_text(target, text, force=force, private=True)
+
+    def chart(self) -> Any:
+        """Every level as a row of boxes, as wide as the records under each label, the top above."""
+        return shown(self, "chart")
+
+
+def hierarchy(
+    data: Any,
+    column: str,
+    *,
+    policy: PolicySource | None = None,
+    given: Mapping[str, Any] | str | Path | None = None,
+    steps: Sequence[float] = (),
+    boundaries: Sequence[float] = (),
+    kind: str | None = None,
+) -> Preview:
+    """The hierarchy of a column, to be looked at: the one that is given, that the policy has, or else the proposal.
+
+    ``given`` is a hierarchy as a policy writes it, or the path of a hierarchy file. ``steps`` are widths of intervals,
+    ``boundaries`` where they begin, ``kind`` one of mask, dates, times, flat, a classification or a scale.
+    """
+    asked = [what for what, value in {"policy": policy, "given": given, "steps": steps, "boundaries": boundaries,
+                                      "kind": kind}.items() if value]  # fmt: skip
+    if len(asked) > 1:
+        raise PolicyError(f"a hierarchy is asked for in {len(asked)} ways: {', '.join(asked)}", "choose one")
+    engine = engine_of(data)
+    if column not in engine.columns:
+        raise PolicyError(f"the table has no column {column!r}", f"columns: {', '.join(map(repr, engine.columns))}")
+    asks = None if policy is None else policy_of(policy)
+    if asks is not None and column not in asks.columns:
+        raise PolicyError(f"the policy has no column {column!r}")
+    engine = engine if asks is None else engine.spelled({column: asks.spellings[column]})
+    rows = engine if isinstance(engine, LocalEngine) else engine.tally([column])
+    coded = rows.coded(column)
+    if asks is None and not (spelling := guess(coded.texts)).is_plain:
+        rows = rows.spelled({column: spelling})
+        coded = rows.coded(column)
+    counts = _counts(coded, rows.weights)
+    spec, told = _spec(column, given, steps, boundaries, kind), ""
+    folder = Path(given).parent if isinstance(given, str | Path) else Path()
+    if asks is not None:
+        spec, folder = asks.columns[column].hierarchy or builders.Flat(), asks.folder
+    elif spec is None:
+        proposal = propose(column, coded.texts, counts)
+        spec, told = proposal.hierarchy, proposal.told
+    built = builders.build(column, spec, coded.texts, nulls=False, uncovered="error", folder=folder)
+    of_leaf = np.zeros(len(built.leaves), np.int64)
+    np.add.at(of_leaf, built.encode(coded.texts), counts)
+    return Preview(column, spec, built, of_leaf, told, rows.n_records - int(counts.sum()))
+
+
+def _counts(coded: codec.Coded, weights: Counts | None) -> Counts:
+    there = coded.codes >= 0
+    found = np.zeros(len(coded.texts), np.int64)
+    np.add.at(found, coded.codes[there], 1 if weights is None else weights[there])
+    return found
+
+
+def _spec(
+    column: str,
+    given: Mapping[str, Any] | str | Path | None,
+    steps: Sequence[float],
+    boundaries: Sequence[float],
+    kind: str | None,
+) -> Any:
+    """The description that was asked for; None for the proposal."""
+    fields: Any = given
+    if isinstance(given, str | Path):
+        fields = Path(given).name
+    elif steps:
+        fields = {"intervals": list(steps)}
+    elif boundaries:
+        fields = {"boundaries": list(boundaries)}
+    elif kind is not None:
+        if kind not in KINDS:
+            raise PolicyError(f"kind: no such kind {kind!r}", f"kinds: {', '.join(KINDS)}")
+        fields = KINDS[kind]
+    if fields is None:
+        return None
+    try:
+        return SPEC.validate_python(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise PolicyError(f"column {column!r}: hierarchy: {first['msg'].removeprefix('Value error, ')}") from None

@@ -1,0 +1,183 @@
+"""The certificate of a release: what was asked, what was found, and what it was found on, for everybody to read.
+
+It must not tell more about people than the release does. What anybody can count in the release is exact. What depends
+on the original (losses, distances from its distribution, results of attacks) is a function of hidden counts, and with
+all its digits it gives them back: of such figures two digits are told, and of losses only the objective. How many nodes
+there were and how many were visited stays in the receipt, and so do names of files. Digests of what is not published
+are keyed.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal import __version__
+from shoal.models import PopulationModel
+from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.policy import Policy
+from shoal.policy.presets import PRESETS
+from shoal.release.receipt import keyed
+from shoal.table.builders import File, Mask
+from shoal.text.jsonable import finite
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+SCHEMA = "shoal-certificate/2"
+DIGITS = 2  # of figures that depend on what is not released
+
+# Figures that need more than the release: the population, persons (where a column tells them apart), the original
+# (where records were dropped).
+OF_POPULATION = frozenset({"k_map", "presence", "population_uniqueness"})
+OF_PERSONS = frozenset({"k", "uniques", "sample_uniqueness", "risk_max", "risk_mean"})
+OF_HOUSEHOLDS = frozenset({"household_risk_max", "household_risk_mean"})
+OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta"})
+# Losses that see nothing but the sizes of classes and the number of suppressed records.
+OF_RELEASE = ("discernibility", "average-class")
+
+_PARTS = ("numpy", "numba", "pyarrow", "duckdb")
+
+
+def certificate_of(release: Release, output: str, created: str) -> dict[str, Any]:
+    """The certificate of a release whose rows have the digest ``output``; plain values, for JSON."""
+    recoding, policy, engine = release.recoding, release.policy, release.engine
+    told = _Told(release)
+    certificate = {
+        "schema": SCHEMA,
+        "policy": neutral(policy).model_dump(mode="json", exclude_none=True),
+        "input": {"hmac_sha256": keyed(release.key, "input", engine.fingerprint), "records": engine.n_records},
+        "output": {"sha256": output, "records": release.rows.n_records, "suppressed": release.suppressed},
+        "requirements": told.requirements(),
+        "measured": told.measured(),
+        "loss": told.losses(),
+        "levels": told.levels(),
+        "hierarchies": {
+            name: keyed(release.key, f"hierarchy {name}", fingerprint)
+            for name, fingerprint in recoding.fingerprints.items()
+        },
+        "search": {
+            "algorithm": recoding.algorithm,
+            "proved": recoding.proved,
+            "bound": None if recoding.bound is None else rounded(recoding.bound),
+            "claim": recoding.claim,
+        },
+        "attacks": None if release.attacks is None else _without_counts(release.attacks.as_dict()),
+        "preset": _preset(policy),
+        "seed": policy.release.seed,
+        "warnings": [told.without_names(str(warning)) for warning in release.warnings],
+        "versions": {"python": platform.python_version(), "shoal": __version__}
+        | {name: version(name) for name in _PARTS},
+        "created": created,
+    }
+    return {name: finite(value) for name, value in certificate.items()}
+
+
+def rounded(value: Any) -> Any:
+    """A number to two significant digits; whole ones, which are counts or exact by nature, stay."""
+    if not isinstance(value, float) or not -1e300 < value < 1e300 or value == int(value):
+        return value
+    return float(f"{value:.{DIGITS}g}")
+
+
+def neutral(policy: Policy) -> Policy:
+    """The policy without the names of the holder's files: a hierarchy has the name of its column, if that is plain."""
+    columns = {}
+    for i, (name, column) in enumerate(policy.columns.items()):
+        if isinstance(column.hierarchy, File):
+            plain = re.fullmatch(r"\w[\w-]*", name) is not None
+            file = File(path=f"{name}.csv" if plain else f"column {i + 1}.csv")
+            column = column.model_copy(update={"hierarchy": file})
+        columns[name] = column
+    require = tuple(
+        model.model_copy(update={"population": "population.csv"}) if isinstance(model, PopulationModel) else model
+        for model in policy.require
+    )
+    return policy.model_copy(update={"columns": columns, "require": require})
+
+
+def needs_more(name: str, policy: Policy, dropped: int) -> bool:
+    """Whether a figure depends on more than the release."""
+    return (
+        name in OF_POPULATION | OF_HOUSEHOLDS
+        or (name in OF_PERSONS and policy.release.entity is not None)
+        or (name in OF_ORIGINAL and dropped > 0)
+    )
+
+
+class _Told:
+    """What is told of each part."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.policy = release.policy
+        self.dropped = release.suppressed if release.policy.release.suppressed == "drop" else 0
+
+    def requirements(self) -> list[dict[str, Any]]:
+        models = {model.asked: model for model in self.policy.models}
+        compared = (TCloseness, BasicLikeness, EnhancedLikeness, DeltaDisclosure)
+        told = []
+        for verdict in self.release.verdicts.verdicts:
+            model, line = models.get(verdict.asked), verdict.as_dict()
+            hidden = model is None or (isinstance(model, compared) and self.dropped > 0)
+            if hidden or needs_more(verdict.figure, self.policy, self.dropped):
+                line["worst"] = rounded(line["worst"])
+            told.append(line)
+        return told
+
+    def measured(self) -> dict[str, Any]:
+        return dict(self._figures(self.release.measured.as_dict()))
+
+    def _figures(self, figures: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        for name, value in figures.items():
+            if isinstance(value, Mapping):
+                yield name, dict(self._figures(value))
+            else:
+                yield name, rounded(value) if needs_more(name, self.policy, self.dropped) else value
+
+    def losses(self) -> dict[str, Any]:
+        """The objective in two digits; beside it those that follow from the release, exactly."""
+        loss, objective = self.release.loss, self.policy.release.objective
+        exact = {name: loss[name] for name in OF_RELEASE if name in loss}
+        return exact | ({} if objective in exact or objective not in loss else {objective: rounded(loss[objective])})
+
+    def levels(self) -> dict[str, int | str | None]:
+        """The highest level of a mask has the number of characters of the longest value, whoever has that."""
+        levels: dict[str, int | str | None] = dict(self.release.levels)
+        for hierarchy in self.release.recoding.hierarchies:
+            name = hierarchy.column
+            at_top = levels[name] == hierarchy.number_of_top
+            if at_top and isinstance(self.policy.columns[name].hierarchy, Mask):
+                levels[name] = "top"
+        return levels
+
+    def without_names(self, text: str) -> str:
+        """A warning that does not say how the holder's files are called."""
+        source = self.release.engine.source
+        files = [*self.policy.files, *([Path(source)] if isinstance(source, str | Path) else [])]
+        for path in files:
+            for name in (str(path), path.name):
+                text = text.replace(name, "the input" if path == files[-1] else "a file") if name else text
+        return text
+
+
+def _without_counts(attacks: Any) -> Any:
+    """Results of attacks in two digits, without the numbers of people that they are made of, or sentences with them."""
+    if isinstance(attacks, Mapping):
+        kept = {name: part for name, part in attacks.items() if name not in ("attempts", "successes", "sentence")}
+        return {name: _without_counts(part) for name, part in kept.items()}
+    if isinstance(attacks, list | tuple):
+        return [_without_counts(part) for part in attacks]
+    return rounded(attacks)
+
+
+def _preset(policy: Policy) -> dict[str, str] | None:
+    """Which rule was asked for by name, and where it is written."""
+    if policy.preset is None:
+        return None
+    preset = PRESETS[policy.preset]
+    return {"name": policy.preset, "citation": preset.citation, "note": preset.note}

@@ -1,0 +1,1 @@
+"""Searches that recode records class by class, or cell by cell."""

@@ -1,0 +1,355 @@
+"""Hiding cells where a hidden cell is a star, equal to other stars and to nothing else.
+
+Records that end up alike form a class, so hiding cells is dealing records out: a class hides the columns in which its
+records differ. A *pattern* is a set of columns to hide. The classes that a pattern can make are the groups of the
+other columns; every record chooses a pattern, and every group that is chosen must pass.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from shoal.models.size import KAnonymity
+from shoal.search.cells.classes import SUPPRESSED, Partition, grouped, passing
+from shoal.search.problem import Problem
+from shoal.table.frequency import ClassOf, Codes, Counts, packed
+from shoal.table.kernels import group, sum_by_class
+
+Floats = NDArray[np.float64]
+Pattern = NDArray[np.bool_]  # (columns)  which are hidden
+
+PATTERNS = 1024  # patterns that are looked at, the cheapest first: all of them up to ten columns
+CHOICES = 2500  # choices of a row between classes up to which a whole table is solved exactly
+BRANCHES = 500  # nodes that the solver may look at for that
+ROUNDS = 100  # neighbourhoods of a larger table that are solved on their own
+AROUND = 18  # parts of rows in one
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a problem whose columns have two levels, shown and hidden, and what hiding each costs."""
+
+    problem: Problem
+    codes: Codes  # (rows, columns)  of the shown labels; the number after the last is the star
+    costs: Floats  # (rows, columns)  of hiding; 0 where a cell is a star from the start
+    counts: Counts  # records of each row
+
+    @classmethod
+    def of(cls, problem: Problem, costs: Floats) -> Cells:
+        """``costs`` of all cells; what is a star from the start costs nothing."""
+        codes = np.empty(problem.table.codes.shape, np.int32)
+        costs = costs.copy()
+        for j, h in enumerate(problem.table.hierarchies):
+            # A text of the top is a star wherever it stands: values without an entry have it on every level.
+            shown = np.array([code if label != h.top else h.cardinality(0) for code, label in enumerate(h.labels[0])])
+            codes[:, j] = shown[h.table[0][problem.table.codes[:, j]]]
+            costs[codes[:, j] == h.cardinality(0), j] = 0
+        return cls(problem, codes, costs, problem.table.counts)
+
+    @cached_property
+    def k(self) -> int | None:
+        """The size of a class, where that alone decides whether it passes."""
+        sizes = [m.k for m in self.problem.models if isinstance(m, KAnonymity) and not m.columns]
+        plain = len(sizes) == len(self.problem.models) and self.problem.table.entities is None
+        return max(sizes) if plain else None
+
+    @cached_property
+    def patterns(self) -> list[Pattern]:
+        """The cheapest patterns, ascending; that which hides everything is always the last."""
+        found = list(cheapest(self.counts @ self.costs, PATTERNS))
+        return found if found[-1].all() else [*found, np.ones(len(found[0]), np.bool_)]
+
+    def cost(self, pattern: Pattern) -> Floats:
+        """Per row, what the pattern costs a record."""
+        return np.asarray(self.costs[:, pattern].sum(axis=1))
+
+    def groups(self, pattern: Pattern, rows: NDArray[np.int64]) -> tuple[ClassOf, int]:
+        """The classes of some rows under a pattern."""
+        class_of, firsts = group(packed(self.codes[rows][:, ~pattern]))
+        return class_of, len(firsts)
+
+    def passes(self, rows: NDArray[np.int64], class_of: ClassOf, n_classes: int) -> NDArray[np.bool_]:
+        """Which classes of some rows satisfy everything that is asked."""
+        if self.k is not None:
+            return np.asarray(sum_by_class(self.counts[rows], class_of, n_classes) >= self.k)
+        return passing(self.problem, grouped(self.problem.table, rows, self.counts[rows], class_of, n_classes))
+
+    def within_reach(self, rows: NDArray[np.int64], class_of: ClassOf, n_classes: int) -> NDArray[np.bool_]:
+        """Which classes have a part that may pass: under absorbing models those that pass as a whole."""
+        if self.k is not None:
+            return self.passes(rows, class_of, n_classes)
+        classes = grouped(self.problem.table, rows, self.counts[rows], class_of, n_classes)
+        passes = classes.counts >= self.problem.least_class_size
+        for model in self.problem.absorbing:
+            passes &= model.passes(classes)
+        return np.asarray(passes)
+
+
+def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
+    """Sets of columns by the sum of their weights, the empty one first."""
+    order = np.argsort(weights, kind="stable")
+    ranked = weights[order].tolist()
+    yield np.zeros(len(ranked), np.bool_)
+    heap: list[tuple[float, tuple[int, ...]]] = [(ranked[0], (0,))]
+    for _ in range(most - 1):
+        if not heap:
+            return
+        weight, chosen = heapq.heappop(heap)
+        pattern = np.zeros(len(ranked), np.bool_)
+        pattern[order[list(chosen)]] = True
+        yield pattern
+        last = chosen[-1] + 1
+        if last < len(ranked):  # each set is reached once: from the one without its last column, or with the one before
+            heapq.heappush(heap, (weight + ranked[last], (*chosen, last)))
+            heapq.heappush(heap, (weight - ranked[last - 1] + ranked[last], (*chosen[:-1], last)))
+
+
+def bound(cells: Cells) -> float:
+    """What no answer costs less than: every record at its cheapest pattern with a group that could pass."""
+    rows = np.arange(len(cells.counts))
+    least = left_out(cells)
+    for pattern in cells.patterns:
+        cost = cells.cost(pattern)
+        if (cost < least).any():
+            class_of, n_classes = cells.groups(pattern, rows)
+            reach = cells.within_reach(rows, class_of, n_classes)[class_of]
+            least = np.where(reach, np.minimum(least, cost), least)
+    return float(cells.counts @ least)
+
+
+def left_out(cells: Cells) -> Floats:
+    """Per row, what the patterns that are not looked at cost at the least; infinite where none is left out."""
+    q = cells.codes.shape[1]
+    sizes = np.bincount([int(pattern.sum()) for pattern in cells.patterns], minlength=q + 1)
+    n = next((n for n in range(q + 1) if sizes[n] < math.comb(q, n)), None)
+    if n is None:
+        return np.full(len(cells.counts), np.inf)
+    return np.asarray(np.sort(cells.costs, axis=1)[:, :n].sum(axis=1))
+
+
+def dealt(cells: Cells) -> tuple[Partition | None, float]:
+    """Records dealt out to classes that pass, and what no answer costs less than; None where even one class fails."""
+    n_rows = len(cells.counts)
+    if not cells.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
+        return None, 0.0
+    least = bound(cells)
+    best = covered(cells)
+    if cells.k is None or cost_of(cells, best) <= least + 1e-9 or cells.problem.out_of_time:
+        return best, least
+    solved, more = (None, 0.0)
+    if len(cells.patterns) == 1 << cells.codes.shape[1]:
+        solved, more = exact(cells, cells.k, cells.patterns, BRANCHES)
+    if solved is None:
+        best = improved(cells, cells.k, best)
+    elif cost_of(cells, solved) < cost_of(cells, best):
+        best = solved
+    return best, max(least, more)
+
+
+# --- greedy: the cheapest patterns first -------------------------------------------------------------------------
+
+
+def covered(cells: Cells) -> Partition:
+    """Release at each pattern, the cheapest first, every group of the records that are left that passes."""
+    n_rows = len(cells.counts)
+    class_of = np.full(n_rows, SUPPRESSED, np.int64)
+    left, n_classes = np.arange(n_rows), 0
+    for i, pattern in enumerate(cells.patterns):
+        if not len(left):
+            break
+        groups, n_groups = cells.groups(pattern, left)
+        passes = cells.passes(left, groups, n_groups)
+        done = passes[groups]
+        class_of[left[done]] = n_classes + groups[done]
+        n_classes += n_groups
+        left = left[~done]
+        cells.problem.progress("hiding cells", i / len(cells.patterns))
+    return _with_leftover(cells, Partition.of_rows(cells.problem.table, class_of), left)
+
+
+def _with_leftover(cells: Cells, partition: Partition, left: NDArray[np.int64]) -> Partition:
+    """Join the rows that are left to the class that it costs least, if it passes; else everything is one class."""
+    class_of = partition.class_of.copy()
+    for r in left:
+        others = np.flatnonzero(class_of >= 0)
+        if not len(others):
+            break
+        for c in _nearest(cells, class_of, others, int(r)):
+            together = np.append(np.flatnonzero(class_of == c), r)
+            if cells.passes(together, np.zeros(len(together), np.int64), 1)[0]:
+                class_of[r] = c
+                break
+        else:
+            break
+    if (class_of < 0).any():
+        class_of = np.zeros(len(class_of), np.int64)
+    return Partition.of_rows(cells.problem.table, class_of)
+
+
+TRIES = 8  # classes that a row which is left is offered to
+
+
+def _nearest(cells: Cells, class_of: ClassOf, others: NDArray[np.int64], r: int) -> list[int]:
+    """The classes that it costs least to widen so that they hold row ``r``."""
+    n_classes = int(class_of.max()) + 1
+    order = others[np.argsort(class_of[others], kind="stable")]
+    starts = np.flatnonzero(np.diff(class_of[order], prepend=-1))
+    low, high = (f.reduceat(cells.codes[order], starts, axis=0) for f in (np.minimum, np.maximum))
+    spread = low != high
+    apart = spread | (low != cells.codes[r])
+    weight = np.zeros((n_classes, cells.codes.shape[1]))
+    np.add.at(weight, class_of[order], cells.counts[order, None] * cells.costs[order])
+    more = (weight * (apart & ~spread)).sum(axis=1) + cells.counts[r] * (apart * cells.costs[r]).sum(axis=1)
+    return [int(c) for c in np.argsort(more, kind="stable")[:TRIES]]
+
+
+# --- exact, where sizes decide and the table is small ------------------------------------------------------------
+
+
+def exact(cells: Cells, k: int, patterns: list[Pattern], branches: int) -> tuple[Partition | None, float]:
+    """The least cost by integer programming, and what none costs less than; nothing where the table is too large.
+
+    A class is open or not; records choose among the open classes, and an open class is chosen by k records at least.
+    Solved by HiGHS, whose work is limited by branches and not by time, so that the answer is the same everywhere.
+    """
+    row, class_of, cost = _choices(cells, k, patterns)
+    n_rows, n_choices, n_classes = len(cells.counts), len(row), int(class_of.max(initial=-1)) + 1
+    if not n_choices:
+        return None, 0.0
+    counts = cells.counts.astype(np.float64)
+    one, each = np.ones(n_choices), np.arange(n_choices)
+    opened = n_choices + class_of  # the variable that opens a choice's class
+    n_variables = n_choices + n_classes
+    all_dealt = coo_array((one, (row, each)), (n_rows, n_variables))
+    enough = coo_array(
+        (np.append(one, np.full(n_classes, -float(k))), (np.append(class_of, np.arange(n_classes)),
+         np.arange(n_variables))), (n_classes, n_variables)
+    )  # fmt: skip
+    only_open = coo_array((np.append(one, -counts[row]), (np.tile(each, 2), np.append(each, opened))))
+    found = milp(
+        np.append(cost, np.zeros(n_classes)),
+        integrality=np.ones(n_variables),
+        bounds=Bounds(0, np.append(counts[row], np.ones(n_classes))),
+        constraints=[
+            LinearConstraint(all_dealt, counts, counts),
+            LinearConstraint(enough, lb=0),
+            LinearConstraint(only_open, ub=0),
+        ],
+        options={"node_limit": branches, "mip_rel_gap": 0},
+    )
+    least = float(found.mip_dual_bound or 0.0)
+    if found.x is None:
+        return None, least
+    dealt = np.rint(found.x[:n_choices]).astype(np.int64)
+    chosen = np.flatnonzero(dealt)
+    numbers = np.unique(class_of[chosen], return_inverse=True)[1]
+    # The solver works in floats, within tolerances: what it says is taken only where it adds up in whole records.
+    whole = np.array_equal(sum_by_class(dealt, row, n_rows), cells.counts) and (dealt >= 0).all()
+    large = (sum_by_class(dealt[chosen], numbers, int(numbers.max(initial=-1)) + 1) >= k).all()
+    return (Partition(row[chosen], dealt[chosen], numbers) if whole and large else None), least
+
+
+def _choices(cells: Cells, k: int, patterns: list[Pattern]) -> tuple[NDArray[np.int64], ClassOf, Floats]:
+    """Every row with every class that it may join, class by class, and what that costs a record; none if too many."""
+    rows = np.arange(len(cells.counts))
+    chosen, classes, costs = [], [], []
+    n_found = n_choices = 0
+    for pattern in patterns:
+        class_of, n_classes = cells.groups(pattern, rows)
+        order = np.argsort(class_of, kind="stable")
+        starts = np.searchsorted(class_of[order], np.arange(n_classes))
+        spread = _differing(cells.codes[order], starts)
+        # A group that agrees on a column which the pattern hides is the group of a cheaper pattern.
+        fit = (spread == pattern).all(axis=1) & (sum_by_class(cells.counts, class_of, n_classes) >= k)
+        mine = np.flatnonzero(fit[class_of])
+        n_choices += len(mine)
+        if n_choices > CHOICES:
+            break
+        chosen.append(mine)
+        classes.append((n_found + np.cumsum(fit) - 1)[class_of[mine]])
+        costs.append(cells.cost(pattern)[mine])
+        n_found += int(fit.sum())
+    if n_choices > CHOICES or not chosen:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return np.concatenate(chosen), np.concatenate(classes), np.concatenate(costs)
+
+
+# --- improving, where the table is too large for that ------------------------------------------------------------
+
+
+def improved(cells: Cells, k: int, partition: Partition) -> Partition:
+    """Take classes near each other apart and deal their records out again, exactly; a fixed number of times."""
+    rng = np.random.default_rng(cells.problem.seed)
+    for i in range(ROUNDS):
+        spread = _spread(cells, partition)
+        costly = np.flatnonzero(spread[partition.class_of].any(axis=1))
+        if not len(costly) or cells.problem.out_of_time:
+            break
+        inside = _around(cells, partition, int(rng.choice(costly)), rng)
+        rows, place = np.unique(partition.row[inside], return_inverse=True)
+        counts = np.bincount(place, weights=partition.counts[inside]).astype(np.int64)
+        few = replace(cells, codes=cells.codes[rows], costs=cells.costs[rows], counts=counts)
+        solved, _ = exact(few, k, _pairwise(few.codes, spread[partition.class_of[inside]]), BRANCHES // 10)
+        before = (partition.counts * (spread[partition.class_of] * cells.costs[partition.row]).sum(axis=1))[
+            inside
+        ].sum()
+        # Equals are taken too: they lead to places from where it goes on.
+        if solved is not None and cost_of(few, solved) <= before + 1e-9:
+            class_of = np.append(partition.class_of[~inside], solved.class_of + partition.n_classes)
+            partition = Partition(
+                np.append(partition.row[~inside], rows[solved.row]),
+                np.append(partition.counts[~inside], solved.counts),
+                np.unique(class_of, return_inverse=True)[1],
+            )
+        cells.problem.progress("hiding fewer cells", (i + 1) / ROUNDS)
+    return partition
+
+
+def _pairwise(codes: Codes, spread: NDArray[np.bool_]) -> list[Pattern]:
+    """The patterns in which two rows differ, and those that their classes hide: what a neighbourhood tries."""
+    differ = (codes[:, None, :] != codes[None, :, :]).reshape(-1, codes.shape[1])
+    return list(np.unique(np.concatenate([differ, spread]), axis=0))
+
+
+def _around(cells: Cells, partition: Partition, part: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """The parts of the classes nearest to one part, few enough to be solved together; chance decides among equals."""
+    apart = cells.codes[partition.row] != cells.codes[partition.row[part]]
+    distance = (apart * cells.costs[partition.row[part]]).sum(axis=1) + 0.5 * rng.random(len(partition.row))
+    distance[part] = -1
+    sizes = np.bincount(partition.class_of)
+    chosen: dict[int, None] = {}
+    room = AROUND
+    for c in partition.class_of[np.argsort(distance, kind="stable")[: 4 * AROUND]].tolist():
+        if c not in chosen:
+            room -= sizes[c]
+            if room < 0:
+                break
+            chosen[c] = None
+    return np.isin(partition.class_of, list(chosen))
+
+
+def cost_of(cells: Cells, partition: Partition) -> float:
+    """What a partition costs: every class hides the columns in which it differs."""
+    hidden = _spread(cells, partition)[partition.class_of] * cells.costs[partition.row]
+    return float(partition.counts @ hidden.sum(axis=1))
+
+
+def _spread(cells: Cells, partition: Partition) -> NDArray[np.bool_]:
+    """Per class, the columns in which its records differ."""
+    order = np.argsort(partition.class_of, kind="stable")
+    return _differing(
+        cells.codes[partition.row[order]], np.searchsorted(partition.class_of[order], np.arange(partition.n_classes))
+    )
+
+
+def _differing(codes: Codes, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.asarray(np.minimum.reduceat(codes, starts, axis=0) != np.maximum.reduceat(codes, starts, axis=0))

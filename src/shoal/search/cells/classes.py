@@ -1,0 +1,203 @@
+"""Classes that a search makes itself: records dealt out, judged class by class, and released as what covers them.
+
+The searches of the lattice know their classes by a node's levels. All others deal the rows of the table out into
+classes and release each class as one tuple: per column the least value that stands for all of its cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import PolicyError
+from shoal.recoding import Cells, Parts, Recoding
+from shoal.search.problem import Problem
+from shoal.table.centres import CENTRES, centred, needs
+from shoal.table.frequency import ClassOf, Counts, FrequencyTable, Histogram, packed
+from shoal.table.kernels import group
+from shoal.table.values import Values, Vocabulary, covering
+
+SUPPRESSED = -1  # the class of records that are suppressed
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Who is with whom: part i is ``counts[i]`` records of ``row[i]`` of the table, in class ``class_of[i]``."""
+
+    row: NDArray[np.int64]
+    counts: Counts
+    class_of: ClassOf  # SUPPRESSED, or 0 … n_classes − 1, none of them empty
+
+    @classmethod
+    def of_rows(cls, table: FrequencyTable, class_of: ClassOf) -> Partition:
+        """Every row wholly in one class; classes may have any numbers that are not negative."""
+        kept = class_of >= 0
+        numbered = np.full(len(class_of), SUPPRESSED, np.int64)
+        numbered[kept] = np.unique(class_of[kept], return_inverse=True)[1]
+        return cls(np.arange(len(class_of)), table.counts, numbered)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that are released."""
+        return int(self.class_of.max(initial=-1)) + 1
+
+    @property
+    def n_suppressed(self) -> int:
+        """Records that are not."""
+        return int(self.counts[self.class_of < 0].sum())
+
+    def classes(self, table: FrequencyTable) -> FrequencyTable:
+        """The released classes as the models see them."""
+        kept = self.class_of >= 0
+        return grouped(table, self.row[kept], self.counts[kept], self.class_of[kept], self.n_classes)
+
+    def stars(self, table: FrequencyTable) -> FrequencyTable:
+        """The suppressed records as one class, which they are where they stay in the release."""
+        gone = self.class_of < 0
+        return grouped(table, self.row[gone], self.counts[gone], np.zeros(int(gone.sum()), np.int64), int(gone.any()))
+
+
+def grouped(
+    table: FrequencyTable, row: NDArray[np.int64], counts: Counts, class_of: ClassOf, n_classes: int
+) -> FrequencyTable:
+    """The classes of some records as models see them; codes mean nothing.
+
+    A row is only parted where the table was counted with records apart, so that each has one value of everything.
+    """
+    records = table.taken(row)
+    if not np.array_equal(records.counts, counts):
+        records = replace(
+            records,
+            counts=counts,
+            sensitive={name: _of_one_value(h, counts) for name, h in records.sensitive.items()},
+            entities=records.entities and _of_one_value(records.entities, counts),
+        )
+    return records.merged(class_of, n_classes, np.zeros((n_classes, len(table.columns)), np.int32))
+
+
+def _of_one_value(histogram: Histogram, counts: Counts) -> Histogram:
+    if len(histogram.values) != len(counts):
+        raise ValueError("a row with several sensitive values cannot be parted")
+    return replace(histogram, counts=counts)
+
+
+def passing(problem: Problem, classes: FrequencyTable) -> NDArray[np.bool_]:
+    """Whether each class satisfies everything that is asked."""
+    passes = np.ones(classes.n_classes, np.bool_)
+    for model in problem.models:
+        passes &= model.passes(classes)
+    return passes
+
+
+def holds(problem: Problem, partition: Partition) -> bool:
+    """Whether a partition may be released: every class passes, few enough are suppressed, and some are not."""
+    n_suppressed = partition.n_suppressed
+    if n_suppressed > problem.limit or not partition.n_classes:
+        return False
+    if n_suppressed and problem.keep_suppressed and not passing(problem, partition.stars(problem.table)).all():
+        return False
+    return bool(passing(problem, partition.classes(problem.table)).all())
+
+
+def require_class_by_class(problem: Problem, algorithm: str) -> None:
+    """Refuse what cannot be judged class by class, or honoured by a search that mixes levels."""
+    reasons = {
+        "takes no null for any value (nulls = 'wildcard')": problem.wildcard,
+        "judges whole records, not sets of columns with a k of their own": problem.cascades and not problem.wildcard,
+        "judges classes one by one, not the release as a whole": bool(problem.of_release),
+        "makes classes that overlap in the population, which k-map and delta-presence count": problem.people
+        is not None,
+        "has no order of columns (after)": bool(problem.after),
+    }
+    if reason := next((reason for reason, applies in reasons.items() if applies), None):
+        raise PolicyError(f"algorithm {algorithm!r} {reason}", "use algorithm 'optimal'")
+    for hierarchy, cells in zip(problem.table.hierarchies, problem.cells, strict=True):
+        if (orders := needs(cells)) and hierarchy.leaf_order not in orders:
+            raise PolicyError(
+                f"columns.{hierarchy.column}.cells: {cells!r} needs numbers{' or dates' * (len(orders) > 1)}, and its "
+                "hierarchy does not say that they are",
+                'give it a hierarchy of intervals, or use cells = "mode"',
+            )
+    capped = [h.column for h in problem.table.hierarchies if h.cardinality(h.height) > 1]
+    if capped:
+        raise PolicyError(
+            f"algorithm {algorithm!r} joins any two records, and max_level keeps values of "
+            f"{', '.join(map(repr, capped))} apart on every level",
+            "leave max_level out, or use algorithm 'optimal'",
+        )
+
+
+def recoding(
+    problem: Problem,
+    partition: Partition,
+    algorithm: str,
+    *,
+    proved: bool = False,
+    claim: str = "",
+    n_evaluated: int = 0,
+) -> Cells:
+    """Release every class as the least tuple that covers it; how cells are written, the problem says."""
+    table = problem.table
+    kept = np.flatnonzero(partition.class_of >= 0)
+    order = kept[np.argsort(partition.class_of[kept], kind="stable")]
+    starts = np.flatnonzero(np.diff(partition.class_of[order], prepend=-1))
+    values: list[Values] = []
+    codes = np.zeros((len(partition.row), len(table.columns)), np.int32)
+    for j, hierarchy in enumerate(table.hierarchies):
+        leaves, cells = table.codes[partition.row[order], j], problem.cells[j]
+        if cells in CENTRES:
+            of_column, ids = centred(hierarchy, cells, leaves, partition.counts[order], starts)
+        else:
+            vocabulary = Vocabulary(hierarchy, cells)
+            ids = covering(vocabulary, leaves, starts)
+            of_column = vocabulary.values
+        codes[order, j] = ids[partition.class_of[order]]
+        values.append(of_column)
+    suppressed = partition.class_of < 0
+    return Cells(
+        hierarchies=table.hierarchies,
+        values=tuple(values),
+        became=joined(Parts(partition.row, codes, partition.counts, suppressed)),
+        algorithm=algorithm,
+        proved=proved,
+        claim=claim,
+        n_evaluated=n_evaluated,
+    )
+
+
+def joined(parts: Parts) -> Parts:
+    """Parts in the order of rows; those of a row that become the same are one."""
+    keys = packed(np.column_stack([parts.row.astype(np.int32), parts.suppressed.astype(np.int32), parts.codes]))
+    order = np.argsort(keys, kind="stable")
+    firsts = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]])) if len(keys) else order
+    counts = np.add.reduceat(parts.counts[order], firsts) if len(firsts) else parts.counts
+    first = order[firsts]
+    return Parts(parts.row[first], parts.codes[first], counts, parts.suppressed[first])
+
+
+def released(problem: Problem, answer: Recoding) -> FrequencyTable:
+    """The classes of an answer as models see them; suppressed records that stay come last, as one class of stars.
+
+    A null that was hidden is no other text than a null of the data: both have one code.
+    """
+    parts = answer.parts(problem.table)
+    codes = parts.codes.copy()
+    nulls: list[int | None] = []
+    for j, values in enumerate(answer.released):
+        empty = [number for number, label in enumerate(values.labels) if label is None]
+        codes[np.isin(codes[:, j], empty), j] = empty[0] if empty else 0
+        nulls.append(empty[0] if empty else None)
+    kept = np.flatnonzero(~parts.suppressed)
+    class_of, firsts = group(packed(codes[kept]))
+    numbers = np.full(len(parts.row), len(firsts), np.int64)
+    numbers[kept] = class_of
+    of_classes = codes[kept][firsts]
+    rows = kept
+    if problem.keep_suppressed and parts.suppressed.any():
+        rows = np.arange(len(parts.row))
+        stars = [len(values.labels) for values in answer.released]  # no label has this number
+        of_classes = np.vstack([of_classes, np.array([stars], np.int32)])
+    table = grouped(problem.table, parts.row[rows], parts.counts[rows], numbers[rows], len(of_classes))
+    return replace(table, codes=of_classes, nulls=tuple(nulls))

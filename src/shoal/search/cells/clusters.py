@@ -1,0 +1,222 @@
+"""Clusters: around each record in turn those who cost it least, of the kinds that its class still has room for.
+
+What ``local`` may start from where closeness is asked; elsewhere the cover is better. A kind is what a record has in
+the sensitive columns. A class may have more of a kind than its share of the table, at a price, but not by more than t
+of the class in all: then it is within t of the table in total variation, and so by every distance in which no two
+values are farther apart than 1. Who finds no class joins one that passes with it, and what is left is merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models.closeness import TCloseness
+from shoal.search.cells.classes import Partition, grouped, passing
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_kernels import FAR, Boxes, Floats, Ints, widen, wider
+from shoal.search.cells.merge import least_size, merged
+from shoal.search.cells.nearest import Metric
+from shoal.search.problem import Problem
+from shoal.table.frequency import FrequencyTable, packed
+from shoal.table.jit import compiled
+from shoal.table.kernels import group
+
+ROOM = 0.75  # of t, that an ideal class of the smallest size uses up
+LARGEST = 1_000
+SIZES = 4  # that are tried, where closeness is asked
+WINDOW = 4_000  # records that a class chooses from
+WORK = 100_000_000  # boxes looked at, at about the most
+CALL = 200  # classes between two looks at the clock
+LOOSE = -1
+TRIES = 8  # classes that a record without one asks
+AROUND = 300  # classes on either side that it chooses them from
+PRICE = 0.03  # of a record with nothing but tops: what a kind beyond its share costs a class
+
+
+def kinds_of(table: FrequencyTable) -> Ints:
+    """Per row, what it has in the sensitive columns: rows of one kind change places, and no verdict changes."""
+    if not table.sensitive:
+        return np.zeros(table.n_classes, np.int64)
+    values = [histogram.values[histogram.starts[:-1]] for histogram in table.sensitive.values()]
+    return group(packed(np.column_stack(values).astype(np.int32)))[0].astype(np.int64)
+
+
+def clusters(problem: Problem, space: Space) -> Iterator[Partition]:
+    """Partitions into classes of one size or a little more, for several sizes; none where no closeness is asked."""
+    table = problem.table
+    limits = [model.t for model in problem.models if isinstance(model, TCloseness)]
+    if not limits or table.entities is not None:
+        return
+    row = np.repeat(np.arange(table.n_classes), table.counts)
+    kinds = kinds_of(table)[row]
+    shares = np.bincount(kinds) / len(kinds)
+    for size in _sizes(shares, least_size(problem), min(limits), len(row)):
+        if problem.out_of_time:
+            return
+        try:
+            yield _of_size(problem, space, row, kinds, shares, size, min(limits))
+        except (InfeasibleError, OutOfTimeError):  # no merger helps those left over, or in time
+            continue
+
+
+def _sizes(shares: Floats, least: int, t: float, n_records: int) -> list[int]:
+    """Sizes that are worth a try: each can be nearer to the table than all smaller ones."""
+    found: list[int] = []
+    nearest = ROOM * t
+    for size in range(least, min(LARGEST, n_records // 2) + 1):
+        if found and size > 3 * found[0]:
+            break
+        if (near := least_variation(shares, size)) <= nearest:
+            found.append(size)
+            nearest = near
+    return found[-SIZES:]
+
+
+def least_variation(shares: Floats, size: int) -> float:
+    """How near to the table a class of so many records can be: whole shares, then who lacks least to the next."""
+    exact = shares * size
+    whole = np.floor(exact)
+    lacking = np.sort(whole + 1 - exact)
+    return float(lacking[: size - int(whole.sum())].sum() / size)
+
+
+def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Floats, size: int, t: float) -> Partition:
+    (places,) = space.orders(np.random.default_rng(problem.seed), 1)
+    place = np.empty(len(places), np.int64)
+    place[places] = np.arange(len(places))
+    tuple_of = space.tuple_of_row[row]
+    order = np.argsort(place[tuple_of], kind="stable")
+    boxes = space.boxes(space.weights(None))
+    class_of = np.full(len(row), LOOSE, np.int64)
+    left_at = np.zeros(len(row), np.int64)  # how many classes there were when a record found none
+    following = np.arange(1, len(row) + 1)
+    window = max(8 * size, min(WINDOW, WORK // len(row)))
+    first = n_classes = 0
+    while first < len(row) and not problem.out_of_time:
+        problem.progress(f"classes of {size}", first / len(row))
+        first, n_classes = _gather(
+            *(boxes, order, following, first, tuple_of, kinds, shares * size, t * size, PRICE, size, window),
+            *(class_of, left_at, n_classes, n_classes + CALL),
+        )
+    if n_classes:
+        _join(problem, boxes, row, tuple_of, class_of, left_at, n_classes)
+    class_of[class_of == LOOSE] = n_classes
+    partition = Partition(row, np.ones(len(row), np.int64), np.unique(class_of, return_inverse=True)[1])
+    return merged(Metric(problem), partition)
+
+
+@compiled
+def _gather(
+    of: Boxes, order: Ints, following: Ints, first: int, tuple_of: Ints, kinds: Ints, room: Floats, over: float,
+    price: float, size: int, window: int, class_of: Ints, left_at: Ints, n_classes: int, until: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Fill classes from place ``first`` of the order on; ``following`` links the places of those who have none.
+
+    ``room`` is each kind's share of a class, ``over`` how much all kinds together may exceed theirs.
+    """
+    n = order.shape[0]
+    box = np.empty((1, of.codes.shape[1]), np.uint32)
+    crowd, known = np.empty(window, np.int64), np.empty(window)
+    have, chosen = np.zeros(room.shape[0]), np.empty(size, np.int64)
+    while first < n and n_classes < until:
+        m, at = 0, first
+        while at < n and m < window:
+            crowd[m], known[m] = order[at], 0.0
+            m += 1
+            at = following[at]
+        have[:] = 0.0
+        used, n_in, best = 0.0, 0, 0
+        while best >= 0:
+            a = crowd[best]
+            known[best] = FAR
+            used += min(1.0, max(0.0, have[kinds[a]] + 1 - room[kinds[a]]))
+            have[kinds[a]] += 1
+            widen(of, box, 0, tuple_of[a], n_in == 0)
+            chosen[n_in] = a
+            n_in += 1
+            best, least = -1, FAR
+            if n_in == size:
+                break
+            for i in range(m):
+                v = kinds[crowd[i]]
+                more = min(1.0, max(0.0, have[v] + 1 - room[v]))
+                # A box only grows: what it cost with this one before is a bound.
+                if used + more > over + 1e-9 or known[i] + price * more >= least:
+                    continue
+                most = least - price * more
+                known[i] = wider(of, box, 0, tuple_of[crowd[i]], most)
+                if known[i] < most:
+                    best, least = i, known[i] + price * more
+        if n_in == size:
+            for i in range(size):
+                class_of[chosen[i]] = n_classes
+            n_classes += 1
+        else:
+            left_at[chosen[0]] = n_classes
+        # Whoever has a class now leaves the links, and so does the first, who may have found none.
+        start, at, before, n_seen = first, first, -1, 0
+        while at < n and n_seen < m:
+            after = following[at]
+            if class_of[order[at]] < 0 and at != start:
+                if before < 0:
+                    first = at
+                else:
+                    following[before] = at
+                before = at
+            n_seen += 1
+            at = after
+        if before < 0:
+            first = at
+        else:
+            following[before] = at
+    return first, n_classes
+
+
+def _join(
+    problem: Problem, boxes: Boxes, row: Ints, tuple_of: Ints, class_of: Ints, left_at: Ints, n_classes: int
+) -> None:
+    """Records without a class join one that passes with them, the cheapest first, one a class at a time."""
+    loose = np.flatnonzero(class_of == LOOSE)
+    kept = np.flatnonzero(class_of != LOOSE)
+    kept = kept[np.argsort(class_of[kept], kind="stable")]
+    asked, costs = _cheapest(boxes, tuple_of[kept], class_of[kept], n_classes, tuple_of[loose], left_at[loose])
+    for i in range(TRIES):
+        waiting = np.flatnonzero((class_of[loose] == LOOSE) & (asked[:, i] >= 0))
+        if not len(waiting) or problem.out_of_time:
+            return
+        waiting = waiting[np.argsort(costs[waiting, i], kind="stable")]
+        target, firsts = np.unique(asked[waiting, i], return_index=True)
+        asking = loose[waiting[firsts]]
+        class_of[asking] = target
+        number = np.full(n_classes + 1, -1, np.int64)
+        number[target] = np.arange(len(target))
+        there = np.flatnonzero(number[class_of] >= 0)
+        classes = grouped(
+            problem.table, row[there], np.ones(len(there), np.int64), number[class_of[there]], len(target)
+        )
+        class_of[asking[~passing(problem, classes)]] = LOOSE
+
+
+@compiled
+def _cheapest(
+    of: Boxes, tuples: Ints, class_of: Ints, n_classes: int, loose: Ints, left_at: Ints
+) -> tuple[Ints, Floats]:
+    """For each loose tuple the classes near it that it costs least to join, and what a record costs there then."""
+    box = np.zeros((n_classes, of.codes.shape[1]), np.uint32)
+    for i in range(tuples.shape[0]):
+        widen(of, box, class_of[i], tuples[i], i == 0 or class_of[i] != class_of[i - 1])
+    asked, costs = np.full((loose.shape[0], TRIES), -1, np.int64), np.full((loose.shape[0], TRIES), FAR)
+    for i in range(loose.shape[0]):
+        for c in range(max(0, left_at[i] - AROUND), min(n_classes, left_at[i] + AROUND)):
+            d = wider(of, box, c, loose[i], costs[i, TRIES - 1])
+            if d >= costs[i, TRIES - 1]:
+                continue
+            y = TRIES - 1
+            while y > 0 and costs[i, y - 1] > d:
+                costs[i, y], asked[i, y] = costs[i, y - 1], asked[i, y - 1]
+                y -= 1
+            costs[i, y], asked[i, y] = d, c
+    return asked, costs

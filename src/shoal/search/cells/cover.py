@@ -1,0 +1,258 @@
+"""Cover: pick sets of k to 2k−1 close records greedily until all are covered, then make the cover a partition.
+
+A. Meyerson, R. Williams, "On the complexity of optimal k-anonymity", PODS 2004.
+Needs  models that are judged class by class. The theorems are about k-anonymity alone: classes that fail another model
+       are merged with the nearest, at a price that is not bounded.
+Finds  a partition into classes of k to 2k−1 records (more only where all are equal); cells in which a class differs
+       are suppressed. The paper shows a factor of O(k log k), the constant being 4 at the most, for sets chosen among
+       all subsets, and O(k log m) for m columns where the sets are balls. What this file shows, and claims, is
+       (2k−1)²/(2k)·H for all subsets and twice that for balls, H = 1 + 1/2 + … + 1/(2k−1); or less, where the answer
+       shows it. Records are suppressed only where the other models cannot be met without.
+Costs  all subsets of k to 2k−1 records, tried where they are few (SUBSETS); else O(n²) distances for n distinct
+       tuples, as a rule a few times, and O(kn) memory.
+
+Why. The diameter d(S) of a set is the greatest number of columns in which two of its records differ, weighted. In a
+class of s records a column that differs does so in s−1 pairs at the least, so at most s·d/2 columns differ, and it
+costs s²·d/2. In the best answer, whose classes may be taken to have 2k−1 records at the most, a class costs k·d at
+the least. Greedy picks the set of the least diameter per record that is not covered yet; as for every set cover the
+diameters it picks add up to H times those of the best answer. Where two sets share a record, the larger gives it up; of
+two with k records each, the union has 2k−1 at the most, and no greater a diameter than both together. Hence the
+factor.
+
+Balls. A set is the j nearest uncovered records of one that is uncovered, j ≤ 2k−1, with the nearest covered ones up to
+k; it is priced by its radius. If i records of a best class are uncovered, the ball of one of them with j = i has no
+greater radius than the class's diameter, so greedy pays H times these diameters for radii, and twice that for
+diameters. The paper takes all records within a radius, however many; to bound the number is what replaces log m by H.
+
+A ball that needs covered records takes them at once: from classes of more than k, or else it joins the class of the
+nearest, which has k. So there is a partition at every moment. Equal records of k or more are a class from the start.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import replace
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.recoding import Recoding
+from shoal.search.cells.classes import recoding, require_class_by_class
+from shoal.search.cells.forest import claimed, hiding
+from shoal.search.cells.merge import least_size, merged, require_crowd
+from shoal.search.cells.nearest import Floats, Metric, Neighbours, Piece, Tuples, joined, size
+from shoal.search.problem import Problem
+
+SUBSETS = 100_000  # sets that are tried, of FEW records at the most; beyond, balls are
+FEW = 64
+KNOWN = 200  # neighbours kept of each tuple, 4k if that is less, 2k at the least: a ball has 2k−1 records
+
+
+def cover(problem: Problem) -> Recoding:
+    """All subsets where they are few, else balls."""
+    require_class_by_class(problem, "cover")
+    hidden = hiding(problem)
+    k = least_size(hidden)
+    require_crowd(hidden, k)
+    metric = Metric(hidden)
+    neighbours = Neighbours.of(metric, k, width(metric, k))
+    few = hidden.table.n_records <= FEW and n_subsets(hidden.table.n_records, k) <= SUBSETS
+    start = metric.partition(by_subsets(metric, k) if few else Balls(neighbours).classes())
+    partition = merged(metric, start)
+    factor = (2 * k - 1) ** 2 / (2 * k if few else k) * sum(1 / i for i in range(1, 2 * k))
+    answer = recoding(
+        hidden,
+        partition,
+        "cover",
+        claim=claimed(
+            "suppresses at most {} times as many cells as it must",
+            factor if partition is start else None,
+            neighbours,
+            partition,
+        ),
+        n_evaluated=metric.n_scans,
+    )
+    return replace(answer, hierarchies=problem.table.hierarchies)
+
+
+# --- all subsets -----------------------------------------------------------------------------------------------------
+
+
+def n_subsets(n: int, k: int) -> int:
+    """Sets of k to 2k−1 of n records."""
+    return sum(comb(n, s) for s in range(k, min(2 * k - 1, n) + 1))
+
+
+def by_subsets(metric: Metric, k: int) -> list[Piece]:
+    """Greedy over all sets of k to 2k−1 records; of equals the first, smaller sets before larger ones."""
+    tuple_of = np.repeat(np.arange(metric.n), metric.counts)
+    apart = metric.matrix()[np.ix_(tuple_of, tuple_of)]
+    n = len(tuple_of)
+    sets = [np.array(list(combinations(range(n), s))) for s in range(k, min(2 * k - 1, n) + 1)]
+    diameters = np.concatenate([_diameters(of, apart) for of in sets])
+    within = np.concatenate([_members(of, n) for of in sets])
+    chosen = []
+    uncovered = np.ones(n, np.float32)  # counts of so few are exact, and the product is fast
+    while uncovered.any():
+        new = within @ uncovered
+        with np.errstate(divide="ignore", invalid="ignore"):
+            prices = np.where(new > 0, diameters / new, np.inf)
+        # Of equally cheap sets the one that covers the most: at a price of nothing all of its records come for free.
+        best = np.flatnonzero(prices == prices.min())
+        best = best[new[best].argmax()]
+        chosen.append(set(np.flatnonzero(within[best]).tolist()))
+        uncovered[within[best] > 0] = 0
+    classes = []
+    for records in reduced(chosen, k):
+        piece: Piece = defaultdict(int)
+        for record in sorted(records):
+            piece[int(tuple_of[record])] += 1
+        classes.append(piece)
+    return classes
+
+
+def _diameters(sets: NDArray[np.int64], apart: Floats) -> Floats:
+    out = np.zeros(len(sets))
+    for a, b in combinations(sets.T, 2):
+        np.maximum(out, apart[a, b], out=out)
+    return out
+
+
+def _members(sets: NDArray[np.int64], n: int) -> NDArray[np.float32]:
+    within = np.zeros((len(sets), n), np.float32)
+    np.put_along_axis(within, sets, 1, axis=1)
+    return within
+
+
+def reduced(sets: list[set[int]], k: int) -> list[set[int]]:
+    """A cover by sets of k to 2k−1 records as a partition into such sets, at no greater sum of diameters."""
+    classes: list[set[int]] = []
+    for records in sets:
+        own = set(records)
+        for other in list(classes):
+            for shared in sorted(own & other):
+                if len(other) > k:
+                    other.remove(shared)
+                elif len(own) > k:
+                    own.remove(shared)
+                else:
+                    classes.remove(other)
+                    own |= other
+                    break
+        classes.append(own)
+    return classes
+
+
+# --- balls -----------------------------------------------------------------------------------------------------------
+
+
+def width(metric: Metric, k: int) -> int:
+    """Neighbours that are kept of a tuple; the more, the fewer looks for others when these are covered."""
+    return min(metric.n - 1, max(2 * k, min(4 * k, KNOWN)))
+
+
+class Balls:
+    """Greedy over balls around uncovered records; a partition of what is covered is kept all along."""
+
+    def __init__(self, neighbours: Neighbours) -> None:
+        self.metric, self.k = neighbours.metric, neighbours.k
+        self.crowd = neighbours.crowd  # the radius that reaches k records
+        self.tuples, self.costs = list(neighbours.tuples), list(neighbours.costs)
+        self.width = width(self.metric, self.k)
+        counts = self.metric.counts
+        self.left = np.where(counts < self.k, counts, 0)  # records that are not covered
+        self.pieces: dict[int, Piece] = {}
+        self.n_made = 0
+        self.classes_of: dict[int, set[int]] = defaultdict(set)  # of a tuple with covered records
+        for i in np.flatnonzero(counts >= self.k).tolist():
+            self._add({i: int(counts[i])})
+
+    def classes(self) -> list[Piece]:
+        """Cover everything."""
+        n_left = int(self.left.sum())
+        balls = [self._priced(i) for i in np.flatnonzero(self.left).tolist()]
+        heapq.heapify(balls)
+        while balls:
+            price, _, i = heapq.heappop(balls)
+            if not self.left[i]:
+                continue
+            # Prices only rise, as the uncovered get fewer: what is still the cheapest after a second look, is.
+            now = self._priced(i)
+            if now[0] > price:
+                heapq.heappush(balls, now)
+                continue
+            self._cover(i, -now[1])
+            self.metric.problem.progress("covering records", 1 - float(self.left.sum()) / n_left)
+        return [self.pieces[at] for at in sorted(self.pieces)]
+
+    def _priced(self, i: int) -> tuple[float, int, int]:
+        """The least radius per new record of a ball around tuple ``i``; minus the most new records at that price."""
+        most = 2 * self.k - 1
+        while True:
+            tuples, costs = self.tuples[i], self.costs[i]
+            met = self.left[i] + np.cumsum(self.left[tuples])
+            new = np.minimum(np.concatenate([self.left[i : i + 1], met]), most)
+            prices = np.maximum(np.concatenate([[0.0], costs]), self.crowd[i]) / new
+            best = len(prices) - 1 - int(prices[::-1].argmin())
+            # Who is not listed is no nearer than the last who is. Once that cannot be cheaper the list is enough.
+            complete = len(tuples) < self.width or self.width == self.metric.n - 1 or new[-1] == most
+            if complete or prices[best] < max(costs[-1], self.crowd[i]) / most:
+                return float(prices[best]), -int(new[best]), i
+            self.tuples[i], self.costs[i] = self._nearest(i, self.left == 0, self.width)
+
+    def _nearest(self, i: int, barred: NDArray[np.bool_], m: int) -> tuple[Tuples, Floats]:
+        barred[i] = True
+        return self.metric.nearest(i, m, barred)
+
+    def _cover(self, i: int, new: int) -> None:
+        """The ball of ``new`` uncovered records around tuple ``i``, and of covered ones where it has less than k.
+
+        Then it holds all that are uncovered within the radius of k records: with more of them it would be cheaper.
+        """
+        ball: Piece = {}
+        radius = self.crowd[i]
+        for t, cost in zip([i, *self.tuples[i].tolist()], [0.0, *self.costs[i].tolist()], strict=True):
+            if taken := min(int(self.left[t]), new - size(ball)):
+                ball[t] = taken
+                radius = max(radius, cost)
+        for t, taken in ball.items():
+            self.left[t] -= taken
+        if size(ball) >= self.k:
+            self._add(ball)
+            return
+        covered, costs = self._nearest(i, self.metric.counts == self.left, self.k)
+        near = [i, *covered[costs <= radius].tolist()]
+        for t in near:
+            for at in sorted(self.classes_of[t]):
+                self._lend(ball, at, t)
+        if size(ball) < self.k:
+            at = next(at for t in near for at in sorted(self.classes_of[t]))
+            ball = joined(ball, self._removed(at))
+        self._add(ball)
+
+    def _lend(self, ball: Piece, at: int, t: int) -> None:
+        """Move records of tuple ``t`` from a class that has more than k to the ball, which has less."""
+        piece = self.pieces[at]
+        taken = min(self.k - size(ball), size(piece) - self.k, piece[t])
+        if taken > 0:
+            ball[t] = ball.get(t, 0) + taken
+            piece[t] -= taken
+            if not piece[t]:
+                del piece[t]
+                self.classes_of[t].discard(at)
+
+    def _add(self, piece: Piece) -> None:
+        at = self.n_made
+        self.n_made += 1
+        self.pieces[at] = piece
+        for t in piece:
+            self.classes_of[t].add(at)
+
+    def _removed(self, at: int) -> Piece:
+        piece = self.pieces.pop(at)
+        for t in piece:
+            self.classes_of[t].discard(at)
+        return piece

@@ -1,0 +1,219 @@
+"""Forest: join every record with its nearest, cut the trees, suppress the cells in which a tree's records differ.
+
+G. Aggarwal, T. Feder, K. Kenthapadi, R. Motwani, R. Panigrahy, D. Thomas, A. Zhu, "Anonymizing tables", ICDT 2005;
+"Approximation algorithms for k-anonymity", Journal of Privacy Technology, 2005.
+Needs  models that are judged class by class. The theorem is about k-anonymity alone: classes that fail another model
+       are merged with the nearest, at a price that is not bounded.
+Finds  a partition into classes of k to max(2k−1, 3k−5) records that suppresses at most max(2k−1, 3k−5) times as many
+       cells as must be, cells counted by the weights of their columns, no record suppressed. Seen from the answer the
+       factor is mostly much smaller, and the claim names the smaller one. Records are suppressed only where the other
+       models cannot be met without.
+Costs  O(n²) distances, n distinct tuples, and no more memory than O(kn); cutting is linear.
+
+FOREST. The graph is complete, an edge weighs the columns in which its records differ. While some tree has fewer than k
+records: its one record without an edge out gets an edge to the nearest record outside the tree, which is among its
+k−1 nearest. A record is not released at a lower cost than that, since it shares its class with k−1 others; so all edges
+together weigh no more than the best answer. A tree of s records and weight W costs s·W at most: a column in which they
+differ, differs along some edge. Hence no tree may be large.
+
+Cutting. As published, a vertex may serve two trees: in one it is a record, in the other it only holds edges together (a
+Steiner vertex), so each edge stays in one tree. The paper cuts a tree in two at a root that it looks for; here one
+walk from the leaves to the root cuts all of it, within the same bounds. A subtree hands up what is left of it, less
+than k records; at a vertex such rests are bundled until k are together, and 2k−2 are at the most. Only what is left at
+the root joins a bundle next to it, and they are parted anew where that makes two trees of k.
+
+Equal records are one vertex with a count, which may be parted at no cost. One of k or more is a tree of its own, which
+has no edge out and lends records to what is left over next to it only where k remain.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.recoding import Cells, Recoding
+from shoal.search.cells.classes import Partition, recoding, require_class_by_class
+from shoal.search.cells.merge import least_size, merged, require_crowd
+from shoal.search.cells.nearest import Metric, Neighbours, Piece, joined, parted, size
+from shoal.search.cells.star_levels import levels_of, with_levels
+from shoal.search.problem import Problem
+
+KNOWN = 64  # neighbours kept of each tuple; who needs more looks again
+
+
+def forest(problem: Problem) -> Recoding:
+    """The published algorithm for suppressed cells."""
+    require_class_by_class(problem, "forest")
+    answer = of_trees(hiding(problem), "forest", "suppresses at most {} times as many cells as it must")
+    return replace(answer, hierarchies=problem.table.hierarchies)
+
+
+def hiding(problem: Problem) -> Problem:
+    """The same problem where a cell is released as it is, or as the top."""
+    return with_levels(problem, levels_of(problem, problem.lattice.ground))
+
+
+def of_trees(problem: Problem, algorithm: str, claim: str) -> Cells:
+    """Grow the forest, cut it, and release every tree as what covers it."""
+    k = least_size(problem)
+    require_crowd(problem, k)
+    metric = Metric(problem)
+    neighbours = Neighbours.of(metric, k, min(k - 1, KNOWN))
+    start = metric.partition(cut(grown(neighbours), metric.counts.tolist(), k))
+    partition = merged(metric, start)
+    factor = float(max(2 * k - 1, 3 * k - 5)) if partition is start else None
+    return recoding(
+        problem,
+        partition,
+        algorithm,
+        claim=claimed(claim, factor, neighbours, partition),
+        n_evaluated=metric.n_scans,
+    )
+
+
+def claimed(claim: str, factor: float | None, neighbours: Neighbours, partition: Partition) -> str:
+    """The claim with the factor of the theorem, where it holds, or the one that the answer shows if it is smaller."""
+    if partition.n_suppressed:
+        return ""
+    cost, bound = neighbours.metric.cost(partition), neighbours.bound
+    if bound > 0:
+        seen = np.ceil(cost / bound * 1e3) / 1e3
+        factor = seen if factor is None else min(factor, seen)
+    elif cost == 0:
+        factor = 1.0
+    return "" if factor is None else claim.format(f"{factor:.4g}")
+
+
+# --- FOREST --------------------------------------------------------------------------------------------------------
+
+
+def grown(neighbours: Neighbours) -> list[int]:
+    """Of each tuple the one that its edge leads to, −1 for the root of a tree; the shortest edge comes first."""
+    metric, k = neighbours.metric, neighbours.k
+    parent = [-1] * metric.n
+    tree = list(range(metric.n))  # of each tuple, by its number in `members`
+    members = [[i] for i in range(metric.n)]
+    sizes = metric.counts.tolist()
+    tried = [0] * metric.n  # neighbours that are known to be in the same tree
+    barred = np.zeros(metric.n, np.bool_)
+
+    def next_edge(i: int) -> tuple[float, int, int]:
+        """From ``i`` to the nearest tuple outside its tree."""
+        tuples, costs = neighbours.tuples[i], neighbours.costs[i]
+        while tried[i] < len(tuples) and tree[tuples[tried[i]]] == tree[i]:
+            tried[i] += 1
+        if tried[i] == len(tuples):
+            inside = members[tree[i]]
+            barred[inside] = True
+            tuples, costs = metric.nearest(i, 1, barred)
+            barred[inside] = False
+            return float(costs[0]), i, int(tuples[0])
+        return float(costs[tried[i]]), i, int(tuples[tried[i]])
+
+    edges = [next_edge(i) for i in range(metric.n) if sizes[i] < k]
+    heapq.heapify(edges)
+    n_edges = len(edges)
+    while edges:
+        _, i, to = heapq.heappop(edges)
+        if sizes[tree[i]] >= k:
+            continue
+        if tree[to] == tree[i]:
+            heapq.heappush(edges, next_edge(i))
+            continue
+        parent[i] = to
+        less, more = sorted((tree[i], tree[to]), key=lambda t: len(members[t]))
+        for other in members[less]:
+            tree[other] = more
+        members[more] += members[less]
+        sizes[more] += sizes[less]
+        members[less] = []
+        if len(edges) % 1024 == 0:
+            metric.problem.progress("growing trees", 1 - len(edges) / n_edges)
+    return parent
+
+
+# --- cutting ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A class: records of two sides that meet at a vertex, whose own records are in it where it was ``closed``."""
+
+    sides: tuple[Piece, Piece]
+    closed: bool  # the second side is the vertex itself
+
+
+def cut(parent: list[int], counts: list[int], k: int) -> list[Piece]:
+    """Trees as classes of k records or more; none has more than max(2k−1, 3k−5), except equal records alone."""
+    rests: dict[int, list[Piece]] = defaultdict(list)  # what the subtrees of a vertex hand up
+    bundles: dict[int, list[Bundle]] = defaultdict(list)  # those that meet at a vertex
+    below: dict[int, list[int]] = defaultdict(list)
+    classes: list[Piece] = []
+    for i in _leaves_first(parent):
+        rest: Piece = {}
+        for piece in rests.pop(i, []):
+            if size(rest) + size(piece) >= k:
+                bundles[i].append(Bundle((rest, piece), closed=False))
+                rest = {}
+            else:
+                rest = joined(rest, piece)
+        if counts[i] >= k:
+            classes += _beside_a_crowd(rest, i, counts[i], k)
+        elif size(rest) + counts[i] >= k:
+            bundles[i].append(Bundle((rest, {i: counts[i]}), closed=True))
+        elif parent[i] >= 0:
+            rests[parent[i]].append({**rest, i: counts[i]})
+        else:
+            classes += _at_the_root({**rest, i: counts[i]}, bundles, below, k)
+        if parent[i] >= 0:
+            below[parent[i]].append(i)
+    return classes + [joined(*bundle.sides) for i in sorted(bundles) for bundle in bundles[i]]
+
+
+def _leaves_first(parent: list[int]) -> list[int]:
+    """Every vertex after those whose edges lead to it."""
+    waiting = [0] * len(parent)
+    for to in parent:
+        if to >= 0:
+            waiting[to] += 1
+    order = [i for i, n in enumerate(waiting) if n == 0]
+    for i in order:  # which grows
+        to = parent[i]
+        if to >= 0:
+            waiting[to] -= 1
+            if waiting[to] == 0:
+                order.append(to)
+    return order
+
+
+def _beside_a_crowd(rest: Piece, i: int, count: int, k: int) -> list[Piece]:
+    """What is left at a vertex of k equal records or more: it borrows as many as it lacks, or, at 2k−1, all."""
+    if not rest:
+        return [{i: count}]
+    lacking = k - size(rest)
+    if count - lacking < k:
+        return [joined(rest, {i: count})]
+    return [joined(rest, {i: lacking}), {i: count - lacking}]
+
+
+def _at_the_root(rest: Piece, bundles: dict[int, list[Bundle]], below: dict[int, list[int]], k: int) -> list[Piece]:
+    """Less than k records are left at the root: they join the smallest bundle next to them.
+
+    Two trees come of that where either side makes k with records of the vertex in the middle, and k remain. Where not,
+    and 2k are together, the vertex lacks records for either side: both have k−2 at the most, and all 3k−5.
+    """
+    near = [(i, b) for i in rest for b in bundles.get(i, ()) if not b.closed]
+    near += [(i, b) for above in rest for i in below[above] for b in bundles.get(i, ()) if b.closed]
+    middle, bundle = min(near, key=lambda at: (sum(map(size, at[1].sides)), at[0]))
+    bundles[middle].remove(bundle)
+    everyone = joined(rest, *bundle.sides)
+    for side in bundle.sides[:1] if bundle.closed else bundle.sides:
+        lacking = k - size(side)
+        if lacking <= everyone[middle] and size(everyone) >= 2 * k:
+            lent, _ = parted(everyone, middle, lacking)
+            first = joined(side, lent)
+            return [first, {i: left for i, n in everyone.items() if (left := n - first.get(i, 0))}]
+    return [everyone]

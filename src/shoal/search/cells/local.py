@@ -1,0 +1,329 @@
+"""Local: every class recoded for itself; whole neighbourhoods are taken apart and put together again while it pays.
+
+Needs  requirements that are judged class by class.
+Finds  classes that lose no more than those it starts from (``local_start.py``): the best of Mondrian, a cover, the
+       optimum of the lattice and clusters. Nothing is proved least, but a bound tells what no recoding goes below.
+Costs  a dozen steps for each record, each linear in k and in the number of neighbours that are looked at.
+
+The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
+step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
+that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
+less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
+and then, ever more rarely (annealing). Records with equal tuples may go to different classes. Where more is asked than
+a size, what a step proposes is judged first; in between, records with the same sensitive values change places, which
+changes no verdict.
+
+Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
+Losses that see only how records are grouped (discernibility, average-class, ambiguity) have ``loss`` as a stand-in.
+Cells that are sets are priced as sets in ``loss`` and ARX's; in the others, which price levels or records, as labels.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.models.base import SensitiveModel
+from shoal.recoding import Recoding
+from shoal.search.cells.classes import SUPPRESSED, Partition, grouped, passing, require_class_by_class
+from shoal.search.cells.clusters import kinds_of
+from shoal.search.cells.local_bound import least_loss
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_exchange import exchange
+from shoal.search.cells.local_kernels import (
+    APART,
+    LOCKED,
+    Atoms,
+    Classes,
+    Floats,
+    Log,
+    attach_all,
+    improve,
+    rebox_all,
+    settle,
+)
+from shoal.search.cells.local_start import Answer, best_start, first_answer, sizes_decide
+from shoal.search.problem import Problem
+from shoal.table.frequency import Counts
+from shoal.table.kernels import sum_by_class
+
+STEPS = 12  # for each record at k = 5, where no time is given
+FEWEST = 1_000  # steps, however small the table is
+ROUNDS = 24
+FOR_STEPS = 0.9  # of the time that is left after the start; the rest is for the bound
+NEIGHBOURS = 32  # of each tuple
+CROWDED = 100_000  # tuples from which half as many are enough: some are always near
+HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
+RUINED = 3  # classes that are taken apart at once, at the most
+EXCHANGES = 16  # for each step, where classes are judged by more than their size
+SPARE = 256  # classes beyond those that there can be, on each side
+PROPOSALS = 512  # at once, where they are judged together
+
+
+def local(problem: Problem) -> Recoding:
+    """Start from what is known to be good, improve it, and tell what no recoding goes below.
+
+    With a time budget each part is begun only while time is left; the first answer is always finished.
+    """
+    require_class_by_class(problem, "local")
+    first = first_answer(problem)
+    if problem.out_of_time:
+        return replace(first.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
+    space = Space(problem)
+    found = start = best_start(problem, space, first)
+    if problem.out_of_time:
+        return replace(start.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
+    search = _Search(problem, space, start.partition)
+    if search.total > 0:
+        search.run(start.seconds)
+        ended = Answer.of(problem, search.partition)
+        if ended.loss < start.loss and ended.holds:
+            found = ended
+    bound, claim = least_loss(problem, space, found.partition)
+    saved = 1 - found.loss / start.loss if start.loss else 0.0
+    unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
+    return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
+
+
+def _unfinished(problem: Problem, share: float, saved: float) -> str:
+    """That the time ended before the steps that are made where none is given, and what those made gained."""
+    if problem.time_budget is None or share >= 1:
+        return ""
+    done = "before the first of the planned steps"
+    if share > 0:
+        done = f"after {max(1, int(100 * share))} % of the planned steps, which saved {100 * saved:.0f} % of the loss"
+    return f"the time budget of {problem.time_budget:g} seconds ended {done}"
+
+
+# --- the search --------------------------------------------------------------------------------------------------
+
+
+class _Search:
+    """The classes as they are now, and how they get better."""
+
+    def __init__(self, problem: Problem, space: Space, start: Partition) -> None:
+        self.problem = problem
+        self.space = space
+        self.k = problem.least_class_size
+        self.verify = not sizes_decide(problem)
+        self.rng = np.random.default_rng(problem.seed)
+        self.n_steps = 0
+        self._seconds = math.inf  # that it has, where time is given
+        self._for_steps = math.inf  # of these
+        # A tuple with many records: k of them are atoms of their own, who may be lent, and the others stay together.
+        parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
+        weights = np.ones(len(parts), np.int64)
+        firsts = np.flatnonzero(np.diff(parts, prepend=-1))
+        many = start.counts > 2 * self.k
+        weights[firsts[many]] = start.counts[many] - self.k
+        self.row = start.row[parts]
+        tuple_of = space.tuple_of_row[self.row]
+        order = np.argsort(tuple_of, kind="stable")
+        m = len(space.codes)
+        self.boxes = space.boxes(space.weights(None))
+        n_words = self.boxes.codes.shape[1]
+        self.classes = _emptied(len(parts), start.n_classes, problem, self.k, n_words)
+        near, away = space.neighbours(self.boxes, self.rng, NEIGHBOURS // 2 if m > CROWDED else NEIGHBOURS)
+        self.atoms = Atoms(
+            tuple_of,
+            weights,
+            np.searchsorted(tuple_of[order], np.arange(m + 1)),
+            order,
+            near,
+            self._floors(near, away, sum_by_class(weights, tuple_of, m)),
+            _kinds(problem)[self.row],
+        )
+        kinds = kinds_of(problem.table)[self.row]
+        # Of all records of a kind any two may change places; where every record is one of its own, none.
+        self.alike = kinds if self.verify and problem.table.entities is None else None
+        attach_all(self.atoms, self.classes, start.class_of[parts] + 1)
+        n_free = len(self.classes.first)
+        n_proposals = min(PROPOSALS, 1 + start.n_classes // 16)
+        self.logs = [_log(n_free, n_words, self.k, n_proposals) for _ in range(2)]
+        rebox_all(self.boxes, self.atoms, self.classes)
+        self.total = self._renew()
+
+    def _floors(self, near: NDArray[np.int32], away: Floats, counts: Counts) -> Floats:
+        """A record costs no less than with the nearest that make a class of k, one at a time."""
+        reached = np.cumsum(np.column_stack([counts, np.where(near < 0, 0, counts[near])]), axis=1) >= self.k
+        alone = np.zeros(len(counts))
+        distances = np.column_stack([alone, np.where(np.isfinite(away), away, 0)])
+        place = np.where(reached.any(axis=1), reached.argmax(axis=1), distances.argmax(axis=1))
+        return np.asarray(distances[np.arange(len(counts)), place])
+
+    def _renew(self) -> float:
+        """New weights of the columns, and boxes priced by them; the mean cost of a record."""
+        classes = self.classes
+        sums = self.space.sums(classes.box, classes.n_records)
+        weights = self.space.weights(sums)
+        self.boxes = self.space.boxes(weights)
+        classes.cost[APART] = self.space.suppressed(weights)
+        return rebox_all(self.boxes, self.atoms, classes) / max(1, self.problem.n_records)
+
+    @property
+    def n_planned(self) -> int:
+        """Steps where no time is given.
+
+        One takes apart classes of some k records, each of which looks at as many: the larger k, the fewer steps.
+        """
+        return max(FEWEST, int(STEPS * len(self.row) * min(1.5, (10 / (self.k + 5)) ** 2)))
+
+    @property
+    def done(self) -> float:
+        """The share of the planned steps that were made; with time to spare there are more of them."""
+        return min(1.0, self.n_steps / self.n_planned)
+
+    def run(self, to_write: float = 0.0) -> None:
+        """Rounds of steps, each with its own weights and its own halves of the classes.
+
+        Where time is given, ``to_write`` seconds of it are left to write the answer.
+        """
+        problem = self.problem
+        self._seconds = max(1e-9, problem.seconds_left)
+        self._for_steps = max(1e-9, min(FOR_STEPS * self._seconds, self._seconds - to_write))
+        n_total = self.n_planned
+        n_call = min(6_000, 10 + 12_000_000 // (self.k + 5) ** 3)  # some tenths of a second
+        threads = 2 if len(self.row) >= 5_000 else 1
+        hot, cold = self.total * HOT, self.total * COLD
+        if self.verify:
+            hot, cold = 0.0, self.total * self.k
+        with ThreadPoolExecutor(threads) as pool:
+            while (share := self._share(n_total)) < 1 and not problem.out_of_time and self.total > 1e-15:
+                problem.progress(f"loss {self.loss:.5f}", share)
+                sides = self._split(threads)
+                until = min(1.0, share + 1 / ROUNDS)
+                while (now := self._share(n_total)) < until and not problem.out_of_time:
+                    there = min(1.0, now + threads * n_call / n_total)
+                    heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
+                    self._step(pool, threads, n_call, heat, sides, now)
+                self.total = self._renew()
+
+    def _step(
+        self,
+        pool: ThreadPoolExecutor,
+        threads: int,
+        n_steps: int,
+        heat: tuple[float, float],
+        sides: NDArray[np.int8],
+        share: float,
+    ) -> None:
+        """So many steps in each thread; what they propose is judged where that takes more than a size."""
+        seeds = self.rng.integers(0, 1 << 31, threads).tolist()
+
+        def call(i: int) -> tuple[int, int]:
+            n, n_proposals = improve(
+                *(self.boxes, self.atoms, self.classes, self.logs[i], self.k, self.problem.limit, i, n_steps),
+                *(seeds[i], heat[0], heat[1], RUINED, self.verify),
+            )
+            return int(n), int(n_proposals)
+
+        done = list(map(call, range(threads)) if threads == 1 else pool.map(call, range(threads)))
+        self.n_steps += sum(n for n, _ in done)
+        if not self.verify:
+            return
+        for log, (_, n_proposals) in zip(self.logs, done, strict=False):
+            self._judge(log, n_proposals, sides)
+        if self.alike is not None:
+            warm = self.total * HOT * (COLD / HOT) ** share
+            of = (self.boxes, self.atoms, self.classes, self.alike)
+            trades = [(*of, i, EXCHANGES * n, seeds[i], warm) for i, (n, _) in enumerate(done)]
+            list(pool.map(lambda trade: exchange(*trade), trades))
+
+    def _share(self, n_total: int) -> float:
+        """How much of the work is done: by steps, or by time where time is given."""
+        if self.problem.time_budget is None:
+            return self.n_steps / n_total
+        used = self._seconds - self.problem.seconds_left
+        return max(self.n_steps / (20 * n_total), used / self._for_steps)
+
+    def _split(self, threads: int) -> NDArray[np.int8]:
+        """Deal the classes out to the threads: near ones together, the cut somewhere else each round."""
+        classes = self.classes
+        side = classes.side
+        if threads == 1:
+            side[:] = 0
+        else:
+            (order,) = self.space.orders(self.rng, 1)
+            place = np.empty(len(order), np.int64)
+            place[order] = np.arange(len(order))
+            used = np.flatnonzero(classes.first >= 0)
+            places = place[self.atoms.tuple_of[classes.first[used]]]
+            side[:] = np.arange(len(side)) % 2
+            side[used] = places > np.median(places)
+        problem = self.problem
+        side[APART] = LOCKED if problem.limit == 0 or problem.keep_suppressed else 0
+        return side.copy()
+
+    def _judge(self, log: Log, n_proposals: int, sides: NDArray[np.int8]) -> None:
+        """Keep the proposals of which every class passes, undo the others."""
+        if not n_proposals:
+            return
+        ends = log.ends[:n_proposals]
+        touched = log.touched[: ends[-1, 1]]
+        proposal_of = np.repeat(np.arange(n_proposals), np.diff(ends[:, 1], prepend=0))
+        there = (self.classes.n_atoms[touched] > 0) & (touched != APART)
+        number = np.full(len(self.classes.first), -1, np.int64)
+        number[touched[there]] = np.arange(there.sum())
+        class_of = number[self.classes.class_of]
+        atoms = np.flatnonzero(class_of >= 0)
+        classes = grouped(
+            self.problem.table, self.row[atoms], self.atoms.weights[atoms], class_of[atoms], int(there.sum())
+        )
+        failed = np.zeros(n_proposals, np.bool_)
+        failed[proposal_of[there][~passing(self.problem, classes)]] = True
+        settle(self.atoms, self.classes, log, ends, failed)
+        self.classes.side[touched] = sides[touched]
+
+    @property
+    def loss(self) -> float:
+        """The objective, or its stand-in, of the classes as they are now."""
+        classes = self.classes
+        sums = self.space.sums(classes.box, classes.n_records)
+        return self.space.shown(sums)
+
+    @property
+    def partition(self) -> Partition:
+        """The classes by rows of the table."""
+        pairs = np.column_stack([self.row, self.classes.class_of])
+        keys, class_of = np.unique(pairs, axis=0, return_inverse=True)
+        counts = sum_by_class(self.atoms.weights, class_of.ravel().astype(np.int64), len(keys))
+        kept = keys[:, 1] != APART
+        numbers = np.full(len(keys), SUPPRESSED, np.int64)
+        numbers[kept] = np.unique(keys[kept, 1], return_inverse=True)[1]
+        return Partition(keys[:, 0], counts, numbers)
+
+
+def _kinds(problem: Problem) -> NDArray[np.int64]:
+    """Per row what a class should have many of: persons, or values of a sensitive column that is judged."""
+    table = problem.table
+    histogram = table.entities
+    if histogram is None:
+        judged = [model.column for model in problem.models if isinstance(model, SensitiveModel)]
+        column = next((name for name in table.sensitive if name in judged or None in judged), None)
+        histogram = None if column is None else table.sensitive[column]
+    if histogram is None:
+        return np.zeros(table.n_classes, np.int64)
+    return histogram.values[histogram.starts[:-1]].astype(np.int64)  # a row has one
+
+
+def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int, n_words: int) -> Classes:
+    most = max(n_classes, problem.n_records // k) + 2 * SPARE + 1
+    nobody, none = np.full(n_atoms, -1, np.int64), np.zeros(most, np.int64)
+    return Classes(
+        nobody, nobody.copy(), nobody.copy(), np.full(most, -1, np.int64), none, none.copy(),
+        np.zeros((most, n_words), np.uint32), np.zeros(most), np.zeros(most, np.int8),
+    )  # fmt: skip
+
+
+def _log(n_classes: int, n_words: int, k: int, n_proposals: int) -> Log:
+    n = 8_192 + 64 * k
+    return Log(
+        np.empty(n, np.int64), np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n),
+        np.empty(2 * n, np.int64), np.empty((2 * n, n_words), np.uint32),
+        np.zeros(n_classes, np.int64), np.empty((n_proposals, 2), np.int64), np.zeros(4, np.int64),
+        np.empty(n_classes, np.int64),
+    )  # fmt: skip

@@ -1,0 +1,341 @@
+"""What ``local`` knows of columns: the ranks of their values, and what a range of ranks or a set of leaves costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.search.cells.local_kernels import LARGE, Boxes, Codes, Floats, Ints, meet_along, meet_friends
+from shoal.search.losses.cells import leaf_counts, prices
+from shoal.search.losses.lattice import LOSSES, ArxLoss, CellLoss
+from shoal.search.problem import Problem
+from shoal.table.frequency import packed
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import number
+from shoal.table.kernels import group
+from shoal.table.values import Vocabulary, told_apart
+
+FEW = 1_024  # tuples that all meet each other
+SMALL = 512  # values of a column up to which the prices of all pairs are kept
+
+
+def stand_in(problem: Problem) -> str:
+    """The loss of cells that is minimized: the objective, or ``loss`` where that sees only how records are grouped."""
+    cells = isinstance(problem.objective, CellLoss)
+    return problem.objective_name if cells else "loss"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The prices of a column, unscaled; ranks put every label's leaves in a row where cells are labels.
+
+    Where cells are sets, ``set_prices[n]`` is what a set of n leaves costs, and ``bits`` has one for every leaf of a
+    rank. A set with a null in it is the top: nulls have more bits than all other leaves together.
+    """
+
+    ranks: NDArray[np.int32]  # of each leaf
+    nodes: NDArray[np.int32]  # (levels, ranks)
+    node_prices: Floats  # (levels, ranks)
+    pairs: Floats | None  # (ranks, ranks), where they are few
+    bits: Codes | None = None  # (ranks, words)
+    set_prices: Floats | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, j: int, name: str) -> Column:
+        """Priced in the loss ``name``."""
+        hierarchy = problem.table.hierarchies[j]
+        vocabulary = Vocabulary(hierarchy)
+        price = prices(problem.table, j, vocabulary.values, name)
+        few = hierarchy.cardinality(0) <= SMALL
+        spans = name == "loss" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
+        # Numbers that cost as much as they span cost that as a set too.
+        as_range = few and problem.cells[j] in ("range", "set")[: 1 + spans]
+        ranks, groups = told_apart(hierarchy) if as_range else _left_to_right(hierarchy)
+        firsts = [int(leaves[0]) for leaves in groups]
+        nodes = vocabulary.nodes[:, firsts]
+        if few and problem.cells[j] == "set" and not spans and name in ("loss", "arx-loss"):
+            return cls(ranks, nodes, price[nodes], None, *_sets(hierarchy, name, price[nodes], groups))
+        pairs = None
+        if len(groups) <= SMALL:
+            pairs = np.empty((len(groups), len(groups)))
+            for of_level in nodes[::-1]:
+                alike = of_level[:, None] == of_level
+                pairs[alike] = np.broadcast_to(price[of_level][:, None], pairs.shape)[alike]
+            if as_range:
+                pairs = _ranges(problem, j, name, pairs, groups)
+        return cls(ranks, nodes, price[nodes], pairs)
+
+
+def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
+    """The labels of level 0 in an order in which every label of every level has its own in a row."""
+    order = np.lexsort(hierarchy.table)
+    ground = hierarchy.table[0][order]
+    new = np.diff(ground, prepend=-1) != 0
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.cumsum(new) - 1
+    return ranks, np.split(order, np.flatnonzero(new)[1:])
+
+
+def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:
+    """Prices of ranges: near what they will cost when they are written, which is looked up only then."""
+    hierarchy = problem.table.hierarchies[j]
+    ends = np.cumsum([len(leaves) for leaves in groups])
+    match name:
+        case "loss" | "arx-loss":
+            sizes = ends[None, :] - (ends - [len(leaves) for leaves in groups])[:, None]
+            costs = sizes / hierarchy.domain if name == "arx-loss" else (sizes - 1) / max(1, hierarchy.domain - 1)
+            if name == "loss" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
+                costs = _spans(hierarchy, groups, costs)
+        case "entropy":
+            records = leaf_counts(problem.table, j)
+            sums = np.cumsum([int(records[leaves].sum()) for leaves in groups])
+            first = sums - [int(records[leaves].sum()) for leaves in groups]
+            costs = np.log(np.maximum(sums[None, :] - first[:, None], 1))
+        case _:  # by levels: that of the lowest label over all between
+            costs = np.maximum.accumulate(np.triu(pairs), axis=1)
+    hidden = np.array([hierarchy.leaves[leaves[0]] is None or leaves[0] == hierarchy.uncovered for leaves in groups])
+    out = np.where(hidden[None, :], pairs.max(initial=0.0), np.minimum(costs, pairs.max(initial=0.0)))
+    np.fill_diagonal(out, pairs.diagonal())
+    return np.asarray(out)
+
+
+def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]], costs: Floats) -> Floats:
+    numbers = [None if text is None else number(text) for text in hierarchy.leaves]
+    known = [n for n in numbers if n is not None]
+    if not known or max(known) == min(known):
+        return costs
+    least, span = min(known), max(known) - min(known)
+    places = np.array([0.0 if n is None else float((n - least) / span) for n in numbers])
+    lower = np.array([places[leaves].min() for leaves in groups])
+    upper = np.array([places[leaves].max() for leaves in groups])
+    return np.asarray(upper[None, :] - lower[:, None])
+
+
+def _sets(hierarchy: Hierarchy, name: str, prices: Floats, groups: Sequence[NDArray[Any]]) -> tuple[Codes, Floats]:
+    """The bits of each rank, and the price of so many of them: near what a set will cost when it is written."""
+    n_bits = 32 * (1 + len(hierarchy.leaves) // 32)  # more than there are leaves
+    bits = np.zeros((len(groups), 2 * n_bits), np.bool_)
+    n = np.arange(2 * n_bits + 1)
+    top = prices.max(initial=0.0)
+    costs = n / hierarchy.domain if name == "arx-loss" else np.maximum(n - 1, 0) / max(1, hierarchy.domain - 1)
+    costs = np.where(n < n_bits, np.minimum(costs, top), top)
+    for rank, leaves in enumerate(groups):
+        bits[rank, leaves] = True
+        if hierarchy.leaves[leaves[0]] is None:
+            bits[rank, n_bits:-1] = True
+            costs[n_bits] = prices[0, rank]  # alone it is what it is
+        elif leaves[0] == hierarchy.uncovered:
+            bits[rank, n_bits:] = True
+    if not bits[:, n_bits:].any():
+        bits = bits[:, :n_bits]
+    return np.packbits(bits, axis=1, bitorder="little").view("<u4").astype(np.uint32), costs
+
+
+class Space:
+    """The distinct tuples of a table, and what boxes around them cost."""
+
+    def __init__(self, problem: Problem) -> None:
+        table = problem.table
+        self.problem = problem
+        self.name = stand_in(problem)
+        self.columns = [Column.of(problem, j, self.name) for j in range(len(table.columns))]
+        self._ranges = [column for column in self.columns if column.bits is None]
+        ranks = [column.ranks[table.codes[:, j]] for j, column in enumerate(self.columns)]
+        codes = np.column_stack(ranks).astype(np.uint32)
+        self.tuple_of_row, firsts = group(packed(codes.astype(np.int32)))
+        self.codes: Codes = np.ascontiguousarray(codes[firsts])
+        loss = LOSSES[self.name](problem)
+        if not isinstance(loss, CellLoss):
+            raise TypeError(f"{self.name} is not a sum over cells")
+        self.loss = loss
+        n, shares = problem.n_records, np.array(problem.weights) / sum(problem.weights)
+        self._scale = np.full(len(self.columns), 1.0) * shares
+        self._least = np.zeros(len(self.columns))
+        if isinstance(self.loss, ArxLoss):
+            domains = np.array([h.domain for h in table.hierarchies])
+            self._least = 1 / domains
+            self._scale = np.where(domains > 1, shares / np.maximum(1 - 1 / domains, 1e-9), 0.0)
+        self._n = n
+
+    def weights(self, sums: Floats | None) -> Floats:
+        """What a unit of each column's price is worth now: a product over columns is taken as its tangent."""
+        if sums is None or not isinstance(self.loss, ArxLoss):
+            return self._scale
+        scaled = np.maximum(0, sums / self._n - self._least) / np.maximum(1 - self._least, 1e-9)
+        return np.asarray(self._scale / (1 + scaled))
+
+    @property
+    def slopes(self) -> Floats:
+        """What a unit of each column's price adds to a record's cost: weights that sum to 1, each price from 0 to 1."""
+        return self._scale
+
+    def at_least(self, total: float) -> float:
+        """The loss, as it is published, of answers whose cells cost ``total`` at the least, priced by the slopes."""
+        n, shares = self._n, np.array(self.problem.weights) / sum(self.problem.weights)
+        if self.name in ("loss", "precision"):
+            return total / n
+        if self.name == "height":
+            return total / n * sum(self.problem.weights)
+        if self.name == "entropy":
+            own = [leaf_counts(self.problem.table, j) for j in range(len(self.columns))]
+            apart = [float(of @ np.log(np.maximum(of, 1))) for of in own]
+            return total * sum(self.problem.weights) - float(np.array(self.problem.weights) @ apart)
+        # ARX's: Σ w ln(1 + L) is concave in the columns' losses, so of all that have Σ w L = mean the least has all of
+        # it in one column, that of the smallest weight; where it does not fit there, ln(1 + L) ≥ L ln 2 for L ≤ 1.
+        mean = self.above_ground(total)
+        smallest = float(shares[shares > 0].min())
+        value = smallest * math.log1p(mean / smallest) if mean <= smallest else mean * math.log(2)
+        return math.expm1(value)
+
+    def above_ground(self, total: float) -> float:
+        """The mean over columns of ARX's losses, from what all cells cost priced by the slopes."""
+        return max(0.0, total / self._n - float(self._scale @ self._least))
+
+    def boxes(self, weights: Floats) -> Boxes:
+        """Priced with these weights of the columns; the cheapest cell of a column costs nothing."""
+        pairs, nodes, node_prices, set_prices = [np.zeros(1)], [np.zeros(1, np.int32)], [np.zeros(1)], [np.zeros(1)]
+        rows, highs, words, levels, sets = [], [], [], [], []
+        n_pairs, n_nodes, n_set_prices = 1, 1, 1
+        n_words = 2 * len(self._ranges)
+        for column, weight, ranks in zip(self.columns, weights, self.codes.T, strict=True):
+            least = column.node_prices[0].min(initial=np.inf)
+            if column.bits is not None and column.set_prices is not None:
+                words.append(column.bits[ranks])
+                sets.append((n_words, n_words + column.bits.shape[1], n_set_prices))
+                set_prices.append((column.set_prices - least) * weight)
+                n_words += column.bits.shape[1]
+                n_set_prices += len(column.set_prices)
+                continue
+            highs.append(ranks)
+            if column.pairs is None:
+                rows.append(LARGE + ranks)
+            else:
+                rows.append((n_pairs + ranks * len(column.pairs)).astype(np.uint32))
+                pairs.append((column.pairs.ravel() - least) * weight)
+                n_pairs += column.pairs.size
+            levels.append((n_nodes, column.nodes.shape[1]))
+            nodes.append(column.nodes.ravel())
+            node_prices.append((column.node_prices.ravel() - least) * weight)
+            n_nodes += column.nodes.size
+        return Boxes(
+            np.column_stack([*rows, *highs, *words]),
+            np.concatenate(pairs).astype(np.float32),
+            np.array(levels, np.int64).reshape(-1, 2),
+            np.concatenate(nodes).astype(np.int32),
+            np.concatenate(node_prices).astype(np.float32),
+            np.array(sets, np.int64).reshape(-1, 3),
+            np.concatenate(set_prices).astype(np.float32),
+        )
+
+    def sums(self, box: Codes, n_records: NDArray[np.int64]) -> Floats:
+        """What the cells of each column cost, over the records of all classes; class 0 holds those suppressed."""
+        sums = []
+        n_pairs, j, q = 1, 0, len(self._ranges)
+        n_words = 2 * q
+        for column in self.columns:
+            if column.bits is not None and column.set_prices is not None:
+                n_bits = np.bitwise_count(box[1:, n_words : n_words + column.bits.shape[1]]).sum(axis=1)
+                n_words += column.bits.shape[1]
+                sums.append(float(n_records[1:] @ column.set_prices[np.where(n_records[1:] > 0, n_bits, 0)]))
+                continue
+            a, b = box[1:, j], box[1:, q + j]
+            j += 1
+            if column.pairs is not None:
+                price = column.pairs.ravel()[np.where(n_records[1:] > 0, a + b - n_pairs, 0)]
+                n_pairs += column.pairs.size
+            else:
+                a, b = np.where(n_records[1:] > 0, (a - LARGE, b), 0)
+                level = (column.nodes[:, a] != column.nodes[:, b]).sum(axis=0)
+                price = column.node_prices[level, a]
+            sums.append(float(n_records[1:] @ price))
+        return np.asarray(np.array(sums) + n_records[0] * self._cells_of_suppressed)
+
+    def shown(self, sums: Floats) -> float:
+        """The loss that is minimized, from the sums over its cells, as it is published."""
+        given = sums
+        if self.name == "height":
+            given = sums / max(1, self._n)
+        elif self.name == "entropy":
+            own = [leaf_counts(self.problem.table, j) for j in range(len(sums))]
+            given = sums - [float(of @ np.log(np.maximum(of, 1))) for of in own]
+        return self.loss.shown(float(self.loss.scaled(given[:, None]).sum()))
+
+    def suppressed(self, weights: Floats) -> float:
+        """What a suppressed record costs."""
+        least = np.array([column.node_prices[0].min(initial=np.inf) for column in self.columns])
+        return float(weights @ np.maximum(self._cells_of_suppressed - least, 0))
+
+    @property
+    def _cells_of_suppressed(self) -> Floats:
+        if self.name == "height":  # where they cost nothing, and a mean over the others is shown: no use to gain by it
+            return np.array([column.node_prices.max(initial=0.0) for column in self.columns])
+        return np.full(len(self.columns), math.log(max(1, self._n)) if self.name == "entropy" else 1.0)
+
+    def orders(self, rng: np.random.Generator, n: int) -> Iterator[Ints]:
+        """Orders of the tuples that put like tuples together, from coarse labels to fine ones, columns mixed."""
+        for _ in range(n):
+            # A column's labels come from the top down; whose turn it is, chance decides.
+            turns = rng.permutation(np.repeat(np.arange(len(self.columns)), [len(c.nodes) - 1 for c in self.columns]))
+            left = [len(c.nodes) - 1 for c in self.columns]
+            keys = []
+            for j in turns:
+                left[j] -= 1
+                keys.append(self._at(j, left[j]))
+            keys += [self._at(j, 0) for j in range(len(self.columns))]
+            yield np.argsort(packed(np.column_stack(keys)), kind="stable")
+
+    def _at(self, j: int, level: int) -> NDArray[np.int32]:
+        return np.asarray(self.columns[j].nodes[level][self.codes[:, j]])
+
+    def neighbours(self, boxes: Boxes, rng: np.random.Generator, n: int) -> tuple[NDArray[np.int32], Floats]:
+        """Nearly the ``n`` nearest tuples of each, and how far: who is near in some order, and who is near to those."""
+        m = len(self.codes)
+        near, away = np.full((m, n), -1, np.int32), np.full((m, n), np.inf)
+        if m <= FEW:
+            meet_along(boxes, np.arange(m), m, near, away)
+            return near, away
+        for order in self.orders(rng, n // 3):
+            if self.problem.out_of_time:
+                return near, away
+            meet_along(boxes, order, n // 2, near, away)
+        known = near.copy()
+        pieces = np.linspace(0, m, 2 + m // 5_000, dtype=np.int64).tolist()  # short calls: each is met by an interrupt
+
+        def meet(piece: tuple[int, int]) -> None:
+            if not self.problem.out_of_time:
+                meet_friends(boxes, known, near, away, *piece)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(meet, pairwise(pieces)))
+        return near, away
+
+
+class Keys:
+    """The tuples at any node of the lattice, one word each."""
+
+    def __init__(self, space: Space) -> None:
+        self._labels = [column.nodes[:, space.codes[:, j]] for j, column in enumerate(space.columns)]
+        bits = [int(labels.max(initial=0)).bit_length() for labels in self._labels]
+        self._shifted: list[NDArray[np.uint64]] | None = None
+        if sum(bits) <= 64:
+            starts = (np.cumsum(bits) - bits).astype(np.uint64)
+            self._shifted = [
+                labels.astype(np.uint64) << start for labels, start in zip(self._labels, starts, strict=True)
+            ]
+
+    def at(self, node: Sequence[int], tuples: Ints | None = None) -> NDArray[np.uint64]:
+        """The words of all tuples, or of some; equal where all labels are."""
+        if self._shifted is None:
+            labels = [of[level] for of, level in zip(self._labels, node, strict=True)]
+            return packed(np.column_stack([of if tuples is None else of[tuples] for of in labels]))
+        keys = np.zeros(self._labels[0].shape[1] if tuples is None else len(tuples), np.uint64)
+        for shifted, level in zip(self._shifted, node, strict=True):
+            keys |= shifted[level] if tuples is None else shifted[level][tuples]
+        return keys

@@ -1,0 +1,632 @@
+"""The loops of ``local``: nearest tuples, and taking classes apart and putting their records together again.
+
+An atom is some records of one tuple that stay together, nearly always one. A class is a list of atoms and its box: per
+column the lowest and the highest rank, or where cells are sets the leaves there are. Every label of a tree is a range
+of ranks, so a box prices a class whatever its cells are written as. Plain loops throughout: slices and the like would
+multiply the seconds that compiling takes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.jit import compiled
+
+Int = int | np.integer[Any]
+Ints = NDArray[np.int64]
+Ids = NDArray[np.int32]
+# Unsigned: an index that may be negative costs a comparison each time, and most of the work is looking prices up.
+Codes = NDArray[np.uint32]
+Prices = NDArray[np.float32]
+Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+NOBODY = -1
+APART = 0  # the class of suppressed records
+LOCKED = 2  # the side of classes that nobody may touch: 0 and 1 are the threads
+SHRINKS = 48  # atoms up to which a class is priced anew when one leaves
+MOST = 96  # atoms that are taken apart at once, beyond those of the last class
+FAR = 1e300
+LARGE = np.uint32(1 << 31)
+
+
+class Boxes(NamedTuple):
+    """The distinct tuples, and what a range of ranks, or a set, costs per record, column by column.
+
+    ``pairs[row + high]`` is the price of a cell that stands for all ranks from low to high, where ``row`` is the place
+    of low's prices, which grows with low. A column with too many values for that has ``LARGE`` + low in its place, and
+    its levels are climbed until both have one node. Columns of sets come last, each with a bit for every leaf, and
+    ``set_prices[place + n]`` is the price of n of them.
+    """
+
+    codes: Codes  # (tuples, words)  rows of the ranges, then their ranks, then the bits of the sets
+    pairs: Prices
+    levels: Ints  # (ranges, 2)  where its levels begin in nodes, and its ranks
+    nodes: Ids
+    node_prices: Prices
+    sets: Ints  # (sets, 3)  its first word, the word after its last, and the place of its prices
+    set_prices: Prices
+
+
+class Atoms(NamedTuple):
+    """Whose records they are, and which tuples are near."""
+
+    tuple_of: Ints  # (atoms)
+    weights: Ints  # (atoms)  records
+    starts: Ints  # (tuples + 1)  tuple u has members[starts[u]:starts[u+1]]
+    members: Ints
+    near: Ids  # (tuples, neighbours)  nearest first
+    floors: Floats  # (tuples)  a record cannot cost much less
+    kinds: Ints  # (atoms)  a class of many kinds is more likely to pass, where it is judged by more than its size
+
+
+class Classes(NamedTuple):
+    """Who is with whom: doubly linked lists of atoms, and the box and the price of each class."""
+
+    class_of: Ints  # (atoms)
+    before: Ints
+    after: Ints
+    first: Ints  # (classes)
+    n_atoms: Ints
+    n_records: Ints
+    box: Codes  # (classes, words)  lowest rows, then highest ranks, then all bits
+    cost: Floats  # (classes)  per record
+    side: NDArray[np.int8]  # who may touch it
+
+
+class Log(NamedTuple):
+    """What was changed, to be undone: atoms in the order in which they left, classes as they were before."""
+
+    atoms: Ints
+    left: Ints  # the class that the atom was in
+    touched: Ints  # classes
+    cost: Floats
+    records: Ints
+    box: Codes
+    stamp: Ints  # (all classes)  the step that touched it last
+    ends: Ints  # (proposals, 2)  in atoms and in touched
+    n: Ints  # atoms, touched, the step, free classes
+    free: Ints  # classes that are empty
+
+
+# --- boxes -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _climbed(levels: Ints, nodes: Ids, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
+    """The price of the lowest node that stands for two ranks."""
+    at = levels[j, 0]
+    while nodes[at + low] != nodes[at + high]:
+        at += levels[j, 1]
+    return float(node_prices[at + low])
+
+
+@compiled
+def _ones(word: Int) -> Int:
+    """How many bits are set; compilers know these lines, and make one instruction of them."""
+    x = np.uint32(word)
+    x -= (x >> np.uint32(1)) & np.uint32(0x55555555)
+    x = (x & np.uint32(0x33333333)) + ((x >> np.uint32(2)) & np.uint32(0x33333333))
+    x = (x + (x >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+    return np.uint32(x * np.uint32(0x01010101)) >> np.uint32(24)
+
+
+@compiled
+def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
+    """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
+    codes, pairs, levels, nodes, node_prices, sets, set_prices = of
+    q, n_sets = levels.shape[0], sets.shape[0]
+    total = 0.0
+    j = 0
+    while j < q and total < most:  # a break would make Numba count references, which both threads would wait for
+        row, high = min(box[c, j], codes[u, j]), max(box[c, q + j], codes[u, q + j])
+        if row < LARGE:
+            total += pairs[row + high]
+        else:
+            total += _climbed(levels, nodes, node_prices, j, row - LARGE, high)
+        j += 1
+    j = 0
+    while j < n_sets and total < most:
+        n = sets[j, 2]
+        for w in range(sets[j, 0], sets[j, 1]):
+            n += _ones(box[c, w] | codes[u, w])
+        total += set_prices[n]
+        j += 1
+    return total
+
+
+@compiled
+def widen(of: Boxes, box: Codes, c: Int, u: Int, alone: bool) -> None:
+    """Let box c hold tuple u too, or ``alone``."""
+    codes, q = of.codes, of.levels.shape[0]
+    if alone:
+        for w in range(codes.shape[1]):
+            box[c, w] = codes[u, w]
+        return
+    for j in range(q):
+        box[c, j] = min(box[c, j], codes[u, j])
+        box[c, q + j] = max(box[c, q + j], codes[u, q + j])
+    for w in range(2 * q, codes.shape[1]):
+        box[c, w] |= codes[u, w]
+
+
+@compiled
+def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
+    """The least box of a class, and its price."""
+    box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
+    a = classes.first[c]
+    if c == APART or a < 0:
+        return
+    u = tuple_of[a]
+    widen(of, box, c, u, True)
+    while after[a] >= 0:
+        a = after[a]
+        widen(of, box, c, tuple_of[a], False)
+    classes.cost[c] = wider(of, box, c, u, FAR)
+
+
+@compiled
+def rebox_all(of: Boxes, atoms: Atoms, classes: Classes) -> float:
+    """All boxes anew, after prices have changed; returns what all records cost."""
+    total = 0.0
+    for c in range(classes.first.shape[0]):
+        rebox(of, atoms, classes, c)
+        total += classes.n_records[c] * classes.cost[c]
+    return total
+
+
+# --- who is near -------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _offered(near: Ids, away: Floats, u: Int, v: Int, d: float) -> None:
+    """Keep v among the nearest of u, if it is."""
+    n = near.shape[1]
+    if d >= away[u, n - 1]:
+        return
+    for i in range(n):
+        if near[u, i] == v:
+            return
+    i = n - 1
+    while i > 0 and away[u, i - 1] > d:
+        away[u, i], near[u, i] = away[u, i - 1], near[u, i - 1]
+        i -= 1
+    away[u, i], near[u, i] = d, v
+
+
+@compiled
+def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> None:
+    """Let tuples meet those up to ``width`` places further in an order that puts like tuples together."""
+    m, n = near.shape
+    for p in range(m):
+        u = order[p]
+        for i in range(p + 1, min(m, p + 1 + width)):
+            v = order[i]
+            d = wider(of, of.codes, u, v, max(away[u, n - 1], away[v, n - 1]))
+            _offered(near, away, u, v, d)
+            _offered(near, away, v, u, d)
+
+
+@compiled
+def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, last: int) -> None:
+    """Let each tuple from ``first`` to ``last`` meet the ``known`` neighbours of its neighbours."""
+    n = near.shape[1]
+    met = np.full(near.shape[0], -1, np.int32)
+    for u in range(first, last):
+        met[u] = u
+        for i in range(n):
+            if near[u, i] >= 0:
+                met[near[u, i]] = u
+        for i in range(n):
+            v = known[u, i]
+            if v < 0:
+                break
+            for o in range(n):
+                x = known[v, o]
+                if x < 0:
+                    break
+                if met[x] != u:
+                    met[x] = u
+                    d = wider(of, of.codes, u, x, away[u, n - 1])
+                    _offered(near, away, u, x, d)
+
+
+# --- atoms come and go -------------------------------------------------------------------------------------------
+
+
+@compiled
+def attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
+    """Put an atom into a class, whose box is not looked at."""
+    before, first = classes.before, classes.first
+    other = first[c]
+    classes.class_of[a] = c
+    before[a] = NOBODY
+    classes.after[a] = other
+    if other >= 0:
+        before[other] = a
+    first[c] = a
+    classes.n_atoms[c] += 1
+    classes.n_records[c] += atoms.weights[a]
+
+
+@compiled
+def attach_all(atoms: Atoms, classes: Classes, class_of: Ints) -> None:
+    """Fill empty classes."""
+    for a in range(class_of.shape[0]):
+        attach(atoms, classes, a, class_of[a])
+
+
+@compiled
+def detach(atoms: Atoms, classes: Classes, a: Int) -> None:
+    """Take an atom out of its class, whose box is not looked at."""
+    before, after, c = classes.before, classes.after, classes.class_of[a]
+    if before[a] >= 0:
+        after[before[a]] = after[a]
+    else:
+        classes.first[c] = after[a]
+    if after[a] >= 0:
+        before[after[a]] = before[a]
+    classes.n_atoms[c] -= 1
+    classes.n_records[c] -= atoms.weights[a]
+    classes.class_of[a] = NOBODY
+
+
+@compiled
+def _touch(classes: Classes, log: Log, c: Int) -> None:
+    """Remember a class before it changes."""
+    if log.stamp[c] == log.n[2]:
+        return
+    log.stamp[c] = log.n[2]
+    i = log.n[1]
+    log.touched[i], log.cost[i], log.records[i] = c, classes.cost[c], classes.n_records[c]
+    for j in range(classes.box.shape[1]):
+        log.box[i, j] = classes.box[c, j]
+    log.n[1] += 1
+
+
+@compiled
+def _leave(of: Boxes, atoms: Atoms, classes: Classes, log: Log, a: Int, shrink: bool) -> None:
+    c = classes.class_of[a]
+    _touch(classes, log, c)
+    log.atoms[log.n[0]], log.left[log.n[0]] = a, c
+    log.n[0] += 1
+    detach(atoms, classes, a)
+    if shrink and classes.n_atoms[c] <= SHRINKS:
+        rebox(of, atoms, classes, c)
+
+
+@compiled
+def undo(
+    atoms: Atoms, classes: Classes, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
+) -> None:
+    """Put everybody back who left from ``n_atoms`` to ``to_atoms`` in the log."""
+    for i in range(to_atoms - 1, n_atoms - 1, -1):
+        a = log.atoms[i]
+        if classes.class_of[a] >= 0:
+            detach(atoms, classes, a)
+        attach(atoms, classes, a, log.left[i])
+    for i in range(n_touched, to_touched):
+        c = log.touched[i]
+        classes.cost[c] = log.cost[i]
+        for j in range(classes.box.shape[1]):
+            classes.box[c, j] = log.box[i, j]
+
+
+@compiled
+def settle(atoms: Atoms, classes: Classes, log: Log, ends: Ints, failed: NDArray[np.bool_]) -> None:
+    """Undo the proposals that failed; they touch different classes."""
+    n_atoms = n_touched = 0
+    for p in range(ends.shape[0]):
+        if failed[p]:
+            undo(atoms, classes, log, n_atoms, n_touched, ends[p, 0], ends[p, 1])
+        n_atoms, n_touched = ends[p, 0], ends[p, 1]
+
+
+@compiled
+def _changed(classes: Classes, log: Log, n_touched: Int) -> float:
+    """What the classes touched from ``n_touched`` on cost more than before."""
+    more = 0.0
+    for i in range(n_touched, log.n[1]):
+        c = log.touched[i]
+        more += classes.n_records[c] * classes.cost[c] - log.records[i] * log.cost[i]
+    return more
+
+
+@compiled
+def random(state: Words) -> float:
+    """A number from 0 to 1, 1 excluded (splitmix64); each thread has a state of its own."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = state[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / float(1 << 53)
+
+
+# --- a step: take some classes apart, and put their records together again ----------------------------------------
+
+
+@compiled
+def _apart(
+    of: Boxes,
+    atoms: Atoms,
+    classes: Classes,
+    log: Log,
+    k: int,
+    side: int,
+    seed: Int,
+    n_classes: int,
+    loose: Ints,
+    state: Words,
+) -> int:
+    """Take small classes around ``seed`` apart; of large ones take a record. Returns how many atoms are ``loose``."""
+    n = 0
+    a = seed
+    for _ in range(20):
+        c = classes.class_of[a]
+        if c >= 0 and classes.side[c] == side:
+            if c != APART and classes.n_records[c] < 2 * k and (n == 0 or n + classes.n_atoms[c] <= MOST):
+                m = classes.first[c]
+                while m >= 0:
+                    after = classes.after[m]
+                    _leave(of, atoms, classes, log, m, False)
+                    loose[n] = m
+                    n += 1
+                    m = after
+                n_classes -= 1
+            elif c == APART or classes.n_records[c] - atoms.weights[a] >= k:
+                _leave(of, atoms, classes, log, a, True)
+                loose[n] = a
+                n += 1
+                n_classes -= 1
+        if n_classes <= 0 or n >= MOST:
+            break
+        x = random(state)
+        u = atoms.near[atoms.tuple_of[seed], int(x * x * atoms.near.shape[1])]
+        if u < 0:
+            u = atoms.tuple_of[seed]
+        a = atoms.members[atoms.starts[u] + int(random(state) * (atoms.starts[u + 1] - atoms.starts[u]))]
+    return n
+
+
+@compiled
+def _options(
+    of: Boxes, atoms: Atoms, classes: Classes, k: int, side: int, limit: int, f: Int, seen: Ints, mark: int,
+    crowd: Ints, gains: Floats, n: int,
+) -> tuple[int, int, float]:  # fmt: skip
+    """What may become of a loose atom: the class that it costs least to join, and who could found one with it.
+
+    The latter are records of near classes that have more than k, added to ``crowd`` with what they cost today. Returns
+    how many are in it, the class (or -1) and what joining costs.
+    """
+    tuple_of, weights, starts, members, near, _, _ = atoms
+    class_of, side_of, n_records, cost = classes.class_of, classes.side, classes.n_records, classes.cost
+    box = classes.box
+    t, weight = tuple_of[f], weights[f]
+    best, least = NOBODY, FAR
+    if side_of[APART] == side and n_records[APART] + weight <= limit:
+        best, least = APART, weight * cost[APART]
+    for e in range(-1, near.shape[1]):
+        u = t if e < 0 else near[t, e]
+        if u < 0:
+            break
+        n_lent = n_looked = 0
+        for i in range(starts[u], starts[u + 1]):
+            a = members[i]
+            c = class_of[a]
+            if c < 0 or side_of[c] != side:
+                continue
+            n_looked += 1
+            if n_looked > 24:  # equal tuples are mostly in the same classes
+                break
+            spare = c == APART or n_records[c] - weights[a] >= k
+            if spare and n_lent < k and n < crowd.shape[0]:
+                crowd[n], gains[n] = a, cost[c] * weights[a]
+                n += 1
+                n_lent += 1
+            if seen[c] != mark and c != APART:
+                seen[c] = mark
+                now, n_after = n_records[c] * cost[c], n_records[c] + weight
+                most = (least + now) / n_after
+                then = wider(of, box, c, t, most)
+                if then < most:
+                    best, least = c, n_after * then - now
+    return n, best, least
+
+
+@compiled
+def _founded(
+    of: Boxes, atoms: Atoms, classes: Classes, k: int, f: Int, crowd: Ints, gains: Floats, n: int,
+    chosen: Ints, known: Floats, handicap: Floats, push: float, box: Codes,
+) -> tuple[int, float]:  # fmt: skip
+    """Gather k records around a loose atom, each time who adds least to what the class costs less what it cost before.
+
+    ``box`` is to be that of the class. Who is of a kind that is in already comes later by ``push``. Returns how many
+    of the crowd are ``chosen``, and what it all costs; ``FAR`` where there are too few.
+    """
+    tuple_of, weights, class_of, in_class = atoms.tuple_of, atoms.weights, classes.class_of, classes.n_records
+    widen(of, box, 0, tuple_of[f], True)
+    n_records = weights[f]
+    cost = wider(of, box, 0, tuple_of[f], FAR)
+    total = 0.0
+    kinds = atoms.kinds
+    for i in range(n):
+        known[i] = 0.0
+        handicap[i] = push if push > 0 and kinds[crowd[i]] == kinds[f] else 0.0
+    n_chosen = 0
+    while n_records < k:
+        best, least = NOBODY, FAR
+        for i in range(n):
+            # A box only grows, so what it cost with this one before is a bound.
+            if known[i] == FAR or k * known[i] - gains[i] + handicap[i] >= least:
+                continue
+            a = crowd[i]
+            c = class_of[a]
+            if c > APART and in_class[c] - weights[a] < k:
+                continue
+            most = (least + gains[i] - handicap[i]) / k
+            known[i] = wider(of, box, 0, tuple_of[a], most)
+            if known[i] < most:
+                best, least = i, k * known[i] - gains[i] + handicap[i]
+        if best < 0:
+            break
+        a = crowd[best]
+        cost = known[best]
+        known[best] = FAR
+        total -= gains[best]
+        n_records += weights[a]
+        widen(of, box, 0, tuple_of[a], False)
+        if class_of[a] >= 0:
+            in_class[class_of[a]] -= weights[a]  # reserved
+        chosen[n_chosen] = best
+        n_chosen += 1
+        if push > 0:
+            for i in range(n):
+                if kinds[crowd[i]] == kinds[a]:
+                    handicap[i] += push
+    for i in range(n_chosen):
+        a = crowd[chosen[i]]
+        if class_of[a] >= 0:
+            in_class[class_of[a]] += weights[a]
+    return n_chosen, total + n_records * cost if n_records >= k else FAR
+
+
+@compiled
+def improve(
+    of: Boxes, atoms: Atoms, classes: Classes, log: Log, k: int, limit: int, side: int, n_steps: int, seed: int,
+    hot: float, cold: float, n_ruined: int, verify: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """Take classes apart and put their records together again, ``n_steps`` times; what costs less stays.
+
+    What costs more may stay too, the more the higher the temperature, which falls from ``hot`` to ``cold``. With
+    ``verify`` nothing that costs more does, and the changed classes are locked until the proposals are judged; ``cold``
+    is then how much is given for a class of many kinds. Returns the steps and the proposals made; it ends early where
+    there is no room for more of these.
+    """
+    state = np.array([seed], np.uint64)
+    n_all = atoms.tuple_of.shape[0]
+    room = MOST + 2 * k
+    loose, paid, keys = np.empty(room, np.int64), np.empty(room), np.empty(room)
+    crowd, gains = np.empty(room + 8 * k + 64, np.int64), np.empty(room + 8 * k + 64)
+    chosen, known, handicap = np.empty(k + 1, np.int64), np.empty(crowd.shape[0]), np.empty(crowd.shape[0])
+    box = np.empty((1, of.codes.shape[1]), np.uint32)
+    seen = np.zeros(classes.first.shape[0], np.int64)
+    log.n[0] = log.n[1] = log.n[3] = 0
+    for c in range(classes.first.shape[0] - 1, APART, -1):
+        if classes.n_atoms[c] == 0 and classes.side[c] == side:
+            log.free[log.n[3]] = c
+            log.n[3] += 1
+    mark, n_proposals, step = 0, 0, 0
+    while step < n_steps:
+        step += 1
+        log.n[2] += 1
+        n_log, n_touched = log.n[0], log.n[1]
+        if n_log + room > log.atoms.shape[0] or n_proposals == log.ends.shape[0]:
+            step -= 1
+            break
+        # The seed is who could gain most, of a few.
+        a, regret = NOBODY, 1e-9
+        for _ in range(3):
+            other = int(random(state) * n_all)
+            c = classes.class_of[other]
+            if c >= 0 and classes.side[c] == side:
+                could = classes.cost[c] - atoms.floors[atoms.tuple_of[other]]
+                if could > regret:
+                    a, regret = other, could
+        if a < 0:
+            continue
+        n = _apart(of, atoms, classes, log, k, side, a, 1 + int(random(state) * n_ruined), loose, state)
+        if n == 0:
+            continue
+        # What each paid decides who chooses first, and how much others may count on it.
+        trust = 0.7 + 0.5 * random(state)
+        by_cost = random(state) < 0.6
+        push = 0.0
+        if verify and random(state) < 0.7:
+            push = random(state) * 3 * cold
+            trust += 2 * random(state) * random(state)
+        for i in range(n):
+            paid[i] = log.cost[n_touched]
+            for t in range(n_touched, log.n[1]):
+                if log.touched[t] == log.left[n_log + i]:
+                    paid[i] = log.cost[t]
+            keys[i] = -paid[i] * (0.7 + 0.6 * random(state)) if by_cost else random(state)
+        temperature = hot * (cold / hot) ** (step / n_steps) if hot > 0 else 0.0
+        most = -1e-9 if verify else max(-1e-9, -temperature * np.log(1 - random(state)))
+        # What the rest will cost at the least; a step that can no longer end well is given up.
+        rest = 0.0
+        for i in range(n):
+            rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
+        whole = True
+        for _ in range(n):
+            if _changed(classes, log, n_touched) + rest > most:
+                whole = False
+                break
+            first = NOBODY
+            for i in range(n):
+                if classes.class_of[loose[i]] < 0 and (first < 0 or keys[i] < keys[first]):
+                    first = i
+            if first < 0:
+                break
+            f = loose[first]
+            n_crowd = 0
+            for i in range(n):
+                if i != first and classes.class_of[loose[i]] < 0:
+                    crowd[n_crowd], gains[n_crowd] = loose[i], trust * paid[i] * atoms.weights[loose[i]]
+                    n_crowd += 1
+            mark += 1
+            n_crowd, joined, least = _options(of, atoms, classes, k, side, limit, f, seen, mark, crowd, gains, n_crowd)
+            n_chosen, cost = 0, FAR
+            floor = atoms.floors[atoms.tuple_of[f]] * atoms.weights[f]
+            if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + k <= log.atoms.shape[0]:
+                n_chosen, cost = _founded(
+                    of, atoms, classes, k, f, crowd, gains, n_crowd, chosen, known, handicap, push, box
+                )
+            may_go = classes.side[APART] == side and classes.n_records[APART] + atoms.weights[f] <= limit
+            if verify and may_go and random(state) < 0.05:  # it may be the one that its class fails for
+                joined, cost = APART, FAR
+            if cost < least:
+                log.n[3] -= 1
+                joined = log.free[log.n[3]]
+                rest -= floor
+                _touch(classes, log, joined)
+                for i in range(n_chosen):
+                    member = crowd[chosen[i]]
+                    if classes.class_of[member] >= 0:
+                        _leave(of, atoms, classes, log, member, True)
+                    else:
+                        rest -= atoms.floors[atoms.tuple_of[member]] * atoms.weights[member]
+                    attach(atoms, classes, member, joined)
+                attach(atoms, classes, f, joined)
+                rebox(of, atoms, classes, joined)
+            elif joined >= 0:
+                rest -= floor
+                _touch(classes, log, joined)
+                attach(atoms, classes, f, joined)
+                if joined != APART:
+                    widen(of, classes.box, joined, atoms.tuple_of[f], False)
+                    classes.cost[joined] = wider(of, classes.box, joined, atoms.tuple_of[f], FAR)
+            else:
+                whole = False
+                break
+        delta = FAR
+        if whole:
+            delta = _changed(classes, log, n_touched)
+        if delta < most or delta < -1e-9:
+            n_proposals += 1
+            if verify:
+                for t in range(n_touched, log.n[1]):
+                    classes.side[log.touched[t]] = LOCKED
+                log.ends[n_proposals - 1, 0], log.ends[n_proposals - 1, 1] = log.n[0], log.n[1]
+                continue
+            n_proposals = 0
+        else:
+            undo(atoms, classes, log, n_log, n_touched, log.n[0], log.n[1])
+        for t in range(n_touched, log.n[1]):
+            if classes.n_atoms[log.touched[t]] == 0 and log.touched[t] != APART:
+                log.free[log.n[3]] = log.touched[t]
+                log.n[3] += 1
+        log.n[0], log.n[1] = n_log, n_touched
+    return step, n_proposals

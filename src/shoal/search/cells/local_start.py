@@ -1,0 +1,154 @@
+"""What ``local`` starts from: the best of several answers, the one that is found fastest first.
+
+Mondrian by gain takes a fraction of a second for 100,000 tuples and is finished however little time is given, so that
+there is a useful answer. Whatever follows is begun only while time is left, and ends early rather than use up what is
+left for the steps: a cover of the lattice, Mondrian by range, the optimum of a lattice that is small enough, and
+clusters where closeness is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models.size import KAnonymity
+from shoal.recoding import Cells, Recoding
+from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing, recoding, released
+from shoal.search.cells.clusters import clusters
+from shoal.search.cells.first_cover import first_cover
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.mondrian import mondrian, mondrian_relaxed
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Problem
+from shoal.table.frequency import FrequencyTable, packed
+from shoal.table.kernels import group
+
+PART = 1 / 3  # of the time that is left, which one way to start may take
+WORK = 300_000_000  # tuples times nodes of a lattice up to which its optimum is looked for
+JUDGED = 10  # times as much work is a node where classes are judged by more than their size
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A partition, what it is released as, and what that costs."""
+
+    problem: Problem
+    partition: Partition
+    recoding: Cells
+    loss: float
+    seconds: float  # that it took to write it, where time is given
+
+    @classmethod
+    def of(cls, problem: Problem, partition: Partition) -> Answer:
+        """Written and priced."""
+        before = problem.seconds_left
+        answer = recoding(problem, partition, "local")
+        loss = loss_of(problem, answer.values, answer.became, problem.objective_name)
+        seconds = 0.0 if problem.time_budget is None else before - problem.seconds_left
+        return cls(problem, partition, answer, loss, seconds)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it may be released; classes that look alike are judged as the one that they are."""
+        problem = self.problem
+        if not holds(problem, self.partition):
+            return False
+        alike = all(model.unions_pass for model in problem.models)
+        return alike or bool(passing(problem, released(problem, self.recoding)).all())
+
+
+def first_answer(problem: Problem) -> Answer:
+    """Mondrian by gain, to its end; where all records together fail, that of the lattice, which may suppress some."""
+    together = _whole(problem).classes(problem.table)
+    if passing(problem, together).all():
+        starts = _attempts([lambda: [_split(problem)], lambda: [_whole(problem)]])
+    else:
+        starts = iter([partition_of(_of_the_lattice(problem, together), problem)])
+    found = next((answer for start in starts if (answer := Answer.of(problem, start)).holds), None)
+    if found is None:
+        raise InfeasibleError(
+            "algorithm 'local' found no release to start from: classes that pass look alike, and fail together",
+            "use algorithm 'optimal'",
+        )
+    return found
+
+
+def best_start(problem: Problem, space: Space, first: Answer) -> Answer:
+    """The best of the first answer and of those that can be finished in time."""
+    if not passing(problem, _whole(problem).classes(problem.table)).all():
+        return first
+
+    def in_part() -> Problem:
+        return problem.given(PART * problem.seconds_left)
+
+    def relaxed(by: str) -> Callable[[], Iterable[Partition]]:
+        return lambda: [partition_of(mondrian_relaxed(in_part(), dimension=by), problem)]
+
+    def covered() -> Iterable[Partition]:
+        found = first_cover(in_part(), space, sizes_decide=sizes_decide(problem))
+        return [] if found is None else [found]
+
+    def of_the_lattice() -> Iterable[Partition]:
+        work = problem.lattice.n_nodes * problem.table.n_classes
+        if work * (1 if sizes_decide(problem) else JUDGED) > WORK:
+            return []
+        return [partition_of(optimal(in_part()), problem)]
+
+    best = first
+    ways = [relaxed("gain"), covered, relaxed("range"), of_the_lattice, lambda: clusters(in_part(), space)]
+    for start in _attempts(ways):
+        answer = Answer.of(problem, start)
+        if answer.loss < best.loss and answer.holds:
+            best = answer
+        if problem.out_of_time:
+            break
+    return best
+
+
+def _attempts(ways: Iterable[Callable[[], Iterable[Partition]]]) -> Iterator[Partition]:
+    """What each way finds; one that finds nothing, or not in time, is passed over."""
+    for way in ways:
+        try:
+            yield from way()
+        except (InfeasibleError, OutOfTimeError):
+            continue
+
+
+def _split(problem: Problem) -> Partition:
+    return partition_of(mondrian(problem.given(None), dimension="gain"), problem)
+
+
+def _whole(problem: Problem) -> Partition:
+    return Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
+
+
+def _of_the_lattice(problem: Problem, together: FrequencyTable) -> Recoding:
+    try:
+        return optimal(problem)
+    except InfeasibleError as error:
+        # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
+        if problem.monotone or not all(model.passes(together).all() for model in problem.absorbing):
+            raise
+        raise InfeasibleError(
+            f"algorithm 'local' found no release: the {problem.n_records} records fail as one class, and no node of "
+            f"the lattice satisfies with at most {problem.limit} of them suppressed",
+            "ask for less, or let more records be suppressed",
+        ) from error
+
+
+def partition_of(answer: Recoding, problem: Problem) -> Partition:
+    """Who is with whom in an answer."""
+    parts = answer.parts(problem.table)
+    class_of = np.full(len(parts.row), SUPPRESSED, np.int64)
+    kept = ~parts.suppressed
+    class_of[kept] = group(packed(parts.codes[kept]))[0]
+    return Partition(parts.row, parts.counts, class_of)
+
+
+def sizes_decide(problem: Problem) -> bool:
+    """Whether a class passes where it has k records, whoever they are."""
+    return all(isinstance(model, KAnonymity) for model in problem.models) and problem.table.entities is None

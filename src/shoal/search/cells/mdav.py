@@ -1,0 +1,117 @@
+"""MDAV: the record farthest from the middle with its nearest, the farthest from it with its own, and again.
+
+J. Domingo-Ferrer, V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation", Data Mining
+and Knowledge Discovery 11(2), 2005.
+Needs  models that are judged class by class.
+Finds  classes of k to 2k−1 records, near in numbers and dates as they lie, and in other columns along their
+       hierarchies. Classes that fail another model are merged with the nearest; records are suppressed only where that
+       ends with a table that fails as a whole. Proves nothing.
+Costs  O(n²/k) distances, n records.
+
+Numbers alone are standardized and compared by Euclidean distance, as published; as soon as there is another column, by
+Gower's. What the lowest level does not tell apart, top-coded values, say, has one number. A null is as far from every
+number as the ends of their range are from each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import OutOfTimeError
+from shoal.masking.groups import Groups
+from shoal.masking.groups import mdav as grouped
+from shoal.masking.points import Floats, Points
+from shoal.recoding import Parts, Recoding
+from shoal.search.cells.classes import Partition, passing, recoding, released, require_class_by_class
+from shoal.search.cells.merge import least_size, merged, require_crowd
+from shoal.search.cells.nearest import Metric
+from shoal.search.problem import Problem
+from shoal.table.frequency import FrequencyTable, packed
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import number
+from shoal.table.kernels import group, sum_by_class
+
+LARGEST = 1e300  # a number may be written that no double holds; the mean of these must be one
+
+
+def mdav(problem: Problem) -> Recoding:
+    """The published algorithm, with mergers for what is asked beyond k."""
+    require_class_by_class(problem, "mdav")
+    k = least_size(problem)
+    require_crowd(problem, k)
+
+    def heard(share: float) -> None:
+        if problem.out_of_time:
+            raise OutOfTimeError(
+                f"no answer was found within {problem.time_budget:g} seconds, with {share:.0%} of the records grouped",
+                "give it more time, or use algorithm 'mondrian'",
+            )
+        problem.progress("grouping records", share)
+
+    records = np.repeat(np.arange(len(problem.table.counts)), problem.table.counts)
+    # Records alone, k = 1, are classes as they stand.
+    groups = records if k == 1 else grouped(points(problem, records), k, heard)
+    metric = Metric(problem)
+    partition = merged(metric, _partition(problem.table, records, groups))
+    while True:
+        answer = recoding(problem, partition, "mdav")
+        # Classes that look alike are one in the release, and a model need not pass what passes in parts.
+        if all(model.unions_pass for model in problem.models) or passing(problem, released(problem, answer)).all():
+            return answer
+        partition = merged(metric, _alike(answer.became))
+
+
+def _alike(parts: Parts) -> Partition:
+    """The classes as the release shows them, all records in one; who was suppressed is back in a class of their own."""
+    codes = np.column_stack([parts.suppressed, np.where(parts.suppressed[:, None], 0, parts.codes)]).astype(np.int32)
+    return Partition(parts.row, parts.counts, group(packed(codes))[0])
+
+
+def _partition(table: FrequencyTable, records: NDArray[np.int64], groups: Groups) -> Partition:
+    pairs, counts = np.unique(records * (int(groups.max()) + 1) + groups, return_counts=True)
+    row, class_of = np.divmod(pairs, int(groups.max()) + 1)
+    return Partition(row, counts.astype(np.int64), class_of)
+
+
+def points(problem: Problem, records: NDArray[np.int64]) -> Points:
+    """The records, one of the table's row ``records[i]`` each, as numbers and as signs."""
+    numbers: list[Floats] = []
+    weights: list[float] = []
+    signs: list[NDArray[np.int32]] = []
+    prices: list[float] = []
+    for j, (hierarchy, weight) in enumerate(zip(problem.table.hierarchies, problem.weights, strict=True)):
+        leaves = problem.table.codes[records, j]
+        of_leaf = _numbers(hierarchy)
+        if of_leaf is not None:
+            none = np.isnan(of_leaf)[leaves]
+            known = of_leaf[leaves[~none]]
+            numbers.append(np.where(none, known.mean() if len(known) else 0.0, of_leaf[leaves]))
+            weights.append(weight)
+            if none.any():
+                signs.append(none.astype(np.int32))
+                prices.append(weight)
+            continue
+        for level in range(hierarchy.height):
+            signs.append(hierarchy.table[level][leaves])
+            prices.append(weight * (hierarchy.number(level + 1) - hierarchy.number(level)) / hierarchy.number_of_top)
+    return Points.of(numbers, signs, prices, n=len(records), weights=weights)
+
+
+def _numbers(hierarchy: Hierarchy) -> Floats | None:
+    """Of each leaf the number, NaN where it has none; None for a column whose leaves are in no order."""
+    if hierarchy.leaf_order == "numeric":
+        read = [None if text is None else number(text) for text in hierarchy.leaves]
+        own = np.array([np.nan if value is None else float(value) for value in read]).clip(-LARGEST, LARGEST)
+    elif hierarchy.leaf_order == "time":
+        # Their places in the order of time: how dates are written, and so how many days lie between, the policy knows.
+        own = np.arange(len(hierarchy.leaves), dtype=np.float64)
+        own[[text is None for text in hierarchy.leaves]] = np.nan
+    else:
+        return None
+    if hierarchy.uncovered is not None:
+        own[hierarchy.uncovered] = np.nan
+    # What level 0 joins gets one number: the mean of its leaves.
+    codes = hierarchy.table[0].astype(np.int64)
+    sizes = sum_by_class(np.ones(len(codes), np.int64), codes, hierarchy.cardinality(0))
+    return np.asarray((np.bincount(codes, own, hierarchy.cardinality(0)) / np.maximum(sizes, 1))[codes])

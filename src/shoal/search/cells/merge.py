@@ -1,0 +1,122 @@
+"""Merging: a partition into classes of k records becomes one that satisfies everything else that is asked.
+
+A class that fails joins the class with which it costs the least, the nearest pair first, until all pass. Under
+absorbing models this ends with classes that pass wherever the whole table passes as one. Under convex ones a union with
+a class that passes may fail again; it goes on, and at the worst ends with the whole table as one class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
+from shoal.models.size import MaximumRisk
+from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing
+from shoal.search.cells.nearest import Classes, Metric
+from shoal.search.problem import Problem
+from shoal.table.frequency import Counts
+
+
+def least_size(problem: Problem) -> int:
+    """The k of a partition to start from: no class that passes has fewer records."""
+    sizes = [problem.least_class_size]
+    for model in problem.models:
+        match model:
+            case MaximumRisk():
+                sizes.append(math.ceil(1 / model.max - 1e-9))
+            case DistinctDiversity() | EntropyDiversity() | RecursiveDiversity() if problem.table.sensitive:
+                sizes.append(math.ceil(model.l - 1e-9))
+    return max(sizes)
+
+
+def require_crowd(problem: Problem, k: int) -> None:
+    """Whether there are k records at all."""
+    if problem.table.n_records < k:
+        raise _none(problem, "there are too few records")
+
+
+def merged(metric: Metric, partition: Partition) -> Partition:
+    """The partition with its failing classes merged until all pass; records are suppressed only where that fails."""
+    problem = metric.problem
+    fallback: Partition | None = None
+    for stage, failing in _stages(metric, partition):
+        if not failing.any():
+            return stage
+        if fallback is None and problem.limit:
+            fallback = _without(problem, stage, failing)
+    if fallback is None:
+        raise _none(problem, "the whole table fails as one class")
+    return fallback
+
+
+def _without(problem: Problem, stage: Partition, failing: NDArray[np.bool_]) -> Partition | None:
+    """The same with its failing classes suppressed, where that may be released."""
+    class_of = np.where(failing[stage.class_of], SUPPRESSED, stage.class_of)
+    numbered = np.full(len(class_of), SUPPRESSED, np.int64)
+    kept = class_of >= 0
+    numbered[kept] = np.unique(class_of[kept], return_inverse=True)[1]
+    tried = replace(stage, class_of=numbered)
+    return tried if holds(problem, tried) else None
+
+
+def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, NDArray[np.bool_]]]:
+    """The partition and which of its classes fail; and again after each round of mergers."""
+    problem = metric.problem
+    known: dict[int, tuple[float, int]] = {}  # of a failing class, how much a record costs with the nearest, and which
+    while True:
+        failing = ~passing(problem, partition.classes(problem.table))
+        yield partition, failing
+        if not failing.any() or len(failing) == 1:
+            return
+        problem.progress("merging classes that fail", 1 - failing.mean())
+        classes = metric.classes(partition)
+        for i in np.flatnonzero(failing).tolist():
+            if i not in known:
+                known[i] = _nearest(problem, classes, i)
+        target = _pairs(known, failing)
+        numbers = np.unique(target, return_inverse=True)[1]
+        # A class that is as it was keeps what is known of it, unless its nearest has changed: unions only get farther.
+        same = np.bincount(target, minlength=len(target)) == 1
+        same &= target == np.arange(len(target))
+        known = {int(numbers[i]): (c, int(numbers[t])) for i, (c, t) in known.items() if same[i] and same[t]}
+        partition = replace(partition, class_of=numbers[partition.class_of])
+
+
+def _nearest(problem: Problem, classes: Classes, i: int) -> tuple[float, int]:
+    if problem.out_of_time:
+        raise OutOfTimeError(
+            f"no answer was found within {problem.time_budget:g} seconds, while merging classes that fail",
+            "give it more time, or use algorithm 'datafly'",
+        )
+    costs = classes.union(i).sum(axis=1)
+    costs[i] = np.inf
+    nearest = int(costs.argmin())
+    return float(costs[nearest]), nearest
+
+
+def _pairs(known: dict[int, tuple[float, int]], failing: NDArray[np.bool_]) -> Counts:
+    """Per class the one that it becomes part of; in a round a class meets one other at the most."""
+    target = np.arange(len(failing))
+    met = np.zeros(len(failing), np.bool_)
+    for _, i, nearest in sorted((cost, i, nearest) for i, (cost, nearest) in known.items()):
+        if not met[i] and not met[nearest]:
+            target[max(i, nearest)] = min(i, nearest)
+            met[[i, nearest]] = True
+    return target
+
+
+def _none(problem: Problem, seen: str) -> InfeasibleError:
+    """Nothing is claimed beyond what the top proves."""
+    if problem.rules_out_below(problem.evaluate(problem.lattice.top)):
+        return problem.infeasible()
+    return InfeasibleError(
+        f"no classes were found that satisfy {', '.join(model.asked for model in problem.asked)} "
+        f"with at most {problem.limit} of {problem.table.n_records} records suppressed: {seen}",
+        "raise max_suppression, or use algorithm 'optimal', which misses no generalization",
+    )

@@ -1,0 +1,262 @@
+"""Mondrian: split the records in two at a median, again and again, while every part keeps what is asked.
+
+K. LeFevre, D. DeWitt, R. Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
+Needs  requirements that are judged class by class, which the whole table satisfies as one class.
+Finds  regions that no further cut of these kinds can split; no loss is proved least. ``mondrian`` is strict: records
+       with equal values stay together. In ``mondrian_relaxed`` those at the median may go to either side.
+Costs  O(n log n): a pass over the rows for each time that they are halved.
+
+Columns whose cells are ranges or sets are cut between two values, as evenly as can be: at the median or just below it,
+so that a cut is found wherever one would leave k on either side. Where cells are labels of the hierarchy a cut across
+a label gains nothing, so a label is split into those under it. Of these the ones that fail stay together, and with the
+smallest of the others where they fail together too; the paper gives up such a split.
+
+Relaxed, the paper halves every region. Here records at the median part only where a strict cut would leave one side
+too small, and then so many as it lacks: halving parts the most frequent values first, which loses most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError
+from shoal.models.size import KAnonymity
+from shoal.recoding import Recoding
+from shoal.search.cells.classes import Partition, grouped, passing, recoding, released, require_class_by_class
+from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
+from shoal.search.problem import Problem
+from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import number
+from shoal.table.values import told_apart
+
+BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
+
+
+def mondrian(problem: Problem, *, dimension: str | None = None) -> Recoding:
+    """Strict: equal tuples share a class. ``dimension`` overrides what the problem says."""
+    return _mondrian(problem, "mondrian", parting=False, dimension=dimension)
+
+
+def mondrian_relaxed(problem: Problem, *, dimension: str | None = None) -> Recoding:
+    """Relaxed: records at the median may go either way. ``dimension`` overrides what the problem says."""
+    # Sides that share a value may end as classes that look alike: the release has their union.
+    return _mondrian(problem, "mondrian_relaxed", parting=_unions_pass(problem), dimension=dimension)
+
+
+def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str | None = None) -> Recoding:
+    require_class_by_class(problem, algorithm)
+    table = problem.table
+    together = table.merged(np.zeros(table.n_classes, np.int64), 1, table.codes[:1])
+    if not passing(problem, together).all():
+        # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
+        proved = problem.monotone or not all(model.passes(together).all() for model in problem.absorbing)
+        raise problem.infeasible() if proved else _all_together_fail(problem, algorithm)
+    partition, n_splits = _partition(problem, parting, dimension)
+    answer = recoding(problem, partition, algorithm, n_evaluated=n_splits)
+    if not _unions_pass(problem) and not passing(problem, released(problem, answer)).all():
+        raise _alike(algorithm)
+    return answer
+
+
+def _unions_pass(problem: Problem) -> bool:
+    return all(model.unions_pass for model in problem.models)
+
+
+# --- the loop ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """Regions that may still be split; region r owns the parts ``starts[r]`` … ``starts[r+1]``, which are records of
+    ``row``. All of them pass, so that the search may end at any time."""
+
+    codes: Codes  # (parts, columns)  ranks
+    row: NDArray[np.int64]  # (parts)
+    counts: Counts  # (parts)
+    starts: NDArray[np.int64]  # (regions + 1)
+    tried: NDArray[np.bool_]  # (regions, columns)  splits that failed
+
+    @property
+    def region_of(self) -> ClassOf:
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+
+def _partition(problem: Problem, parting: bool, dimension: str | None = None) -> tuple[Partition, int]:
+    """All regions at the end, and how many splits were looked at. All open regions are split at once."""
+    table = problem.table
+    by = BY[dimension or problem.dimension]
+    of, codes = _dimensions(problem)
+    n, q = codes.shape
+    now = _Open(codes, np.arange(n), table.counts, np.array([0, n]), np.zeros((1, q), np.bool_))
+    sizes_decide = all(isinstance(m, KAnonymity) for m in problem.models) and table.entities is None
+    closed: list[tuple[NDArray[np.int64], Counts, ClassOf]] = []
+    n_splits = n_closed = n_done = 0
+    while len(now.row) and not problem.out_of_time:
+        side, lent, n_sides, column = proposed(
+            of, now.codes, now.counts, now.starts, now.tried, problem.least_class_size, by, parting
+        )
+        n_splits += int((column >= 0).sum())
+        if lent.any():
+            now, side = _parted(now, side, lent)
+        region_of = now.region_of
+        done = n_sides[region_of] == 0
+        closed.append((now.row[done], now.counts[done], n_closed + np.cumsum(n_sides == 0)[region_of[done]] - 1))
+        n_closed += int((n_sides == 0).sum())
+        n_done += int(now.counts[done].sum())
+        problem.progress("splitting", n_done / table.n_records)
+        now = _split(problem, now, side, n_sides, column, ~done, sizes_decide)
+    closed.append((now.row, now.counts, n_closed + now.region_of))
+    row, counts, class_of = (np.concatenate(part) for part in zip(*closed, strict=True))
+    return Partition(row, counts, class_of), n_splits
+
+
+def _parted(now: _Open, side: NDArray[np.int32], lent: Counts) -> tuple[_Open, NDArray[np.int32]]:
+    """Parts of which some records go to side 0 become two."""
+    wholly = lent == now.counts
+    side = np.where(wholly, 0, side)
+    twice = (lent > 0) & ~wholly
+    part = np.repeat(np.arange(len(side)), 1 + twice)
+    second = np.flatnonzero(np.diff(part) == 0) + 1
+    counts, side = now.counts[part], side[part]
+    counts[second] = lent[part[second]]
+    counts[second - 1] -= counts[second]
+    side[second] = 0
+    starts = np.concatenate([[0], np.cumsum(1 + twice)])[now.starts]
+    return _Open(now.codes[part], now.row[part], counts, starts, now.tried), side
+
+
+def _split(
+    problem: Problem,
+    now: _Open,
+    side: NDArray[np.int32],
+    n_sides: Counts,
+    column: NDArray[np.int64],
+    open_: NDArray[np.bool_],
+    sizes_decide: bool,
+) -> _Open:
+    """The regions after the splits that pass; a region whose split fails stays, and will try another column."""
+    first = np.cumsum(n_sides) - n_sides
+    row, counts = now.row[open_], now.counts[open_]
+    child_of = (first[now.region_of] + side)[open_]
+    parent = np.repeat(np.arange(len(n_sides)), n_sides)
+    if not sizes_decide:
+        classes = grouped(problem.table, row, counts, child_of, len(parent))
+        joined = _joined(problem, classes, parent)
+        child_of, parent = joined[child_of], parent[np.unique(joined, return_index=True)[1]]
+    alone = np.bincount(parent, minlength=len(n_sides))[parent] == 1
+    tried = np.where(alone[:, None], now.tried[parent], False)
+    tried[np.flatnonzero(alone), column[parent[alone]]] = True
+    order, starts = ordered_by(child_of, len(parent))
+    return _Open(now.codes[open_][order], row[order], counts[order], starts, tried)
+
+
+def _joined(problem: Problem, classes: FrequencyTable, parent: ClassOf) -> ClassOf:
+    """Who of the children of a region stay together: per child the number of its side, in the order of regions.
+
+    Those that fail are joined; one that fails alone is joined with the smallest of its passing siblings. All is judged
+    again until nothing fails, or the region is whole again, which passes.
+    """
+    side = np.arange(classes.n_classes)
+    fails = ~passing(problem, classes)
+    while True:
+        n_sides, n_failing = np.bincount(parent), np.bincount(parent, fails)
+        joins = fails & (n_sides > 1)[parent]
+        if not joins.any():
+            return side
+        order = np.lexsort((classes.counts, fails, parent))
+        smallest = order[np.searchsorted(parent[order], np.arange(len(n_sides)))]
+        joins[smallest[(n_failing == 1) & (n_sides > 1)]] = True
+        together = np.arange(len(parent))
+        at = np.flatnonzero(joins)
+        together[at] = at[np.searchsorted(parent[at], parent[at])]  # the first of the region that joins
+        kept, number_of = np.unique(together, return_inverse=True)
+        changed = np.unique(number_of[at])
+        classes = classes.merged(number_of, len(kept), classes.codes[kept])
+        parent, fails = parent[kept], fails[kept]
+        fails[changed] = ~passing(problem, classes.taken(changed))
+        side = number_of[side]
+
+
+# --- what the kernels need to know of the columns ---------------------------------------------------------------
+
+
+def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
+    """The columns, and the table's cells as ranks."""
+    table = problem.table
+    codes = np.empty((table.n_classes, len(table.columns)), np.int32)
+    trees = np.array([cells == "hierarchy" for cells in problem.cells])
+    sizes, ends, lower, upper, labels, shares = [], [], [], [], [], []
+    for j, hierarchy in enumerate(table.hierarchies):
+        rank, groups = _left_to_right(hierarchy) if trees[j] else told_apart(hierarchy)
+        codes[:, j] = rank[table.codes[:, j]]
+        firsts = np.array([group[0] for group in groups])
+        outside = [hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered for leaf in firsts]
+        sizes.append(len(groups))
+        ends.append(len(groups) - sum(outside))
+        places = _places(hierarchy)
+        lower.append(np.array([places[group].min() for group in groups]))
+        upper.append(np.array([places[group].max() for group in groups]))
+        labels.append(hierarchy.table[:, firsts].ravel())
+        shares.append(
+            np.concatenate([of[at[firsts]] for of, at in zip(hierarchy.shares, hierarchy.table, strict=True)])
+        )
+    return Dimensions(
+        trees,
+        np.array(sizes),
+        np.array(ends),
+        np.array(problem.weights),
+        _starts(lower),
+        np.concatenate(lower),
+        np.concatenate(upper),
+        _starts(labels),
+        np.concatenate(labels).astype(np.int32),
+        np.concatenate(shares),
+    ), codes
+
+
+def _starts(parts: list[NDArray[np.float64]] | list[NDArray[np.int32]]) -> NDArray[np.int64]:
+    return np.cumsum([0, *map(len, parts)])[:-1]
+
+
+def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
+    """The labels of level 0 in an order in which every label of every level has its own in a row."""
+    order = np.lexsort(hierarchy.table)
+    ground = hierarchy.table[0][order]
+    starts = np.flatnonzero(np.diff(ground, prepend=-1))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.cumsum(np.diff(ground, prepend=-1) != 0) - 1
+    return rank, np.split(order, starts[1:])
+
+
+def _places(hierarchy: Hierarchy) -> NDArray[np.float64]:
+    """Where each leaf lies between 0 and 1: by its number where losses measure ranges, else by counting leaves."""
+    if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
+        numbers = [None if text is None else number(text) for text in hierarchy.leaves]
+        known = [n for n in numbers if n is not None]
+        least = min(known, default=Decimal(0))
+        if span := max(known, default=least) - least:
+            return np.array([0.0 if n is None else float((n - least) / span) for n in numbers])
+    return np.arange(len(hierarchy.leaves)) / max(1, hierarchy.domain - 1)
+
+
+# --- no answer ---------------------------------------------------------------------------------------------------
+
+
+def _all_together_fail(problem: Problem, algorithm: str) -> InfeasibleError:
+    return InfeasibleError(
+        f"algorithm {algorithm!r} found no release: the {problem.table.n_records} records fail as one class, and it "
+        "suppresses none",
+        "use algorithm 'optimal', which may suppress records, or ask for less",
+    )
+
+
+def _alike(algorithm: str) -> InfeasibleError:
+    return InfeasibleError(
+        f"algorithm {algorithm!r} found no release: classes that pass look alike, and fail together",
+        "use algorithm 'optimal'",
+    )

@@ -1,0 +1,407 @@
+"""Regions: how Mondrian splits, in loops over packed rows. Arrays in, arrays out; each has a plain twin in its test.
+
+A region is a run of parts, each some records of one row. A dimension is a column: values have ranks, in the order of
+a tree's leaves from left to right, or in the order that a column cut at its median has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.jit import compiled
+
+Int = int | np.integer[Any]
+
+RANGE, ENTROPY, GAIN = 0, 1, 2  # which dimension is tried first
+BINS = 128
+FAR = 1 << 31  # beyond every rank
+MORE = 1 + 1e-9  # a score is greater if it is by more than rounding; of equals the first column is taken
+
+# Plain loops throughout: slices, np.argmax and the like would triple the seconds that compiling takes.
+
+
+class Dimensions(NamedTuple):
+    """The columns, end to end: column j has ``sizes[j]`` ranks."""
+
+    trees: NDArray[np.bool_]  # (columns)  split label by label; else cut between two values
+    sizes: NDArray[np.int64]  # (columns)
+    ends: NDArray[np.int64]  # (columns)  ranks from here on, nulls and the like, are in no range
+    weights: NDArray[np.float64]  # (columns)
+    ranks_at: NDArray[np.int64]  # (columns)  where its ranks begin in lower and upper
+    lower: NDArray[np.float64]  # (ranks)  a range from rank a to rank b costs upper[b] − lower[a]
+    upper: NDArray[np.float64]  # (ranks)
+    levels_at: NDArray[np.int64]  # (columns)  where its levels begin in labels and shares, one row of ranks for each
+    labels: NDArray[np.int32]
+    shares: NDArray[np.float64]
+
+
+@compiled
+def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
+    """The lowest level on which two ranks have one label, and so all between them."""
+    level = 0
+    at = of.levels_at[j]
+    while of.labels[at + low] != of.labels[at + high]:
+        at += of.sizes[j]
+        level += 1
+    return level
+
+
+@compiled
+def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
+    """The loss of a cell that stands for all from one rank to another."""
+    if of.trees[j]:
+        return float(of.weights[j] * of.shares[of.levels_at[j] + _common(of, j, low, high) * of.sizes[j] + low])
+    if low < high and high >= of.ends[j]:
+        return float(of.weights[j])
+    return float(of.weights[j] * (of.upper[of.ranks_at[j] + high] - of.lower[of.ranks_at[j] + low]))
+
+
+@compiled
+def _entropy(
+    codes: NDArray[np.int32], counts: NDArray[np.int64], first: Int, last: Int, j: Int, n: Int, held: NDArray[np.int64]
+) -> float:
+    """The entropy of a column in a region; ``held`` is and stays zero."""
+    for i in range(first, last):
+        held[codes[i, j]] += counts[i]
+    entropy = 0.0
+    for i in range(first, last):
+        share = held[codes[i, j]] / n
+        if share > 0:
+            entropy -= share * np.log(share)
+            held[codes[i, j]] = 0
+    return entropy
+
+
+@compiled
+def _median(
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    first: Int,
+    last: Int,
+    j: Int,
+    n: Int,
+    low: Int,
+    high: Int,
+    bins: NDArray[np.int64],
+) -> tuple[Int, Int, Int]:
+    """The least rank up to which half of the records lie, how many lie below it, and how many up to it."""
+    below = np.int64(0)
+    while True:
+        width = (high - low) // BINS + 1
+        for b in range((high - low) // width + 1):
+            bins[b] = 0
+        for i in range(first, last):
+            code = np.int64(codes[i, j])
+            if low <= code <= high:
+                bins[(code - low) // width] += counts[i]
+        at = 0
+        while 2 * (below + bins[at]) < n:
+            below += bins[at]
+            at += 1
+        if width == 1:
+            return low + at, below, below + bins[at]
+        low += at * width
+        if high > low + width - 1:
+            high = low + width - 1
+
+
+@compiled
+def _lend(
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    first: Int,
+    last: Int,
+    j: Int,
+    low: Int,
+    high: Int,
+    total: Int,
+    amount: Int,
+    lent: NDArray[np.int64],
+) -> None:
+    """Deal ``amount`` of the ``total`` records with these ranks to the other side, from every part its share."""
+    passed, taken = np.int64(0), np.int64(0)
+    for i in range(first, last):
+        if low <= codes[i, j] <= high:
+            passed += counts[i]
+            due = np.int64(passed * (amount / total)) - taken
+            # Rounding neither takes too many nor leaves more to be dealt than there are records to come.
+            must, may = amount - taken - (total - passed), amount - taken
+            due = must if due < must else due
+            due = may if due > may else due
+            lent[i] = counts[i] if due > counts[i] else (0 if due < 0 else due)
+            taken += lent[i]
+
+
+@compiled
+def _cut(
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    first: Int,
+    last: Int,
+    j: Int,
+    n: Int,
+    low: Int,
+    high: Int,
+    least: Int,
+    parting: bool,
+    side: NDArray[np.int32],
+    lent: NDArray[np.int64],
+    bins: NDArray[np.int64],
+) -> int:
+    """Two sides that are as even as they can be, or 0 where one would be too small.
+
+    Parting, records at the median fill up the larger of the sides that are too small.
+    """
+    median, below, upto = _median(codes, counts, first, last, j, n, low, high, bins)
+    above = n - upto
+    if below < least and above < least:
+        if not parting:
+            return 0
+        for i in range(first, last):
+            small = codes[i, j] < median if below > above else codes[i, j] > median
+            side[i] = 0 if small else 1
+            lent[i] = 0
+        missing = least - (below if below > above else above)
+        _lend(codes, counts, first, last, j, median, median, upto - below, missing, lent)
+        return 2
+    if above < below:  # the cut below the median is the more even one
+        median -= 1
+    for i in range(first, last):
+        lent[i] = 0
+        side[i] = 1 if codes[i, j] > median else 0
+    return 2
+
+
+@compiled
+def _children(
+    labels: NDArray[np.int32],
+    at: Int,
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    first: Int,
+    last: Int,
+    j: Int,
+    least: Int,
+    parting: bool,
+    side: NDArray[np.int32],
+    lent: NDArray[np.int64],
+    held: NDArray[np.int64],
+    side_of: NDArray[np.int32],
+) -> int:
+    """A side for each of ``labels[at + rank]``. Those that are too small are one, with the smallest other if need be.
+
+    Parting, records of the largest fill that one up instead.
+    """
+    for i in range(first, last):
+        label = labels[at + codes[i, j]]
+        held[label] += counts[i]
+        side_of[label] = -1
+        lent[i] = 0
+    n_sides, rest, smallest, largest = 1, np.int64(0), -1, -1
+    for i in range(first, last):
+        label = labels[at + codes[i, j]]
+        if side_of[label] >= 0:
+            continue
+        if held[label] < least:
+            side_of[label] = 0
+            rest += held[label]
+            continue
+        side_of[label] = n_sides
+        n_sides += 1
+        if smallest < 0 or held[label] < held[smallest]:
+            smallest = label
+        if largest < 0 or held[label] > held[largest]:
+            largest = label
+    if 0 < rest < least and smallest >= 0:
+        if parting and held[largest] - (least - rest) >= least:
+            low, high = np.int64(FAR), np.int64(-1)  # a label has ranks in a row
+            for i in range(first, last):
+                code = np.int64(codes[i, j])
+                if labels[at + code] == largest:
+                    low = code if code < low else low
+                    high = code if code > high else high
+            _lend(codes, counts, first, last, j, low, high, held[largest], least - rest, lent)
+        else:
+            n_sides -= 1
+            gone = side_of[smallest]
+            for i in range(first, last):  # once for each label: it is marked by what it held
+                label = labels[at + codes[i, j]]
+                if held[label] > 0:
+                    held[label] = 0
+                    if side_of[label] > gone:
+                        side_of[label] -= 1
+            side_of[smallest] = 0
+    empty = 0 if rest > 0 else 1
+    for i in range(first, last):
+        label = labels[at + codes[i, j]]
+        held[label] = 0
+        side[i] = side_of[label] - empty
+    return n_sides - empty
+
+
+@compiled
+def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
+    """Take a part into the bounds of a side."""
+    for j in range(codes.shape[1]):
+        code = np.int64(codes[i, j])
+        if code < low[s, j]:
+            low[s, j] = code
+        if code > high[s, j]:
+            high[s, j] = code
+
+
+@compiled
+def _gain(
+    of: Dimensions,
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    first: Int,
+    last: Int,
+    n: Int,
+    price: float,
+    side: NDArray[np.int32],
+    lent: NDArray[np.int64],
+    n_sides: int,
+    sizes: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> float:
+    """What a split takes off the loss of all cells, for each bit of information that it spends."""
+    q = codes.shape[1]
+    for s in range(n_sides):
+        sizes[s] = 0
+        for j in range(q):
+            low[s, j], high[s, j] = FAR, -1
+    for i in range(first, last):
+        sizes[side[i]] += counts[i]
+        if lent[i] > 0:
+            sizes[side[i]] -= lent[i]
+            sizes[0] += lent[i]
+            _widen(codes, i, np.int32(0), low, high)
+        if lent[i] < counts[i]:
+            _widen(codes, i, side[i], low, high)
+    gain, bits = n * price, 0.0
+    for s in range(n_sides):
+        bits -= sizes[s] * np.log2(sizes[s] / n)
+        for j in range(q):
+            gain -= sizes[s] * _price(of, j, low[s, j], high[s, j])
+    return gain / bits
+
+
+@compiled
+def _greatest(score: NDArray[np.float64]) -> int:
+    """The column with the greatest score; the first of equals."""
+    best = 0
+    for j in range(1, score.shape[0]):
+        if score[j] >= 0 and score[j] > score[best] * MORE:
+            best = j
+    return best
+
+
+@compiled
+def proposed(
+    of: Dimensions,
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    tried: NDArray[np.bool_],
+    least: Int,
+    by: int,
+    parting: bool,
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For every region the split to be tried: each part's side, its records that go to side 0 instead, sides, column.
+
+    Region r owns the parts ``starts[r]`` … ``starts[r+1]``. It has 0 sides where no column can be split, of those not
+    yet ``tried``, with at least ``least`` records on every side.
+    """
+    n_parts, q = codes.shape
+    n_regions = starts.shape[0] - 1
+    widest = np.int64(BINS)
+    for size in of.sizes:
+        if size >= widest:
+            widest = size + 1
+    side, trial = np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int32)
+    lent, trial_lent = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64)
+    n_sides, column = np.zeros(n_regions, np.int64), np.zeros(n_regions, np.int64)
+    score, whole_low, whole_high = np.zeros(q), np.zeros((1, q), np.int64), np.zeros((1, q), np.int64)
+    held, bins, sizes = np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(widest, np.int64)
+    low, high = np.zeros((widest, q), np.int64), np.zeros((widest, q), np.int64)
+    side_of = np.zeros(widest, np.int32)
+    for r in range(n_regions):
+        column[r] = -1
+        first, last = starts[r], starts[r + 1]
+        n = np.int64(0)
+        for j in range(q):
+            whole_low[0, j], whole_high[0, j] = FAR, -1
+        for i in range(first, last):
+            n += counts[i]
+            _widen(codes, i, np.int32(0), whole_low, whole_high)
+        if n < 2 * least:
+            continue
+        price, best = 0.0, -1.0
+        for j in range(q):
+            score[j] = _price(of, j, whole_low[0, j], whole_high[0, j])
+            price += score[j]
+            if tried[r, j] or whole_low[0, j] == whole_high[0, j]:
+                score[j] = -1.0
+            elif by == ENTROPY:
+                score[j] = of.weights[j] * _entropy(codes, counts, first, last, j, n, held) / np.log(of.sizes[j])
+        while True:
+            j = _greatest(score)
+            if score[j] < 0:
+                break
+            score[j] = -1.0
+            if of.trees[j]:
+                level = _common(of, j, whole_low[0, j], whole_high[0, j]) - 1
+                at = of.levels_at[j] + level * of.sizes[j]
+                found = _children(
+                    of.labels, at, codes, counts, first, last, j, least, parting, trial, trial_lent, held, side_of
+                )
+            else:
+                found = _cut(
+                    codes,
+                    counts,
+                    first,
+                    last,
+                    j,
+                    n,
+                    whole_low[0, j],
+                    whole_high[0, j],
+                    least,
+                    parting,
+                    trial,
+                    trial_lent,
+                    bins,
+                )
+            if found < 2:
+                continue
+            if by == GAIN:
+                gain = _gain(of, codes, counts, first, last, n, price, trial, trial_lent, found, sizes, low, high)
+                if gain <= best * MORE:  # columns come by what they cost, so of equals the costliest is split
+                    continue
+                best = gain
+            for i in range(first, last):
+                side[i], lent[i] = trial[i], trial_lent[i]
+            n_sides[r], column[r] = found, j
+            if by != GAIN:
+                break
+    return side, lent, n_sides, column
+
+
+@compiled
+def ordered_by(class_of: NDArray[np.int64], n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The order that brings every class together, first things first, and where each class starts in it."""
+    starts = np.zeros(n_classes + 1, np.int64)
+    for i in range(class_of.shape[0]):
+        starts[class_of[i] + 1] += 1
+    for c in range(n_classes):
+        starts[c + 1] += starts[c]
+    order = np.empty(class_of.shape[0], np.int64)
+    place = starts[:-1].copy()
+    for i in range(class_of.shape[0]):
+        order[place[class_of[i]]] = i
+        place[class_of[i]] += 1
+    return order, starts

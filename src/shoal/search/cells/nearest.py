@@ -1,0 +1,236 @@
+"""Nearest tuples: how far apart two tuples of leaves are, and which others are nearest to one.
+
+The distance of two tuples is what a class of the two would cost: per column the level of their nearest common ancestor
+over the height, times the column's weight. On hierarchies of two levels this is the number of columns that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import OutOfTimeError
+from shoal.search.cells.classes import Partition
+from shoal.search.problem import Problem
+from shoal.table.frequency import Codes, Counts, packed
+from shoal.table.jit import compiled
+from shoal.table.kernels import group, sum_by_class
+
+Floats = NDArray[np.float64]
+Tuples = NDArray[np.int64]  # numbers of tuples
+Piece = dict[int, int]  # of each tuple so many records
+
+SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
+
+
+class Metric:
+    """The distinct tuples of a table at its lowest levels, and the distances between them."""
+
+    def __init__(self, problem: Problem) -> None:
+        table = problem.table
+        ground = [h.table[0][table.codes[:, j]] for j, h in enumerate(table.hierarchies)]
+        codes = np.column_stack(ground).astype(np.int32)
+        self.problem = problem
+        self.class_of, firsts = group(packed(codes))  # of each row of the table, its tuple
+        self.codes: Codes = codes[firsts]
+        self.counts: Counts = sum_by_class(table.counts, self.class_of, len(firsts))
+        self._paths = [np.array([h.step(0, level) for level in range(h.n_levels)]) for h in table.hierarchies]
+        self._costs = [  # of each level
+            weight * np.array([h.number(level) - h.number(0) for level in range(h.n_levels)]) / max(1, h.number_of_top)
+            for h, weight in zip(table.hierarchies, problem.weights, strict=True)
+        ]
+        cardinalities = [h.cardinality(0) for h in table.hierarchies]
+        self._all = [self._pairs(j, n) if n <= SMALL else None for j, n in enumerate(cardinalities)]
+        # Columns with many values come first: they tell tuples apart, and a sum that is too large ends early.
+        self._order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
+        starts = np.cumsum([0, *(cardinalities[j] for j in self._order)])[:-1]
+        self._places = np.ascontiguousarray(self.codes[:, self._order] + starts).astype(np.int32)
+        self.n_scans = 0  # looks at all tuples
+
+    @property
+    def n(self) -> int:
+        """How many tuples."""
+        return len(self.counts)
+
+    def between(self, j: int, a: Codes, b: Codes) -> Floats:
+        """The cost of column ``j`` in a class of two values, for each pair."""
+        paths = self._paths[j]
+        levels = np.zeros(np.broadcast(a, b).shape, np.int64)
+        for of_level in paths[:-1]:  # below their common ancestor two values differ, from there on they agree
+            levels += of_level[a] != of_level[b]
+        return np.asarray(self._costs[j][levels])
+
+    def _pairs(self, j: int, n: int) -> Floats:
+        values = np.arange(n, dtype=np.int32)
+        return self.between(j, values[:, None], values[None, :])
+
+    def to_value(self, j: int, code: int) -> Floats:
+        """The cost of column ``j`` in a class of one value and each of its values."""
+        known = self._all[j]
+        if known is not None:
+            return np.asarray(known[code])
+        return self.between(j, np.array(code, np.int32), np.arange(self._paths[j].shape[1], dtype=np.int32))
+
+    def matrix(self) -> Floats:
+        """The distance of every two tuples."""
+        to_all = (
+            np.add.reduce([self.to_value(j, int(code))[self.codes[:, j]] for j, code in enumerate(of)])
+            for of in self.codes
+        )
+        return np.array(list(to_all))
+
+    def nearest(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[Tuples, Floats]:
+        """The ``m`` tuples that are nearest to tuple ``i`` and not barred, and how far they are; ties by number."""
+        self.n_scans += 1
+        if self.problem.out_of_time:
+            raise OutOfTimeError(
+                f"no answer was found within {self.problem.time_budget:g} seconds, "
+                f"after the neighbours of {self.n_scans} of {self.n} distinct tuples or more",
+                "give it more time, or use algorithm 'datafly'",
+            )
+        costs = np.concatenate([self.to_value(j, int(self.codes[i, j])) for j in self._order])
+        return _nearest(self._places, costs, barred, m)
+
+    def classes(self, partition: Partition) -> Classes:
+        """What the classes of a partition cost in each column."""
+        kept = np.flatnonzero(partition.class_of >= 0)
+        order = kept[np.argsort(partition.class_of[kept], kind="stable")]
+        codes = self.codes[self.class_of[partition.row[order]]]
+        starts = np.flatnonzero(np.diff(partition.class_of[order], prepend=-1))
+        first = codes[starts]
+        of = partition.class_of[order]
+        hull = np.empty((len(starts), codes.shape[1]))
+        for j in range(codes.shape[1]):
+            hull[:, j] = np.maximum.reduceat(self.between(j, codes[:, j], first[of, j]), starts)
+        return Classes(self, first, hull)
+
+    def cost(self, partition: Partition) -> float:
+        """The cost of all released cells, in columns of weight 1."""
+        kept = partition.class_of >= 0
+        sizes = sum_by_class(partition.counts[kept], partition.class_of[kept], partition.n_classes)
+        return float(sizes @ self.classes(partition).hull.sum(axis=1))
+
+    def partition(self, pieces: Sequence[Piece]) -> Partition:
+        """The classes that pieces stand for; the records of a tuple are dealt out to its pieces in turn."""
+        tuples = np.array([i for piece in pieces for i in piece], np.int64)
+        counts = np.array([count for piece in pieces for count in piece.values()], np.int64)
+        classes = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
+        dealt = np.argsort(tuples, kind="stable")
+        rows = np.argsort(self.class_of, kind="stable")
+        # Both orders list the same records, tuple by tuple: they are parted wherever either of them has a border.
+        by_piece, by_row = np.cumsum(counts[dealt]), np.cumsum(self.problem.table.counts[rows])
+        ends = np.union1d(by_piece, by_row)
+        row, class_of = rows[np.searchsorted(by_row, ends)], classes[dealt][np.searchsorted(by_piece, ends)]
+        order = np.lexsort((class_of, row))
+        return Partition(row[order], np.diff(ends, prepend=0)[order], class_of[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Classes of tuples: one value of each column, and what the column costs there."""
+
+    metric: Metric
+    codes: Codes  # (classes, columns)
+    hull: Floats  # (classes, columns)
+
+    def union(self, i: int) -> Floats:
+        """Per column what class ``i`` would cost together with each class."""
+        both = np.maximum(self.hull, self.hull[i])
+        for j in range(both.shape[1]):
+            np.maximum(both[:, j], self.metric.to_value(j, int(self.codes[i, j]))[self.codes[:, j]], out=both[:, j])
+        return np.asarray(both)
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Of each tuple that occurs less than ``k`` times, the tuples that are nearest; none for the others."""
+
+    metric: Metric
+    k: int
+    tuples: list[Tuples]
+    costs: list[Floats]
+
+    @classmethod
+    def of(cls, metric: Metric, k: int, m: int) -> Neighbours:
+        """The ``m`` nearest of each."""
+        none = np.empty(0, np.int64), np.empty(0)
+        barred = np.zeros(metric.n, np.bool_)
+        found = []
+        for i, count in enumerate(metric.counts.tolist()):
+            barred[i] = True
+            found.append(metric.nearest(i, m, barred) if count < k else none)
+            barred[i] = False
+            if i % 256 == 0:
+                metric.problem.progress("looking for nearest tuples", i / metric.n)
+        return cls(metric, k, [tuples for tuples, _ in found], [costs for _, costs in found])
+
+    @cached_property
+    def crowd(self) -> Floats:
+        """Per tuple, how far one must go to meet k records: no class of k costs one of its records less.
+
+        Where too few neighbours are known to tell, how far the last of them is.
+        """
+        out = np.zeros(self.metric.n)
+        counts = self.metric.counts
+        for i, (tuples, costs) in enumerate(zip(self.tuples, self.costs, strict=True)):
+            if len(tuples):
+                met = counts[i] + np.cumsum(counts[tuples])
+                out[i] = costs[min(int(np.searchsorted(met, self.k)), len(costs) - 1)]
+        return out
+
+    @property
+    def bound(self) -> float:
+        """No k-anonymous partition costs less."""
+        return float(self.metric.counts @ self.crowd)
+
+
+@compiled
+def _nearest(
+    places: NDArray[np.int32], costs: Floats, barred: NDArray[np.bool_], m: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The ``m`` rows of least Σ costs[places], the first of equals, by cost and then by number."""
+    found = np.empty(m, np.int64)
+    at = np.empty(m, np.float64)
+    n = 0
+    for i in range(places.shape[0]):
+        if barred[i]:
+            continue
+        most = at[m - 1] if n == m else np.inf
+        cost = 0.0
+        for j in range(places.shape[1]):
+            cost += costs[places[i, j]]
+            if cost >= most:
+                break
+        if cost >= most:
+            continue
+        p = min(n, m - 1)
+        while p > 0 and at[p - 1] > cost:
+            at[p], found[p] = at[p - 1], found[p - 1]
+            p -= 1
+        at[p], found[p] = cost, i
+        n = min(n + 1, m)
+    return found[:n], at[:n]
+
+
+def parted(piece: Piece, i: int, n: int) -> tuple[Piece, Piece]:
+    """``n`` records of tuple ``i`` out of a piece, and what is left of it."""
+    left = {**piece, i: piece[i] - n}
+    return {i: n}, {t: count for t, count in left.items() if count}
+
+
+def joined(*pieces: Piece) -> Piece:
+    """All of some pieces."""
+    out: Piece = {}
+    for piece in pieces:
+        for i, count in piece.items():
+            out[i] = out.get(i, 0) + count
+    return out
+
+
+def size(piece: Piece) -> int:
+    """Records of a piece."""
+    return sum(piece.values())

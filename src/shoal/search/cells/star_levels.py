@@ -1,0 +1,63 @@
+"""Stars: what the searches share that hide records, columns or cells and leave the rest as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.errors import InfeasibleError
+from shoal.search.full_domain.lattice import Node
+from shoal.search.losses.cells import leaf_counts, prices
+from shoal.search.problem import Problem
+from shoal.table.values import Values
+
+
+def levels_of(problem: Problem, node: Node) -> list[list[int]]:
+    """Per column the level of ``node`` and the top; the level alone where it is the top, or there is none."""
+    return [
+        [level] if level == h.height or h.cardinality(h.height) > 1 else [level, h.height]
+        for h, level in zip(problem.table.hierarchies, node, strict=True)
+    ]
+
+
+def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
+    """The same problem where every column has only some of its levels."""
+    chosen = tuple(h.selected(of) for h, of in zip(problem.table.hierarchies, levels, strict=True))
+    return Problem(
+        replace(problem.table, hierarchies=chosen),
+        problem.asked,
+        limit=problem.limit,
+        objective=problem.objective_name,
+        label=problem.label,
+        wildcard=problem.wildcard,
+        keep_suppressed=problem.keep_suppressed,
+        weights=problem.weights,
+        seed=problem.seed,
+        after=problem.after,
+        time_budget=problem.time_budget,
+        population=None if problem.people is None else replace(problem.people.table, hierarchies=chosen),
+        progress=problem.progress,
+    )
+
+
+def cells_count(problem: Problem) -> bool:
+    """Whether the objective counts hidden cells, weighted by column: a cell costs nothing as it is, and 1 if hidden."""
+    if problem.objective_name not in ("loss", "precision"):
+        return False
+    for j, hierarchy in enumerate(problem.table.hierarchies):
+        at = hierarchy.table[0][np.flatnonzero(leaf_counts(problem.table, j))]
+        if prices(problem.table, j, Values.of_level(hierarchy, 0), problem.objective_name)[at].any():
+            return False
+    return True
+
+
+def not_as_one(problem: Problem, algorithm: str) -> InfeasibleError:
+    """All records together fail: who suppresses no record finds nothing, and that is all that is known."""
+    asked = ", ".join(model.asked for model in problem.asked)
+    return InfeasibleError(
+        f"hiding cells does not satisfy {asked}: all {problem.table.n_records} records as one class fail, "
+        f"and algorithm {algorithm!r} suppresses no record",
+        "use algorithm 'optimal', which suppresses records too",
+    )

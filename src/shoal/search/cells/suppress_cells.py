@@ -1,0 +1,149 @@
+"""Suppress cells: no value is generalized, and single cells are hidden, as few as possible (_CS).
+
+The problem of Meyerson, Williams, "On the complexity of optimal k-anonymity", PODS 2004, NP-hard from k = 3 on; cells
+weigh as much as their columns do.
+Needs  models that are judged class by class; where nulls match anything, absorbing ones.
+Finds  a release in which no record is suppressed, with a bound on the cells that any needs. Small tables under
+       k-anonymity are solved exactly, by integer programming; others by the cheapest patterns first and local moves.
+Costs  one grouping per pattern of hidden columns, at most 1024 of them, and a fixed amount of moves.
+
+A hidden cell is ``*``, which is equal to other stars and to nothing else: what looks alike is a class, and a class
+passes. With ``nulls = "wildcard"`` a hidden cell is a null, which matches anything, as statistical offices count. Taken
+by the letter that asks for next to nothing: k − 1 records of nulls alone match everybody, and every unique record
+stays as it is. So a record may not count on what others hide: its released tuple must match enough records *as they
+were*. What is promised then holds all the more, and the least number of cells is found exactly, record by record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.recoding import Cells, Parts, Recoding
+from shoal.search.cells import cell_suppression, classes
+from shoal.search.cells.star_levels import cells_count, levels_of, not_as_one, with_levels
+from shoal.search.problem import Problem, null_code
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.values import Values
+from shoal.table.wildcard import neighbourhoods
+
+
+def suppress_cells(problem: Problem) -> Recoding:
+    """Hide cells of the table as it is."""
+    if problem.wildcard:
+        _require_absorbing(problem)
+    else:
+        classes.require_class_by_class(problem, "suppress_cells")
+    narrowed = with_levels(problem, levels_of(problem, problem.lattice.ground))
+    cells = cell_suppression.Cells.of(narrowed, np.tile(problem.weights, (problem.table.n_classes, 1)))
+    answer, cost, least = _nulls(problem, cells) if problem.wildcard else _stars(problem, cells)
+    exact = cost <= least + 1e-9
+    counted = cells_count(problem)
+    return replace(
+        answer,
+        hierarchies=problem.table.hierarchies,
+        # Where nulls match anything the claim has a condition, so nothing is proved of all answers.
+        proved=exact and counted and not (problem.wildcard and cost),
+        claim=_claim(problem, cost, least),
+        bound=None
+        if exact or not counted or problem.wildcard
+        else least / (problem.table.n_records * sum(problem.weights)),
+    )
+
+
+def _claim(problem: Problem, cost: float, least: float) -> str:
+    unit = "cells" if set(problem.weights) == {1.0} else "cells, weighted by column,"
+    where = " where no record counts on what others hide" if problem.wildcard else ""
+    if cost <= least + 1e-9:
+        return f"{_written(cost)} {unit} are suppressed, and no fewer can be{where}"
+    least = math.ceil(least - 1e-9) if unit == "cells" else least
+    return f"at least {_written(least)} {unit} must be suppressed{where}; this suppresses {_written(cost)}"
+
+
+def _written(x: float) -> str:
+    return str(round(x)) if abs(x - round(x)) < 1e-6 else f"{x:.6g}"
+
+
+def _stars(problem: Problem, cells: cell_suppression.Cells) -> tuple[Cells, float, float]:
+    """Deal the records out to classes; the answer, what it costs, and what none costs less than."""
+    partition, least = cell_suppression.dealt(cells)
+    if partition is None:
+        raise problem.infeasible() if problem.monotone else not_as_one(problem, "suppress_cells")
+    answer = classes.recoding(cells.problem, partition, "suppress_cells", n_evaluated=len(cells.patterns))
+    return answer, cell_suppression.cost_of(cells, partition), least
+
+
+# --- nulls that match anything -----------------------------------------------------------------------------------
+
+
+def _require_absorbing(problem: Problem) -> None:
+    reasons = {
+        "needs models that a record passes still when it matches more, where nulls match anything": problem.convex,
+        "judges whole records, not sets of columns with a k of their own": [
+            m for m in problem.models if getattr(m, "columns", None)
+        ],
+        "judges records one by one, not the release as a whole": problem.of_release,
+        "has no order of columns (after)": problem.after,
+    }
+    if reason := next((reason for reason, applies in reasons.items() if applies), None):
+        raise PolicyError(f"algorithm 'suppress_cells' {reason}", "use nulls = \"category\", or algorithm 'optimal'")
+    if capped := [h.column for h in problem.table.hierarchies if h.cardinality(h.height) > 1]:
+        raise PolicyError(
+            f"algorithm 'suppress_cells' hides cells of any column, and max_level forbids that for "
+            f"{', '.join(map(repr, capped))}",
+            "leave max_level out, or use algorithm 'optimal'",
+        )
+
+
+def _nulls(problem: Problem, cells: cell_suppression.Cells) -> tuple[Cells, float, float]:
+    """Every row hides its cheapest pattern under which it matches enough of the table as it was."""
+    table = cells.problem.table
+    nulls = [null_code(h, 0) for h in table.hierarchies]
+    shown = np.column_stack([h.table[0][table.codes[:, j]] for j, h in enumerate(table.hierarchies)]).astype(np.int32)
+    missing = np.column_stack([shown[:, j] == (-1 if null is None else null) for j, null in enumerate(nulls)])
+    # A star from the start is a text here, that matches only itself: hiding it is making it null.
+    cells = replace(cells, codes=shown, costs=np.where(missing, 0.0, problem.weights))
+    cost = np.full(table.n_classes, np.inf)
+    hidden = np.ones(shown.shape, np.bool_)
+    for i, pattern in enumerate(cells.patterns):
+        price = cells.cost(pattern)
+        if (price < cost).any():
+            # In a column that the record itself hides, others match whatever they have.
+            alike = replace(table, codes=np.where(pattern, 0, shown).astype(np.int32))
+            seen = neighbourhoods(alike, [None if out else null for out, null in zip(pattern, nulls, strict=True)])
+            better = (price < cost) & classes.passing(problem, seen)
+            cost[better], hidden[better] = price[better], pattern
+        problem.progress("hiding cells", i / len(cells.patterns))
+    if not np.isfinite(cost).all():
+        raise problem.infeasible()
+    values = tuple(_with_null(h) for h in table.hierarchies)
+    codes = np.where(hidden & ~missing, [len(v.labels) - 1 for v in values], shown).astype(np.int32)
+    answer = Cells(
+        hierarchies=table.hierarchies,
+        values=values,
+        became=Parts(np.arange(table.n_classes), codes, table.counts, np.zeros(table.n_classes, np.bool_)),
+        algorithm="suppress_cells",
+        proved=False,
+        n_evaluated=len(cells.patterns),
+    )
+    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, cell_suppression.left_out(cells)))
+
+
+def _with_null(hierarchy: Hierarchy) -> Values:
+    """The labels as they are and, last, a null that could be anything.
+
+    A null of the data has a number of its own: it was not hidden, and costs nothing.
+    """
+    shown = Values.of_level(hierarchy, 0)
+    top = Values.of_level(hierarchy, hierarchy.height)
+    return Values(
+        hierarchy,
+        (*shown.labels, None),
+        (*shown.covers, *top.covers),
+        np.append(shown.shares, top.shares),
+        np.append(shown.sizes, top.sizes),
+        np.append(shown.levels, top.levels),
+    )

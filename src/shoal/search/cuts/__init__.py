@@ -1,0 +1,1 @@
+"""Searches that choose a cut of each column."""

@@ -1,0 +1,74 @@
+"""Annealing: cuts of all columns, one step at a time, worse ones less and less often.
+
+W. E. Winkler, "Using simulated annealing for k-anonymity", US Census Bureau RR 2002-07.
+Needs  models that are judged class by class.
+Finds  a cut of every column, the classes that fail suppressed; never worse than the best full-domain answer where the
+       lattice has at most 50 000 nodes. Nothing is proved.
+Costs  one grouping per step, of which there are 40 per bit, 400 at the least and 8 000 at the most.
+
+A step turns one bit of the cut (``chromosome``: a label is split or joined, an interval starts or not), or moves a
+whole column one level up or down. The way begins at the top; it may lead over cuts that suppress too many records, who
+are charged for, but what is answered never does. The report gives no schedule: here the temperature falls geometrically
+to a thousandth, from a third of what the first steps upwards lose in the middle.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shoal.recoding import Recoding
+from shoal.search.cells.classes import require_class_by_class
+from shoal.search.cuts.chromosome import Bits, Chromosome
+from shoal.search.problem import Problem
+
+PER_BIT, LEAST, MOST = 40, 400, 8000  # steps
+SAMPLE = 30  # steps that tell how much a step loses
+WARMEST = 0.3  # of that loss
+COLDEST = 1e-3  # of the first temperature
+CHARGE = 5.0  # for every record that is suppressed too many, in parts of what the top costs a record
+WHOLE_LEVEL = 0.1  # the share of steps that move a whole column
+
+
+def annealing(problem: Problem) -> Recoding:
+    """Step until it is cold, or the time is over."""
+    require_class_by_class(problem, "annealing")
+    rng = np.random.default_rng(problem.seed)
+    chromosome = Chromosome(problem)
+    founders = chromosome.founders()
+    here, best = founders[0], min(founders, key=lambda individual: individual.rank)
+    charge = CHARGE * max(here.value, best.value) / problem.table.n_records
+    n_steps = int(np.clip(PER_BIT * chromosome.n_bits, LEAST, MOST)) if chromosome.n_bits else 0
+    losses: list[float] = []
+    for i in range(n_steps):
+        if problem.out_of_time:
+            break
+        there = chromosome.judged(_neighbour(chromosome, here.bits, rng))
+        worse = there.value - here.value + charge * (there.excess - here.excess)
+        if worse > 0 and len(losses) < SAMPLE:
+            losses.append(worse)
+        temperature = WARMEST * float(np.median(losses or [0.0])) * COLDEST ** (i / n_steps)
+        if worse <= 0 or rng.random() < math.exp(-worse / temperature):
+            here = there
+            best = min(best, here, key=lambda individual: individual.rank)
+        problem.progress("cooling", (i + 1) / n_steps)
+    return chromosome.answer(best, "annealing")
+
+
+def _neighbour(chromosome: Chromosome, bits: Bits, rng: np.random.Generator) -> Bits:
+    """One bit turned, or one column at the next level."""
+    bits = bits.copy()
+    if rng.random() < WHOLE_LEVEL:
+        j = int(rng.integers(len(chromosome.genes)))
+        height = chromosome.problem.lattice.heights[j]
+        levels = [chromosome.genes[j].at_level(level) for level in range(height + 1)]
+        mine = chromosome.of_column(bits, j)
+        at = min(range(height + 1), key=lambda level: (int((levels[level] != mine).sum()), level))
+        moved = int(np.clip(at + rng.choice([-1, 1]), 0, height))
+        bits[chromosome.ends[j] : chromosome.ends[j + 1]] = levels[moved]
+    else:
+        active = chromosome.active(bits)
+        at = int(active[rng.integers(len(active))])
+        bits[at] = ~bits[at]
+    return bits

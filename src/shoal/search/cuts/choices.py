@@ -1,0 +1,78 @@
+"""Choices: one look at a set of values that start an interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.models.size import KAnonymity
+from shoal.search.cells.classes import passing
+from shoal.search.cuts.ordered import Axis, Chosen
+from shoal.search.losses.cuts import Classes, cut_cost
+from shoal.search.problem import Problem
+from shoal.table.frequency import ClassOf, Codes, FrequencyTable, packed
+from shoal.table.kernels import group
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a set of values tells."""
+
+    classes: FrequencyTable
+    failing: NDArray[np.bool_]  # (classes)
+    n_suppressed: int
+    value: float  # in the problem's objective; infinity where it may not be released
+
+    @property
+    def feasible(self) -> bool:
+        """Whether it may be released."""
+        return self.value < math.inf
+
+
+class Choices:
+    """The sets of values of a problem's columns, and what they cost."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.axis = Axis(problem.table)
+        self.cost = cut_cost(problem, self.axis.domains)
+        self.sizes_decide = problem.table.entities is None and all(isinstance(m, KAnonymity) for m in problem.models)
+        self.n_evaluated = 0
+
+    def seen(self, chosen: Chosen) -> Seen:
+        """Group the records by intervals, judge the classes, and price them; those that fail are suppressed."""
+        problem = self.problem
+        self.n_evaluated += 1
+        numbers, ends = self.axis.intervals(chosen)
+        codes = self.codes(numbers)
+        class_of, firsts = group(packed(codes))
+        classes = self.merged(problem.table, class_of, codes[firsts])
+        failing = classes.counts < problem.least_class_size if self.sizes_decide else ~passing(problem, classes)
+        n_suppressed = int(classes.counts[failing].sum())
+        if n_suppressed > problem.limit or failing.all() or not self._stars_pass(classes, failing):
+            return Seen(classes, failing, n_suppressed, math.inf)
+        left = classes.taken(np.flatnonzero(~failing))
+        kept = Classes(left.codes, left.counts, ends, problem.labels(left))
+        sums = self.cost.kept(kept).sum(axis=0) + self.cost.gone(classes.counts[failing]).sum(axis=0)
+        return Seen(classes, failing, n_suppressed, float(self.cost.figure(sums[None], np.array([n_suppressed]))[0]))
+
+    def _stars_pass(self, classes: FrequencyTable, failing: NDArray[np.bool_]) -> bool:
+        """Whether the suppressed records may stay as one class, where they do."""
+        gone = np.flatnonzero(failing)
+        if not len(gone) or not self.problem.keep_suppressed:
+            return True
+        stars = classes.taken(gone).merged(np.zeros(len(gone), np.int64), 1, classes.codes[:1])
+        return bool(passing(self.problem, stars).all())
+
+    def codes(self, numbers: list[NDArray[np.int32]]) -> Codes:
+        """The intervals of each row of the table, given those of each place."""
+        return np.column_stack([of[self.axis.places[:, j]] for j, of in enumerate(numbers)])
+
+    def merged(self, table: FrequencyTable, class_of: ClassOf, codes: Codes) -> FrequencyTable:
+        """The classes; without sensitive values where nobody looks at them."""
+        if self.sizes_decide and table.sensitive and not self.problem.sees_labels:
+            table = FrequencyTable(table.columns, table.codes, table.counts)
+        return table.merged(class_of, len(codes), codes)

@@ -1,0 +1,286 @@
+"""Chromosome: a cut of every column as one string of bits, for the searches that change cuts by chance.
+
+A column with a tree has a bit for every label with several values under it that occur: whether it is split. A value
+becomes the first label on its way down that is not, so every string is a valid cut, and bits below an unsplit label
+are silent. A column of numbers or dates whose cells are ranges has a bit for every value but the first: whether an
+interval starts there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError
+from shoal.recoding import Cuts, FullDomain
+from shoal.search.cuts.cuts import Judged, Pieces, judged, recoding
+from shoal.search.cuts.ordered import Ordered, ordered
+from shoal.search.full_domain.lattice import Node
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.losses.cells import leaf_counts, prices
+from shoal.search.losses.lattice import CellLoss, most_frequent
+from shoal.search.problem import Problem
+from shoal.table.frequency import FrequencyTable
+from shoal.table.values import Leaves, Vocabulary
+
+Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+FEW_NODES = 50_000  # nodes of a lattice of which the best is soon found
+
+
+class Gene(Protocol):
+    """The bits of one column."""
+
+    n_bits: int
+
+    def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
+        """The piece of each leaf, and the price of a cell in each piece."""
+
+    def active(self, bits: Bits) -> NDArray[np.int64]:
+        """The bits that make a difference."""
+
+    def at_level(self, level: int) -> Bits:
+        """The bits of a whole level of the hierarchy."""
+
+    def named(self, bits: Bits) -> Pieces:
+        """The pieces as they are released."""
+
+
+class _Prices:
+    """What a cell costs that is released as some leaves of a column."""
+
+    def __init__(self, table: FrequencyTable, j: int, objective: str, cells: str = "hierarchy") -> None:
+        self._table, self._j, self._objective = table, j, objective
+        self._vocabulary = Vocabulary(table.hierarchies[j], cells)
+
+    def of(self, leaves: Sequence[Leaves]) -> Floats:
+        """The prices of several values; in ``ambiguity`` their sizes, and nothing where only classes count."""
+        values = self._vocabulary.taken([self._vocabulary.of(of) for of in leaves])
+        if self._objective in ("discernibility", "average-class", "classification"):
+            return np.zeros(len(leaves))
+        if self._objective == "ambiguity":
+            return values.sizes.astype(np.float64)
+        return prices(self._table, self._j, values, self._objective)
+
+
+class Tree:
+    """Labels of a hierarchy that are split or not; those with one occurring label below always are: it loses less."""
+
+    def __init__(self, table: FrequencyTable, j: int, objective: str) -> None:
+        hierarchy = table.hierarchies[j]
+        self.codes = hierarchy.table
+        self.height = hierarchy.height
+        occurring = self.codes[:, leaf_counts(table, j) > 0]
+        self.bases = np.concatenate(
+            [[0], np.cumsum([hierarchy.cardinality(level) for level in range(self.height + 1)])]
+        )
+        self.bit_of = np.full(self.bases[-1], -1)  # the bit of each label; the last, always set, where it has none
+        self.levels: list[int] = []  # of each bit
+        for level in range(self.height, 0, -1):
+            pairs = np.unique(occurring[level - 1 : level + 1], axis=1)
+            several = np.flatnonzero(np.bincount(pairs[1], minlength=hierarchy.cardinality(level)) > 1)
+            self.bit_of[self.bases[level] + several] = len(self.levels) + np.arange(len(several))
+            self.levels += [level] * len(several)
+        self.n_bits = len(self.levels)
+        labels = [np.flatnonzero(of == code).astype(np.int32) for of in self.codes for code in range(int(of.max()) + 1)]
+        self._prices = _Prices(table, j, objective).of(labels)
+        self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
+
+    def _split(self, bits: Bits) -> Bits:
+        """[step from the top down, leaf]: whether everything so far is split."""
+        split = np.append(bits, True)[self.bit_of[self._labels[:0:-1]]]
+        return np.logical_and.accumulate(split, axis=0)
+
+    def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
+        """The first label that is not split."""
+        level = self.height - self._split(bits).sum(axis=0)
+        return self._labels[level, np.arange(self.codes.shape[1])].astype(np.int32), self._prices
+
+    def active(self, bits: Bits) -> NDArray[np.int64]:
+        """Bits of labels above which all are split."""
+        reached = np.vstack([np.ones(self.codes.shape[1], np.bool_), self._split(bits)[:-1]])[: self.height]
+        found = np.unique(self.bit_of[self._labels[:0:-1][reached]])
+        return found[found >= 0]
+
+    def at_level(self, level: int) -> Bits:
+        """Whatever is above the level is split."""
+        return np.array(self.levels, np.int64) > level
+
+    def named(self, bits: Bits) -> Pieces:
+        """The same."""
+        return self.pieces(bits)[0]
+
+
+class Intervals:
+    """Values of a row that start an interval; null, and values without an entry, are alone or all are together."""
+
+    def __init__(self, table: FrequencyTable, j: int, objective: str, cells: str) -> None:
+        self.domain: Ordered = ordered(table, j)
+        self.n_bits = max(0, self.domain.n_values - 1)
+        hierarchy = self.domain.hierarchy
+        self._alone = np.array(
+            [
+                any(hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered for leaf in of)
+                for of in self.domain.values
+            ]
+        )
+        self._prices = _Prices(table, j, objective, cells)
+        self._known: dict[tuple[int, int], float] = {}
+
+    def _starts(self, bits: Bits) -> Bits:
+        starts = np.append(True, bits)
+        return starts | self._alone if bits.any() else starts
+
+    def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
+        """Intervals by number."""
+        starts = self._starts(bits)
+        firsts = np.flatnonzero(starts)
+        ends = list(zip(firsts.tolist(), (np.append(firsts[1:], len(starts)) - 1).tolist(), strict=True))
+        new = [end for end in ends if end not in self._known]
+        self._known.update(zip(new, self._prices.of([self.domain.leaves(*end) for end in new]).tolist(), strict=True))
+        number = np.cumsum(starts) - 1
+        pieces = np.where(self.domain.place < 0, 0, number[self.domain.place]).astype(np.int32)
+        return pieces, np.array([self._known[end] for end in ends])
+
+    def active(self, bits: Bits) -> NDArray[np.int64]:
+        """All of them."""
+        return np.arange(self.n_bits)
+
+    def at_level(self, level: int) -> Bits:
+        """An interval starts wherever the label of the level changes."""
+        codes = self.domain.hierarchy.table[level][[of[0] for of in self.domain.values]]
+        return np.asarray(codes[1:] != codes[:-1])
+
+    def named(self, bits: Bits) -> Pieces:
+        """With values that do not occur in the intervals of labels that hold them."""
+        return self.domain.pieces(self._starts(bits))
+
+
+@dataclass(frozen=True, eq=False)
+class Individual:
+    """A choice of bits, and what it is worth."""
+
+    bits: Bits
+    excess: int  # records suppressed beyond the limit; 0 where the choice may be released
+    value: float  # in the objective's own unit
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """What may be released comes first."""
+        return self.excess, self.value
+
+
+class Chromosome:
+    """The bits of all columns, one column after the other, and what a choice of them is worth."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        table = problem.table
+        self.genes: list[Gene] = [_gene(problem, j) for j in range(len(table.columns))]
+        self.ends = np.cumsum([0, *(gene.n_bits for gene in self.genes)]).tolist()
+        self.n_evaluated = 0
+        self._judged: dict[bytes, Individual] = {}
+        self._everything = math.prod(float(h.domain) for h in table.hierarchies)
+        own = [leaf_counts(table, j) for j in range(len(self.genes))]
+        self._own = np.array([float(counts @ np.log(np.maximum(counts, 1))) for counts in own])
+
+    @property
+    def n_bits(self) -> int:
+        """Bits of all columns."""
+        return int(self.ends[-1])
+
+    def of_column(self, bits: Bits, j: int) -> Bits:
+        """The bits of a column."""
+        return bits[self.ends[j] : self.ends[j + 1]]
+
+    def of_node(self, node: Node) -> Bits:
+        """The bits of a node of the lattice."""
+        return np.concatenate([gene.at_level(level) for gene, level in zip(self.genes, node, strict=True)])
+
+    def active(self, bits: Bits) -> NDArray[np.int64]:
+        """The bits that make a difference."""
+        found = [gene.active(self.of_column(bits, j)) + self.ends[j] for j, gene in enumerate(self.genes)]
+        return np.concatenate(found).astype(np.int64)
+
+    def judged(self, bits: Bits) -> Individual:
+        """Group the records by the pieces, and see what that costs."""
+        key = bits.tobytes()
+        if key in self._judged:
+            return self._judged[key]
+        self.n_evaluated += 1
+        pieces, cells = zip(*(g.pieces(self.of_column(bits, j)) for j, g in enumerate(self.genes)), strict=True)
+        seen = judged(self.problem, pieces)
+        excess = 0 if seen.feasible else max(1, seen.n_suppressed - self.problem.limit)
+        self._judged[key] = individual = Individual(bits, excess, self._value(seen, cells))
+        return individual
+
+    def _value(self, seen: Judged, cells: Sequence[Floats]) -> float:
+        """The objective of the classes that are kept and the records that are not; compare ``cost.loss_of``."""
+        objective, name = self.problem.objective, self.problem.objective_name
+        n, gone = self.problem.table.n_records, seen.n_suppressed
+        kept = seen.classes.counts[~seen.failing].astype(np.float64)
+        if name == "discernibility":
+            return float(kept @ kept) + float(n) * gone
+        if name == "average-class":
+            return n / max(1, len(kept) + (gone > 0))
+        labels = self.problem.labels(seen.classes)
+        if labels is not None:
+            return 1 - int(most_frequent(labels)[~seen.failing].sum()) / n
+        each = np.array([of[seen.codes[~seen.failing, j]] for j, of in enumerate(cells)])
+        if name == "ambiguity":
+            return float(kept @ each.prod(axis=0)) + self._everything * gone
+        if not isinstance(objective, CellLoss):
+            raise TypeError(f"{name} is not a sum over cells")
+        sums = each @ kept
+        if name == "height":
+            sums = sums / max(1, n - gone)
+        elif name == "entropy":
+            sums = sums + gone * math.log(n) - self._own
+        else:
+            sums = sums + gone
+        return float(objective.scaled(sums[:, None]).sum())
+
+    def founders(self) -> list[Individual]:
+        """Where a search begins: the top, and the best node of the lattice where that is soon found.
+
+        Iyengar and Winkler begin by chance. With the node among the first, nothing worse than it is ever the answer.
+        """
+        problem = self.problem
+        found = [self.judged(self.of_node(problem.lattice.top))]
+        if problem.lattice.n_nodes <= FEW_NODES:
+            try:
+                answer = optimal(problem)
+            except InfeasibleError:
+                if problem.monotone:
+                    raise
+                answer = None
+            if isinstance(answer, FullDomain):
+                found.append(self.judged(self.of_node(answer.node)))
+        elif found[0].excess and problem.monotone:
+            raise problem.infeasible()
+        return found
+
+    def answer(self, best: Individual, algorithm: str) -> Cuts:
+        """The best individual as a recoding."""
+        if best.excess:
+            raise InfeasibleError(
+                f"algorithm {algorithm!r} found no cut with at most {self.problem.limit} of "
+                f"{self.problem.table.n_records} records suppressed, after {self.n_evaluated} of them",
+                "raise max_suppression, or use algorithm 'optimal', which misses no full-domain answer",
+            )
+        pieces = [gene.named(self.of_column(best.bits, j)) for j, gene in enumerate(self.genes)]
+        return recoding(self.problem, pieces, algorithm, n_evaluated=self.n_evaluated)
+
+
+def _gene(problem: Problem, j: int) -> Gene:
+    hierarchy = problem.table.hierarchies[j]
+    ordered_cells = problem.cells[j] == "range" and hierarchy.leaf_order in ("numeric", "time")
+    if ordered_cells and not ordered(problem.table, j).whole:
+        return Intervals(problem.table, j, problem.objective_name, problem.cells[j])
+    return Tree(problem.table, j, problem.objective_name)

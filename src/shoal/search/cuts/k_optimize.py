@@ -1,0 +1,370 @@
+"""k-Optimize: the least loss of all cuts of ordered domains, proved.
+
+R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
+Needs  models that judge class by class; verdicts prune as far as their merging allows.
+Finds  the set of values that start an interval (the first of each column always does) of least loss.
+Costs  one grouping per node of the set-enumeration tree, which has a node for every set; most are cut off unseen. A few
+       dozen records can still take hours: without a time budget it ends after some thousand looks, and where these do
+       not prove the answer tells how much less another may cost, at the most.
+
+A node is a head, the values that start an interval, and a tail, the values that still may. Below it,
+  - whoever is in a class that fails under the head for good is suppressed; all others are in classes no smaller and
+    in cells no narrower than under head and tail together. This bounds the loss of all sets between the two;
+  - a value whose splits would lose so many that the bound reaches the best loss known leaves the tail;
+  - so does a value that is useless: whatever it splits is lost. That takes a loss that sees classes only, since
+    a narrower cell is worth something to the others.
+What is left of the tail is looked at again until nothing leaves it; the value that splits the most classes is next.
+The paper goes depth first. Here the child with that value and the node with the rest of its tail, to be pruned anew,
+wait in a heap, and the node of least bound comes first: at any time, no set costs less than that. The answer to prune
+with at first is a hill climb, from the best full-domain node and from where a dive into the tree ends, kicked out of a
+column a few times.
+The paper's losses see classes only; losses of cells are bounded likewise (``cut_costs``).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models.size import KAnonymity
+from shoal.recoding import FullDomain, Recoding
+from shoal.search.cells.classes import require_class_by_class
+from shoal.search.cuts.choices import Choices
+from shoal.search.cuts.cut_kernels import splits
+from shoal.search.cuts.cuts import recoding
+from shoal.search.cuts.ordered import Axis, Chosen
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.losses.cuts import Classes
+from shoal.search.problem import Problem
+from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, packed
+from shoal.table.kernels import group
+
+KICKS = 20  # columns that the hill climb starts anew
+SHARE = 0.5  # of the time, at the most, for the hill climb
+# Looks at nodes of the tree, where no time is given: a number, so that every run ends with the same answer. Where
+# values are tried one by one, so many of them take as long as the rest of a look.
+LOOKS, VALUES = 8_000, 8
+
+Floats = NDArray[np.float64]
+
+
+def k_optimize(problem: Problem) -> Recoding:
+    """Take the node of least bound until no bound is below the best."""
+    require_class_by_class(problem, "k_optimize")
+    search = _Search(problem)
+    search.climb_and_kick()
+    bound = search.close()
+    if search.best is None:
+        raise problem.infeasible() if bound is None else problem.unfinished()
+    closed, least = bound is None, problem.suppresses_least
+    return recoding(
+        problem,
+        search.axis.pieces(search.best),
+        "k_optimize",
+        proved=closed and least,
+        claim=f"no cut costs less, {problem.rule}" if closed and not least else "",
+        bound=bound if least else None,
+        n_evaluated=search.choices.n_evaluated,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """What each value of a tail would do if it joined the head."""
+
+    lost: Counts  # records that fail for good
+    more: Floats  # [value, sum]  what they add to the sums of the bound
+    n_split: Counts  # classes that it splits
+    n_useful: Counts  # splits of which a part is not lost
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A node with what is left of its tail; none of its sets costs less than ``bound``."""
+
+    tail: Chosen
+    bound: float
+    bounds: Floats  # with each value of the tail in the head
+    n_split: Counts
+
+
+class _Search:
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.choices = Choices(problem)
+        self.axis, self.cost = self.choices.axis, self.choices.cost
+        self.best: Chosen | None = None
+        self.value = math.inf
+        # Where nothing may be suppressed and unions of passing classes pass, a failing class rules out all below it.
+        self.fatal = problem.models if problem.monotone else problem.absorbing
+        # Who fails for good may be told by sizes alone even where further models judge what is offered.
+        table = problem.table
+        self.sizes_decide = table.entities is None and all(isinstance(m, KAnonymity) for m in self.fatal)
+        bare = self.sizes_decide and not problem.sees_labels
+        self.table = FrequencyTable(table.columns, table.codes, table.counts) if bare else table
+        self.n_looks = 0  # at nodes of the tree, by what they take
+        # Stars must pass too where they stay, and fewer of them may not.
+        self.prune_useless = self.cost.sees_classes_only and not problem.keep_suppressed
+
+    # --- an answer to begin with ---------------------------------------------------------------------------------
+
+    def offer(self, chosen: Chosen) -> float:
+        """Take a set if it is better, and tell what it costs."""
+        value = self.choices.seen(chosen).value
+        if not self.excludes(value):
+            self.value, self.best = value, chosen.copy()
+        return value
+
+    def excludes(self, bound: float) -> bool:
+        """Whether what costs at least ``bound`` can no longer win; costs are sums of floats in different orders."""
+        return bound == math.inf or bound >= self.value - 1e-11 * max(1.0, abs(self.value))
+
+    def climb_and_kick(self) -> None:
+        """Toggle one value after the other while it helps; forget a column, and again."""
+        rng = np.random.default_rng(self.problem.seed)
+        until = math.inf
+        if self.problem.time_budget is not None:
+            until = time.monotonic() + SHARE * self.problem.time_budget
+        order = np.arange(self.axis.n_values)
+        if (node := self.full_domain()) is not None:
+            self.climb(node, order, until)
+        self.climb(self.dive(until), order, until)
+        for kick in range(KICKS if len(order) else 0):
+            if self.best is None or time.monotonic() > until:
+                return
+            self.problem.progress("climbing", kick / KICKS)
+            chosen = self.best & (self.axis.column != rng.choice(self.axis.column))
+            self.climb(chosen, rng.permutation(order), until)
+
+    def dive(self, until: float) -> Chosen:
+        """Down the tree by the value that splits the most classes, to the end of the tail."""
+        head, tail = np.zeros(self.axis.n_values, np.bool_), np.ones(self.axis.n_values, np.bool_)
+        self.offer(head)
+        while time.monotonic() < until and (seen := self.pruned(head, tail)) is not None:
+            v = _most_splitting(seen)
+            head, tail = _with(head, v), _without(seen.tail, v)
+            self.offer(head)
+        return head
+
+    def full_domain(self) -> Chosen | None:
+        """The best node of the lattice as intervals."""
+        problem = self.problem
+        lattice = Problem(
+            problem.table,
+            problem.asked,
+            limit=problem.limit,
+            objective=problem.objective_name,
+            label=problem.label,
+            keep_suppressed=problem.keep_suppressed,
+            weights=problem.weights,
+            time_budget=None if problem.time_budget is None else SHARE / 4 * problem.time_budget,
+            rollup=problem.rollup,
+        )
+        try:
+            answer = optimal(lattice)
+        except (InfeasibleError, OutOfTimeError):
+            return None
+        return self.axis.of_node(answer.node) if isinstance(answer, FullDomain) else None
+
+    def climb(self, chosen: Chosen, order: NDArray[np.int64], until: float) -> None:
+        """From a set, by the first toggle that helps, until none does."""
+        value = self.offer(chosen)
+        since = 0
+        while since < len(order):
+            for v in order.tolist():
+                if since >= len(order) or time.monotonic() > until:
+                    return
+                chosen = chosen.copy()
+                chosen[v] = ~chosen[v]
+                changed = self.offer(chosen)
+                since += 1
+                if changed < value - 1e-11 * max(1.0, abs(changed)):
+                    value, since = changed, 0
+                else:
+                    chosen[v] = ~chosen[v]
+
+    # --- the tree ------------------------------------------------------------------------------------------------
+
+    def close(self) -> float | None:
+        """Go through the tree; if it has to be left, tell what every set costs at the least."""
+        none = np.zeros(self.axis.n_values, np.bool_)
+        heap = [(-math.inf, 0, none, ~none)]  # of equal bounds the older node goes first; no two have the same number
+        n_nodes = self.n_looks = 0  # what the climb looked at was its own
+        while heap:
+            bound, _, head, tail = heapq.heappop(heap)
+            if self.excludes(bound):
+                return None
+            if self.problem.out_of_time or (self.problem.time_budget is None and self.n_looks >= LOOKS):
+                return bound
+            if (n_nodes := n_nodes + 1) % 100 == 0:
+                self._report(bound)
+            seen = self.pruned(head, tail)
+            if seen is None:
+                continue
+            v = _most_splitting(seen)
+            rest = _without(seen.tail, v)
+            heapq.heappush(heap, (seen.bound, 2 * n_nodes, head, rest))
+            self.offer(_with(head, v))
+            heapq.heappush(heap, (float(seen.bounds[v]), 2 * n_nodes + 1, _with(head, v), rest))
+        return None
+
+    def pruned(self, head: Chosen, tail: Chosen) -> _Look | None:
+        """Values leave the tail until none can; None where none is left, or no set below the node can be better."""
+        while tail.any():
+            sums, n_lost, tried = self._look(head, tail)
+            bound = float(self.cost.bound(sums[None], np.array([n_lost]))[0])
+            if n_lost > self.problem.limit or n_lost == self.problem.table.n_records or self.excludes(bound):
+                return None
+            bounds = np.maximum(bound, self.cost.bound(sums + tried.more, n_lost + tried.lost))
+            leaves = np.array([self.excludes(b) for b in bounds.tolist()]) | (n_lost + tried.lost > self.problem.limit)
+            if self.prune_useless:
+                leaves |= tried.n_useful == 0
+            if not (leaves & tail).any():
+                return _Look(tail, bound, bounds, tried.n_split)
+            tail = tail & ~leaves
+        return None
+
+    def _look(self, head: Chosen, tail: Chosen) -> tuple[Floats, int, _Tried]:
+        """The sums of the bound, the records that fail for good, and what each value of the tail would do."""
+        axis, least = self.axis, self.problem.least_class_size
+        numbers, ends = axis.intervals(head | tail)
+        codes = self.choices.codes(numbers)
+        class_of, firsts = group(packed(codes))
+        finest = self.table.merged(class_of, len(firsts), codes[firsts])
+        around = _Around(axis, axis.intervals(head)[0], ends)
+        coarse = np.column_stack([of[finest.codes[:, j]] for j, of in enumerate(around.outer)])
+        inside, firsts = group(packed(coarse))  # the class under the head of each finest one
+        fails = self._fails(finest.merged(inside, len(firsts), coarse[firsts]))
+        gone, kept = (
+            self.cost.gone(finest.counts),
+            self.cost.kept(Classes(finest.codes, finest.counts, ends, self.problem.labels(finest)), least=True),
+        )
+        sums = np.where(fails[inside][:, None], gone, kept).sum(axis=0)
+        n_lost = int(finest.counts[fails[inside]].sum())
+        extra = gone - kept
+        if not self.sizes_decide:
+            values = np.flatnonzero(tail)
+            tried = _Tried(*_nothing(axis.n_values, extra.shape[1]))
+        else:
+            values = np.flatnonzero(tail & around.whole[axis.column]) if axis.n_values else np.zeros(0, np.int64)
+            order = np.argsort(inside, kind="stable")
+            starts = np.searchsorted(inside[order], np.arange(len(firsts) + 1))
+            tried = _Tried(
+                *splits(
+                    order,
+                    starts,
+                    finest.codes,
+                    finest.counts,
+                    extra,
+                    ~fails,
+                    around.low,
+                    around.high,
+                    around.value,
+                    least,
+                    axis.n_values,
+                )
+            )
+        self.n_looks += 1 + len(values) // VALUES
+        for v in values.tolist():
+            self._try(v, finest, inside, fails, extra, around, tried)
+        return sums, n_lost, tried
+
+    def _fails(self, classes: FrequencyTable) -> NDArray[np.bool_]:
+        """Whether each class fails for good."""
+        if self.sizes_decide:
+            return np.asarray(classes.counts < self.problem.least_class_size)
+        fails = np.zeros(classes.n_classes, np.bool_)
+        for model in self.fatal:
+            fails |= ~model.passes(classes)
+        return fails
+
+    def _try(
+        self,
+        v: int,
+        finest: FrequencyTable,
+        inside: ClassOf,
+        fails: NDArray[np.bool_],
+        extra: Floats,
+        around: _Around,
+        tried: _Tried,
+    ) -> None:
+        """Let one value split the classes, and judge the parts by all models."""
+        side = around.side(v, finest.codes)
+        rows = np.flatnonzero((side >= 0) & ~fails[inside])
+        if not len(rows):
+            return
+        keys = inside[rows] * (int(side.max()) + 1) + side[rows]
+        parts, part_of = np.unique(keys, return_inverse=True)
+        whose = parts // (int(side.max()) + 1)
+        is_split = np.bincount(whose)[whose] > 1
+        judged = finest.taken(rows).merged(part_of, len(parts), np.zeros((len(parts), finest.codes.shape[1]), np.int32))
+        lost = self._fails(judged)
+        tried.lost[v] = judged.counts[lost].sum()
+        tried.more[v] = extra[rows[lost[part_of]]].sum(axis=0)
+        tried.n_split[v] = len(np.unique(whose[is_split]))
+        tried.n_useful[v] = int((is_split & ~lost).sum())
+
+    def _report(self, bound: float) -> None:
+        if self.best is None:
+            self.problem.progress("looking for an answer", 0)
+        else:
+            share = max(0.0, bound / self.value) if self.value > 0 else 1.0
+            self.problem.progress(f"best {self.value:.4f}, none below {bound:.4f}", share)
+
+
+class _Around:
+    """Where the finest intervals of a node lie within those of its head."""
+
+    def __init__(self, axis: Axis, numbers: list[NDArray[np.int32]], ends: list[list[tuple[int, int]]]) -> None:
+        shape = len(ends), max(map(len, ends))
+        self.axis = axis
+        self.whole = np.array([domain.whole for domain in axis.domains])
+        self.outer: list[NDArray[np.int32]] = []  # by column, the head's interval around each finest one
+        self.low, self.high = np.zeros(shape, np.int64), np.zeros(shape, np.int64)  # the ends of it, in finest ones
+        self.value = np.full(shape, -1)  # that starts the finest interval; -1 where it is not one value that does
+        for j, of in enumerate(ends):
+            firsts = np.array([first for first, _ in of])
+            outer = numbers[j][firsts]
+            self.outer.append(outer)
+            self.low[j, : len(of)] = np.searchsorted(outer, outer, "left")
+            self.high[j, : len(of)] = np.searchsorted(outer, outer, "right") - 1
+            if not self.whole[j]:
+                self.value[j, 1 : len(of)] = axis.listed[j][firsts[1:] - 1]
+
+    def side(self, v: int, codes: Codes) -> NDArray[np.int64]:
+        """On which side of a value each class is, -1 where the value lies in another interval."""
+        j = int(self.axis.column[v])
+        column = codes[:, j].astype(np.int64)
+        if self.whole[j]:
+            return column
+        at = int(np.flatnonzero(self.value[j] == v)[0])
+        near = (column >= self.low[j, at]) & (column <= self.high[j, at])
+        return np.where(near, column >= at, -1)
+
+
+def _nothing(n_values: int, n_sums: int) -> tuple[Counts, Floats, Counts, Counts]:
+    none = np.zeros(n_values, np.int64)
+    return none, np.zeros((n_values, n_sums)), none.copy(), none.copy()
+
+
+def _most_splitting(seen: _Look) -> int:
+    """The paper's order of the tail, of which only the first is needed; the first of equals."""
+    return int(np.where(seen.tail, seen.n_split, -1).argmax())
+
+
+def _with(chosen: Chosen, v: int) -> Chosen:
+    chosen = chosen.copy()
+    chosen[v] = True
+    return chosen
+
+
+def _without(chosen: Chosen, v: int) -> Chosen:
+    chosen = chosen.copy()
+    chosen[v] = False
+    return chosen

@@ -1,0 +1,148 @@
+"""Top-down specialization: from the top, the specialization that tells most for the anonymity it takes.
+
+B. C. M. Fung, K. Wang, P. S. Yu, "Top-down specialization for information and privacy preservation", ICDE 2005.
+Needs  models that judge class by class, and a top that satisfies.
+Finds  a cut that no single specialization can improve; nothing more is claimed, by the paper or here.
+Costs  one grouping per candidate and step; where verdicts survive generalization, a candidate that fails once is gone.
+
+A label of a tree is replaced by its children; in a column with cells = "range" an interval is cut in two, at the value
+that scores best. The score is gain / (anonymity lost + 1), with the size of the smallest class that is kept for
+anonymity. The gain is the information gain on the label, where the policy names one, as in the paper: what the entropy
+of the labels in the interval falls by, on average over its parts. Without a label it is what the objective falls by.
+A step is taken only if all requirements hold after it, with no more records suppressed than may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError
+from shoal.recoding import Recoding
+from shoal.search.cells.classes import require_class_by_class
+from shoal.search.cuts.choices import Choices, Seen
+from shoal.search.cuts.cuts import recoding
+from shoal.search.cuts.ordered import Axis, Chosen, Ordered
+from shoal.search.problem import Problem
+from shoal.table.frequency import Histogram
+
+
+class Step(NamedTuple):
+    """An interval of a column that may be specialized: the places where the parts after the first start."""
+
+    column: int
+    first: int
+    last: int
+    starts: tuple[int, ...]
+
+
+def top_down(problem: Problem) -> Recoding:
+    """Take the step of the best score until none is left that helps."""
+    require_class_by_class(problem, "top_down")
+    choices = Choices(problem)
+    axis = choices.axis
+    labels = None if problem.label is None else Labels(problem.table.sensitive[problem.label], axis)
+    chosen: Chosen = np.zeros(axis.n_values, np.bool_)
+    seen = choices.seen(chosen)
+    if not seen.feasible:
+        raise problem.infeasible() if problem.monotone else _no_beginning(problem)
+    steps = [s for j, d in enumerate(axis.domains) for s in _steps(d, j, problem.cells[j], 0, d.n_values - 1)]
+    while steps and not problem.out_of_time:
+        taken: tuple[float, Step, Chosen, Seen] | None = None
+        for step in tuple(steps):
+            finer = chosen.copy()
+            finer[axis.listed[step.column][np.array(step.starts) - 1]] = True
+            after = choices.seen(finer)
+            if not after.feasible:
+                if problem.monotone and problem.suppresses_least:  # stars that stay may pass once there are more
+                    steps.remove(step)
+                continue
+            gain = seen.value - after.value if labels is None else labels.gain(step)
+            score = gain / (max(0, _anonymity(seen) - _anonymity(after)) + 1)
+            if (labels is not None or _helps(seen, after)) and (taken is None or score > taken[0]):
+                taken = score, step, finer, after
+        if taken is None:
+            break
+        _, step, chosen, seen = taken
+        domain = axis.domains[step.column]
+        steps = [s for s in steps if (s.column, s.first) != (step.column, step.first)]
+        for first, last in _parts(step):
+            steps += _steps(domain, step.column, problem.cells[step.column], first, last)
+        problem.progress("specializing", float(chosen.mean()))
+    return recoding(problem, axis.pieces(chosen), "top_down", n_evaluated=choices.n_evaluated)
+
+
+class Labels:
+    """The labels of the records, by column and place."""
+
+    def __init__(self, histogram: Histogram, axis: Axis) -> None:
+        places = axis.places[histogram.class_of_entry]
+        self.counts = []
+        for j, domain in enumerate(axis.domains):
+            counts = np.zeros((domain.n_values, histogram.n_values), np.int64)
+            np.add.at(counts, (places[:, j], histogram.values), histogram.counts)
+            self.counts.append(counts)
+
+    def gain(self, step: Step) -> float:
+        """I(interval) − Σ over its parts of their share × I(part)."""
+        whole = self.counts[step.column][step.first : step.last + 1]
+        parts = np.add.reduceat(whole, [0, *(start - step.first for start in step.starts)], axis=0)
+        shares = parts.sum(axis=1) / parts.sum()
+        return _bits(parts.sum(axis=0)) - float(sum(s * _bits(part) for s, part in zip(shares, parts, strict=True)))
+
+
+def _bits(counts: NDArray[np.int64]) -> float:
+    """I: −Σ p log2 p."""
+    p = counts[counts > 0] / counts.sum()
+    return float(-(p @ np.log2(p)))
+
+
+def _steps(domain: Ordered, j: int, cells: str, first: int, last: int) -> Iterator[Step]:
+    """How an interval may be specialized."""
+    if cells == "range" and not domain.whole:
+        for start in range(first + 1, last + 1):
+            yield Step(j, first, last, (start,))
+    elif starts := _children(domain, first, last):
+        yield Step(j, first, last, starts)
+
+
+def _children(domain: Ordered, first: int, last: int) -> tuple[int, ...]:
+    """Where the next labels below start: of the highest level on which the interval has more than one."""
+    leaves = np.array([of[0] for of in domain.values[first : last + 1]])
+    for codes in domain.hierarchy.table[::-1]:
+        starts = np.flatnonzero(np.diff(codes[leaves]))
+        if len(starts):
+            return tuple((first + 1 + starts).tolist())
+    return ()
+
+
+def _parts(step: Step) -> Iterator[tuple[int, int]]:
+    """The intervals that a step leaves."""
+    firsts = (step.first, *step.starts)
+    yield from zip(firsts, (*(start - 1 for start in step.starts), step.last), strict=True)
+
+
+def _helps(before: Seen, after: Seen) -> bool:
+    """Whether the objective falls; what tells more and costs neither that nor a record is welcome too."""
+    slack = 1e-11 * max(1.0, abs(before.value))
+    if after.n_suppressed <= before.n_suppressed:
+        return after.value <= before.value + slack
+    return after.value < before.value - slack
+
+
+def _anonymity(seen: Seen) -> int:
+    """The respondents of the smallest class that is kept."""
+    persons: NDArray[np.int64] = seen.classes.persons[~seen.failing]
+    return int(persons.min())
+
+
+def _no_beginning(problem: Problem) -> InfeasibleError:
+    """Where failing at the top proves nothing about what is below, nothing more is said than what was seen."""
+    return InfeasibleError(
+        f"algorithm 'top_down' found no release with at most {problem.limit} of {problem.table.n_records} records "
+        "suppressed: it begins with every column at its top, and there the requirements fail",
+        "use algorithm 'optimal', which misses no answer",
+    )

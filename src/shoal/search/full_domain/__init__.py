@@ -1,0 +1,1 @@
+"""Searches that choose one level per column."""

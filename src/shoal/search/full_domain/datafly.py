@@ -1,0 +1,83 @@
+"""Datafly: generalize the column with the most distinct values until few enough records are left over.
+
+L. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", IJUFKS 10(5), 2002.
+Needs  a k-anonymity requirement; classes that fail any other model count as occurring too seldom.
+Finds  some release that satisfies; no minimality is claimed, by the paper or here.
+Costs  at most one grouping per step up the lattice.
+
+Steps 2-5 of the paper: while the sequences that occur less than k times account for more than k tuples,
+generalize; suppress the rest; "enforce the k requirement on suppressed tuples": where fewer than k were suppressed,
+a further class goes with them, so that those suppressed are themselves at least k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.models.size import KAnonymity
+from shoal.recoding import Recoding
+from shoal.search.full_domain.lattice import replaced
+from shoal.search.problem import Evaluation, Problem
+
+
+def datafly(problem: Problem) -> Recoding:
+    """The published loop; it goes on where the policy lets fewer records go than the paper does."""
+    k = _k(problem)
+    node = problem.lattice.ground
+    while True:
+        seen = problem.evaluate(node)
+        if seen.n_suppressed <= k:
+            enforced = problem.judged(seen.table, _enforced(seen, k), seen.lost, seen.n_lost)
+            if enforced.feasible:
+                return problem.recoding(enforced, "datafly", proved=False)
+        column = _most_distinct(problem, seen)
+        if column is None:
+            raise problem.infeasible() if problem.monotone else _past_the_answer(problem)
+        node = replaced(node, column, node[column] + 1)
+        problem.progress("generalizing", sum(node) / problem.lattice.height)
+
+
+def _past_the_answer(problem: Problem) -> InfeasibleError:
+    """Where failing at the top proves nothing about the nodes below, nothing more is said than what was seen."""
+    return InfeasibleError(
+        f"algorithm 'datafly' found no release with at most {problem.limit} of {problem.table.n_records} records "
+        f"suppressed: it reached the highest levels, and never turns back",
+        "use algorithm 'optimal', which misses no answer",
+    )
+
+
+def _k(problem: Problem) -> int:
+    sizes = [model.k for model in problem.models if isinstance(model, KAnonymity)]
+    if not sizes:
+        raise PolicyError("algorithm 'datafly' needs a k-anonymity requirement", "add one, or use algorithm 'optimal'")
+    if problem.cascades or problem.of_release:
+        raise PolicyError(
+            "algorithm 'datafly' judges classes one by one: it cannot take null for any value, "
+            "nor several sets of columns, nor limits on the release as a whole",
+            "use algorithm 'optimal'",
+        )
+    return max(sizes)
+
+
+def _most_distinct(problem: Problem, seen: Evaluation) -> int | None:
+    """The column with the most distinct values that can still be generalized; the first of equals."""
+    codes = seen.table.codes
+    distinct = [
+        (len(np.unique(codes[:, j])), -j)
+        for j, level in enumerate(seen.node)
+        if level < problem.lattice.heights[j] and problem.admits(replaced(seen.node, j, level + 1))
+    ]
+    return -max(distinct)[1] if distinct else None
+
+
+def _enforced(seen: Evaluation, k: int) -> NDArray[np.bool_]:
+    """Step 4: those suppressed are none, or at least k. The smallest classes that suffice go with them."""
+    failing = seen.failing.copy()
+    counts = seen.table.counts
+    for i in np.lexsort((*seen.table.codes.T[::-1], counts)):
+        if not 0 < counts[failing].sum() < k:
+            break
+        failing[i] = True
+    return failing

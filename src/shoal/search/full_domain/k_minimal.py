@@ -1,0 +1,119 @@
+"""k-minimal generalizations with suppression: all of them, with what Samarati's preferences choose by.
+
+P. Samarati, "Protecting respondents' identities in microdata release", TKDE 13(6), 2001.
+Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
+Finds  every generalization that keeps the policy, suppressing no more than its levels make necessary, and lies above
+       no other such (``minimal_nodes``); the search answers with the first by the policy's preference, of several the
+       one of least objective. That nothing costs less is proved only where the objective is the absolute distance.
+Costs  as ``ola``, which finds the nodes.
+
+Distances count levels of the whole hierarchies, also of those that the policy leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shoal.errors import HierarchyError, OutOfTimeError
+from shoal.recoding import Recoding
+from shoal.search.full_domain.lattice import Node
+from shoal.search.full_domain.monotone import Looks
+from shoal.search.full_domain.ola import minimal
+from shoal.search.losses.lattice import HeightLoss
+from shoal.search.problem import Evaluation, Problem
+from shoal.table.hierarchy import Hierarchy, Label
+
+Vector = tuple[int, ...]  # a level of the whole hierarchy per column
+
+
+@dataclass(frozen=True)
+class Minimal:
+    """A k-minimal generalization."""
+
+    node: Node  # as the lattice counts levels
+    distance: Vector  # from the table as it is
+    relative: Fraction  # Σ level / height of the hierarchy
+    classes: int  # distinct tuples that are kept
+    suppressed: int  # records
+
+    @property
+    def height(self) -> int:
+        """The absolute distance."""
+        return sum(self.distance)
+
+
+PREFERENCES: dict[str, Callable[[Minimal], Fraction | int]] = {
+    "least-absolute": lambda found: found.height,
+    "least-relative": lambda found: found.relative,
+    "maximum-distribution": lambda found: -found.classes,
+    "least-suppression": lambda found: found.suppressed,
+}
+
+
+_FIRST = {
+    "least-absolute": "has a smaller distance",
+    "least-relative": "has a smaller relative distance",
+    "maximum-distribution": "has more distinct tuples",
+    "least-suppression": "suppresses fewer records",
+}
+
+
+def k_minimal(problem: Problem) -> Recoding:
+    """The k-minimal generalization that the policy's preference puts first."""
+    looks = Looks(problem, "k_minimal")
+    try:
+        found = _described(looks)
+    except OutOfTimeError:
+        return looks.so_far()
+    nearest = [chosen.node for chosen in preferred(found, problem.preference)]
+    claim = f"of the {len(found)} k-minimal generalizations none {_FIRST[problem.preference]}"
+    is_objective = isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1
+    is_objective &= problem.preference == "least-absolute"
+    return looks.answer(looks.cheapest(nearest), proved=is_objective, claim=claim)
+
+
+def minimal_nodes(problem: Problem) -> list[Minimal]:
+    """Every k-minimal generalization, the lowest first; none where nothing satisfies."""
+    return _described(Looks(problem, "k_minimal"))
+
+
+def preferred(found: Iterable[Minimal], preference: str) -> list[Minimal]:
+    """Those that a preference puts first: several where they are equal in it."""
+    ranked = [(PREFERENCES[preference](one), one) for one in found]
+    least = min((value for value, _ in ranked), default=0)
+    return [one for value, one in ranked if value == least]
+
+
+def distance_vector(hierarchies: Sequence[Hierarchy], a: Sequence[Label], b: Sequence[Label]) -> Vector:
+    """Per column, the level of the nearest common ancestor of two values."""
+    return tuple(_nearest_common(h, [x, y]) for h, x, y in zip(hierarchies, a, b, strict=True))
+
+
+def _nearest_common(hierarchy: Hierarchy, values: list[Label]) -> int:
+    x, y = hierarchy.encode(values)
+    if x == y:
+        return 0
+    common = (hierarchy.table[:, x] == hierarchy.table[:, y]).nonzero()[0]
+    if not len(common):
+        raise HierarchyError(
+            f"column {hierarchy.column!r}: two values have no ancestor in common on the levels that are left",
+            "leave the top of the hierarchy in: no max_level",
+        )
+    return hierarchy.number(int(common[0]))
+
+
+def _described(looks: Looks) -> list[Minimal]:
+    return [_of(looks.problem, looks.again(node)) for node in minimal(looks)]
+
+
+def _of(problem: Problem, seen: Evaluation) -> Minimal:
+    levels = list(zip(problem.table.hierarchies, seen.node, strict=True))
+    return Minimal(
+        seen.node,
+        tuple(h.number(level) for h, level in levels),
+        sum((Fraction(h.number(level), max(1, h.number_of_top)) for h, level in levels), Fraction(0)),
+        int((~seen.failing).sum()),
+        seen.n_suppressed,
+    )

@@ -1,0 +1,131 @@
+"""Local suppression: one level per column, and single cells hidden on top of that (AG_CS).
+
+The taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007, in which this is AG_CS; what
+statistical offices do when they recode globally and then suppress locally.
+Needs  models that are judged class by class.
+Finds  a release in which no record is suppressed, and that costs no more than the best node at which nothing has to be.
+Costs  three searches of ``optimal``, then one greedy hiding of cells for each of at most 60 nodes: the steps up and
+       down from the best so far, as long as one of them pays.
+
+A node that generalizes less leaves more cells to hide, so the two are weighed against each other: at every node that is
+looked at the cells are hidden for good, and the objective of the policy decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.recoding import FullDomain, Recoding
+from shoal.search.cells import cell_suppression
+from shoal.search.cells.classes import Partition, recoding, require_class_by_class
+from shoal.search.cells.star_levels import levels_of, not_as_one, with_levels
+from shoal.search.full_domain.lattice import Node, replaced
+from shoal.search.full_domain.optimal import optimal
+from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Problem
+
+SHARES = (0.0, 0.02, 0.1)  # of records that a node may leave to be hidden, where the way begins
+NODES = 60  # nodes that are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A node, and what it costs once cells are hidden."""
+
+    node: Node
+    cells: cell_suppression.Cells
+    value: float
+
+
+def local_suppression(problem: Problem) -> Recoding:
+    """From nodes that leave a few records over, step to neighbours while the whole of it costs less."""
+    require_class_by_class(problem, "local_suppression")
+    n_rows = problem.table.n_classes
+    top = _cells(problem, problem.lattice.top)
+    if not top.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
+        raise problem.infeasible() if problem.monotone else not_as_one(problem, "local_suppression")
+    looks: dict[Node, Look] = {}
+    best = min((_look(problem, node, looks) for node in _starts(problem)), key=_rank)
+    better: Look | None = best
+    while better is not None:
+        best = better
+        better = _better_neighbour(problem, best, looks)
+    partition, _ = cell_suppression.dealt(best.cells)
+    if partition is None:
+        raise ValueError("what passes as one class passes when dealt out")
+    answer = min(
+        (_answer(problem, best.cells, p) for p in (partition, cell_suppression.covered(best.cells))), key=lambda a: a[0]
+    )
+    return replace(answer[1], n_evaluated=len(looks), n_nodes=problem.lattice.n_nodes)
+
+
+def _rank(look: Look) -> tuple[float, Node]:
+    return look.value, look.node
+
+
+def _starts(problem: Problem) -> list[Node]:
+    """The top, and the best nodes where some records may be left over."""
+    found = [problem.lattice.top]
+    n = problem.table.n_records
+    for share in SHARES:
+        relaxed = Problem(
+            problem.table,
+            problem.asked,
+            limit=int(share * n),
+            objective=problem.objective_name,
+            label=problem.label,
+            weights=problem.weights,
+            time_budget=None if problem.time_budget is None else problem.time_budget / (len(SHARES) + 1),
+            rollup=problem.rollup,
+            progress=problem.progress,
+        )
+        try:
+            answer = optimal(relaxed)
+        except (InfeasibleError, OutOfTimeError):
+            continue
+        if isinstance(answer, FullDomain):
+            found.append(answer.node)
+    return list(dict.fromkeys(found))
+
+
+def _better_neighbour(problem: Problem, best: Look, looks: dict[Node, Look]) -> Look | None:
+    """The first step up or down that pays."""
+    for j, level in enumerate(best.node):
+        for other in (level - 1, level + 1):
+            if 0 <= other <= problem.lattice.heights[j]:
+                node = replaced(best.node, j, other)
+                if node in looks:
+                    continue
+                if len(looks) >= NODES or problem.out_of_time:
+                    return None
+                look = _look(problem, node, looks)
+                if look.value < best.value - 1e-12 * abs(best.value):
+                    return look
+    return None
+
+
+def _look(problem: Problem, node: Node, looks: dict[Node, Look]) -> Look:
+    cells = _cells(problem, node)
+    looks[node] = look = Look(node, cells, _answer(problem, cells, cell_suppression.covered(cells))[0])
+    problem.progress("weighing levels against hidden cells", min(1.0, len(looks) / NODES))
+    return look
+
+
+def _cells(problem: Problem, node: Node) -> cell_suppression.Cells:
+    """The cells at a node; hiding one costs what is still to be lost of it."""
+    narrowed = with_levels(problem, levels_of(problem, node))
+    costs = np.empty(problem.table.codes.shape)
+    for j, h in enumerate(narrowed.table.hierarchies):
+        shares = h.shares[0][h.table[0][problem.table.codes[:, j]]]
+        costs[:, j] = problem.weights[j] * np.maximum(h.shares[-1][0] - shares, 0)
+    return cell_suppression.Cells.of(narrowed, costs)
+
+
+def _answer(problem: Problem, cells: cell_suppression.Cells, partition: Partition) -> tuple[float, Recoding]:
+    """What a partition costs in the policy's objective, and what it releases."""
+    answer = recoding(cells.problem, partition, "local_suppression")
+    answer = replace(answer, hierarchies=problem.table.hierarchies)
+    return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name), answer

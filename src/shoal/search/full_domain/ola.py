@@ -1,0 +1,85 @@
+"""OLA: the lattice is cut in half again and again until all minimal nodes are found; the one of least objective wins.
+
+K. El Emam et al., "A globally optimal k-anonymity method for the de-identification of health data", JAMIA 16(5), 2009.
+Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
+Finds  the k-minimal node of least objective. It is the least of all, and proved to be, where costs only rise
+       upwards: where nothing may be suppressed, or the objective is the height. Otherwise a node that is not minimal
+       may cost less (``flash`` and ``optimal`` find it).
+Costs  one look per node that no other verdict decides; every node is held.
+
+The tags tell the minimal nodes in the end, in place of the paper's list that is cleaned up on the way; and a
+sub-lattice in which nothing is open any more is left alone.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from operator import add, sub
+
+from shoal.errors import OutOfTimeError
+from shoal.recoding import Recoding
+from shoal.search.full_domain.best import rank
+from shoal.search.full_domain.lattice import Lattice, Node, below
+from shoal.search.full_domain.monotone import Looks, Tags, costs_only_rise
+from shoal.search.problem import Problem
+
+
+def ola(problem: Problem) -> Recoding:
+    """The best of the minimal nodes."""
+    looks = Looks(problem, "ola")
+    try:
+        nodes = minimal(looks)
+    except OutOfTimeError:
+        return looks.so_far()
+    claim = f"of the {len(nodes)} generalizations that keep the policy and lie above no other none costs less"
+    return looks.answer(looks.cheapest(nodes), proved=costs_only_rise(problem), claim=claim)
+
+
+def minimal(looks: Looks) -> list[Node]:
+    """Every feasible node that lies above no other, the lowest first."""
+    lattice = looks.problem.lattice
+    tags = Tags(looks)
+    if tags.check(lattice.top):
+        _bisect(tags, lattice.ground, lattice.top)
+    return _feasible(looks, tags.minimal())
+
+
+def _bisect(tags: Tags, low: Node, high: Node) -> None:
+    """Tag all nodes from ``low`` to ``high``, of which the highest satisfies."""
+    if tags.known[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))].all():
+        return
+    height = sum(high) - sum(low)
+    if height == 1:
+        tags.check(low)
+        return
+    for step in Lattice(tuple(map(sub, high, low))).layer(height // 2):
+        node = tuple(map(add, low, step))
+        if tags.check(node):
+            _bisect(tags, low, node)
+        else:
+            _bisect(tags, node, high)
+
+
+def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
+    """The same where a satisfying node may not be released as it is: then those above it are tried, lowest first."""
+    found, waiting = [], []
+    for node in nodes:
+        if looks.feasible(node):
+            found.append(node)
+        else:
+            waiting.append(rank(node))
+    heapq.heapify(waiting)
+    queued = {node for _, node in waiting}
+    while waiting:
+        _, node = heapq.heappop(waiting)
+        if any(below(other, node) for other in found):
+            continue
+        if looks.feasible(node):
+            found.append(node)
+            continue
+        for up in looks.problem.lattice.successors(node):
+            if up not in queued:
+                queued.add(up)
+                heapq.heappush(waiting, rank(up))
+    return sorted(found, key=rank)

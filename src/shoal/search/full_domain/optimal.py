@@ -1,0 +1,222 @@
+"""Optimal: the least loss of all full-domain generalizations, proved.
+
+Branch and bound over boxes of the lattice, our own. A box is all nodes between a lowest and a highest one. One
+look at the highest node tells who is lost, that is, suppressed on every node of the box:
+  - where more are lost than may be suppressed, the box is empty of answers;
+  - otherwise what they cost is owed at every level, which bounds the box by its lowest node;
+  - levels that alone would cost more than the best answer are cut off, and the look repeats on what is left.
+Where the table of the highest node is huge, coarser nodes above it are looked at first: they may rule out the box too.
+A box that survives is split at the top of its costliest column. Losses of classes are also bounded from the lowest
+node, above which classes only merge. Verdicts prune only where the models' merging allows (``Problem.monotone``).
+
+Needs  nothing: any models, any objective.
+Finds  the node that ``exhaustive`` finds, ties broken alike.
+Costs  one grouping per node looked at; a small share of the lattice as a rule, all of it at worst.
+"""
+
+from __future__ import annotations
+
+import heapq
+from operator import getitem
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.recoding import Recoding
+from shoal.search.full_domain.best import Best
+from shoal.search.full_domain.lattice import Node, below, replaced
+from shoal.search.problem import Problem
+from shoal.table.kernels import raise_low
+
+Costs = list[list[float]]  # [column][level], to be summed over columns
+
+
+class Box(NamedTuple):
+    """The nodes from ``low`` to ``high``; none of them costs less than ``bound``."""
+
+    bound: float
+    serial: int  # of equal bounds the older goes first; no two boxes have the same
+    low: Node
+    high: Node
+    costs: Costs
+
+    @property
+    def columns(self) -> list[int]:
+        """Those that have more than one level."""
+        return [j for j, (lowest, highest) in enumerate(zip(self.low, self.high, strict=True)) if lowest < highest]
+
+
+def optimal(problem: Problem) -> Recoding:
+    """Split the box of least bound until no bound is below the best."""
+    search = _Search(problem)
+    search.descend(problem.lattice.top)
+    for node in problem.hints:
+        search.look(node)
+    bound = search.close()
+    if search.best.seen is None:
+        raise problem.infeasible() if bound is None else problem.unfinished()
+    return problem.best_node(search.best.seen, "optimal", proved=bound is None, bound=bound)
+
+
+class Look(NamedTuple):
+    """What is worth remembering of a look: an evaluation holds the whole table of its node."""
+
+    feasible: bool
+    barren: bool  # no answer here or below
+    costs: Costs  # what every node below costs at the least, per column and level
+    above: float  # what every node above costs at the least
+
+
+DIVE = 200  # boxes between two descents that look for a better answer
+REPORT = 16  # boxes between two words on how it goes
+
+
+class _Search:
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.best = Best()
+        self.boxes: list[Box] = []
+        self.looks: dict[Node, Look] = {}
+        self.barren = _Nodes(len(problem.table.columns))  # nodes below which there is no answer
+        self.n_boxes = 0
+        self.floor: Costs = problem.objective.floor().tolist()
+
+    def look(self, node: Node) -> Look:
+        """Evaluate a node, once."""
+        if node in self.looks:
+            return self.looks[node]
+        problem, objective = self.problem, self.problem.objective
+        seen = problem.evaluate(node)
+        barren = problem.rules_out_below(seen)
+        if seen.feasible:
+            self.best.offer(objective.value(seen), seen)
+        if barren:
+            self.barren.append(node)
+        costs = [] if barren else objective.below(seen).tolist()
+        above = objective.above(seen) if objective.sees_classes else -np.inf
+        self.looks[node] = look = Look(seen.feasible, barren, costs, above)
+        return look
+
+    def descend(self, node: Node) -> None:
+        """Look for an answer: from ``node``, undo the costliest step that still leaves a feasible node."""
+        self.look(node)
+        steps = [j for j, level in enumerate(node) if level > 0]
+        while steps and not self.problem.out_of_time:
+            j = max(steps, key=lambda j: self.floor[j][node[j]] - self.floor[j][node[j] - 1])
+            lower = replaced(node, j, node[j] - 1)
+            if self.look(lower).feasible:
+                node = lower
+            if node != lower or node[j] == 0:
+                steps.remove(j)
+
+    def close(self) -> float | None:
+        """Split boxes until none can hold a better answer; out of time, tell what an answer costs at the least."""
+        self.add(self.problem.lattice.ground, self.problem.lattice.top)
+        n_split = 0
+        while self.boxes:
+            box = heapq.heappop(self.boxes)
+            if self.best.excludes(box.bound, box.low):
+                continue
+            if self.problem.out_of_time:
+                return min(box.bound, self.best.value)
+            n_split += 1
+            if n_split % DIVE == 0:
+                self.descend(box.high)
+            # The top level of a column apart, the rest below: the look at the rest then tells most.
+            j = max(box.columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
+            self.add(replaced(box.low, j, box.high[j]), box.high)
+            self.add(box.low, replaced(box.high, j, box.high[j] - 1))
+            if n_split % REPORT == 1:
+                self._report(box.bound)
+        return None
+
+    def add(self, low: Node, high: Node) -> None:
+        """Keep a box if it can hold an answer, cut down to the levels that can."""
+        while True:
+            shrunk = self._raised(low, high)
+            if shrunk is None:
+                return
+            low = shrunk
+            if self.problem.after:
+                low, high = self._in_order(low, high)
+                if not below(low, high):
+                    return
+            if high not in self.looks and any(self._excluded(low, node) for node in self.problem.rollup.coarser(high)):
+                return
+            look = self.look(high)
+            if look.barren:
+                return
+            bound = sum(map(getitem, look.costs, low))
+            if self.problem.objective.sees_classes:
+                bound = max(bound, self.look(low).above)
+            if self.best.excludes(bound, low):
+                return
+            cut = self._cut(low, high, look.costs, bound)
+            if cut == high:
+                break
+            high = cut
+        if low != high:
+            self.n_boxes += 1
+            heapq.heappush(self.boxes, Box(bound, self.n_boxes, low, high, look.costs))
+
+    def _excluded(self, low: Node, above: Node) -> bool:
+        """Whether the look at a node above a box rules it out."""
+        look = self.look(above)
+        return look.barren or self.best.excludes(sum(map(getitem, look.costs, low)), low)
+
+    def _raised(self, low: Node, high: Node) -> Node | None:
+        """The lowest node that is not below a barren one, if the box has such a node."""
+        if high in self.looks:
+            return low
+        raised = np.array(low)
+        return tuple(raised.tolist()) if raise_low(raised, np.array(high), self.barren.levels) else None
+
+    def _in_order(self, low: Node, high: Node) -> tuple[Node, Node]:
+        """Where one column may be generalized only after another, what that leaves of the box."""
+        for a, b in self.problem.after:
+            if low[b] > 0:
+                low = replaced(low, a, self.problem.lattice.heights[a])
+            if high[a] < self.problem.lattice.heights[a]:
+                high = replaced(high, b, 0)
+        return low, high
+
+    def _cut(self, low: Node, high: Node, costs: Costs, bound: float) -> Node:
+        """The highest levels that a node no dearer than the best can have."""
+        levels = list(high)
+        safe = self.best.value - self.best.slack - bound
+        for j, column in enumerate(costs):
+            if column[high[j]] - column[low[j]] < safe:
+                continue
+            others = bound - column[low[j]]
+            while levels[j] > low[j] and self.best.excludes(others + column[levels[j]], replaced(low, j, levels[j])):
+                levels[j] -= 1
+        return tuple(levels)
+
+    def _report(self, bound: float) -> None:
+        shown = self.problem.objective.shown
+        if self.best.seen is None:
+            self.problem.progress("looking for an answer", 0)
+        else:
+            least, best = shown(bound), shown(self.best.value)
+            self.problem.progress(f"best {best:.4f}, none below {least:.4f}", least / best if best else 1.0)
+
+
+class _Nodes:
+    """A growing list of nodes as an array, for the kernel that compares a box with all of them."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._levels = np.zeros((64, n_columns), np.int64)
+        self._n = 0
+
+    @property
+    def levels(self) -> NDArray[np.int64]:
+        """[node, column]."""
+        return self._levels[: self._n]
+
+    def append(self, node: Node) -> None:
+        """Add one."""
+        if self._n == len(self._levels):
+            self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
+        self._levels[self._n] = node
+        self._n += 1

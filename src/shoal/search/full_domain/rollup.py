@@ -1,0 +1,271 @@
+"""Frequency tables of lattice nodes, each derived from the smallest one at hand that is more specific.
+
+C1 makes this exact: a label has one parent, so grouping a grouped table again gives what grouping the records
+would give (the roll-up property of Incognito). Each class is one packed key, so that a node costs one pass of
+shifts, lookups and hashing over the table it is derived from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.search.full_domain.lattice import Node, below, replaced
+from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import derive_large, derive_node, sum_by_class
+
+Keys = NDArray[np.uint64]  # (classes, words)
+Levels = NDArray[np.int64]  # (columns)
+
+
+class Layout:
+    """Where each column's code sits in a packed key: as many bits as its largest code needs, words filled in turn."""
+
+    def __init__(self, cardinalities: list[int]) -> None:
+        words, shifts, masks = [], [], []
+        word = used = 0
+        for cardinality in cardinalities:
+            bits = max(1, (cardinality - 1).bit_length())
+            if used + bits > 64:
+                word, used = word + 1, 0
+            words.append(word)
+            shifts.append(used)
+            masks.append((1 << bits) - 1)
+            used += bits
+        self.n_words = word + 1
+        self.words = np.array(words, np.int64)
+        self.shifts = np.array(shifts, np.uint64)
+        self.masks = np.array(masks, np.uint64)
+
+    def packed(self, codes: Codes) -> Keys:
+        """Codes to keys."""
+        return self.packed_columns(codes.T, len(codes))
+
+    def packed_columns(self, columns: Iterable[Codes], n_rows: int) -> Keys:
+        """The same from codes that come column by column."""
+        keys = np.zeros((n_rows, self.n_words), np.uint64)
+        for column, word, shift in zip(columns, self.words, self.shifts, strict=True):
+            keys[:, word] |= column.astype(np.uint64) << shift
+        return keys
+
+    def codes(self, keys: Keys) -> Codes:
+        """Keys to codes."""
+        return ((keys[:, self.words] >> self.shifts) & self.masks).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """The classes of one node; histograms are only merged when somebody asks."""
+
+    node: Node
+    levels: Levels  # the node's, as an array
+    keys: Keys
+    counts: Counts
+    class_of: ClassOf  # the class of each row of the source
+    source: NodeTable | FrequencyTable  # what it was derived from
+    layout: Layout
+
+    @property
+    def room(self) -> int:
+        """Numbers that it holds."""
+        return self.keys.size + len(self.counts) + len(self.class_of)
+
+    @property
+    def codes(self) -> Codes:
+        """(classes, columns): codes at the node's levels."""
+        return self.layout.codes(self.keys)
+
+    @cached_property
+    def frequency(self) -> FrequencyTable:
+        """The full table: codes, counts, histograms, persons."""
+        above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
+        if not above.sensitive and above.entities is None:
+            return replace(above, codes=self.codes, counts=self.counts)
+        n_classes = len(self.counts)
+        return replace(
+            above,
+            codes=self.codes,
+            counts=self.counts,
+            sensitive={name: h.merged(self.class_of, n_classes) for name, h in above.sensitive.items()},
+            entities=above.entities and above.entities.merged(self.class_of, n_classes),
+        )
+
+
+LARGE = 4096  # rows from which a table on the way is worth keeping: others will start from it
+
+
+HUGE = 1 << 17  # classes from which a table no longer fits the processor's cache
+
+# Combinations of labels per ground tuple between which a coarser node is worth a look before a node whose table is
+# huge: with fewer hardly anybody is alone, with more its table is hardly smaller.
+COARSER = (0.05, 0.3)
+
+
+class Rollup:
+    """Derives node tables and remembers them while there is room.
+
+    A node is reached from the ground column by column, in one order for all, so that nodes which begin alike share the
+    tables on the way; from a small table the rest of the way is one step.
+    """
+
+    def __init__(self, table: FrequencyTable, room: int | None = None) -> None:
+        self.table = table
+        # Numbers that may be remembered: 512 MB, or a few tables as large as the ground's.
+        self._room = max(1 << 26, 8 * table.n_classes) if room is None else room
+        self._with_classes = bool(table.sensitive) or table.entities is not None
+        hierarchies = table.hierarchies
+        self.steps = Steps.of(hierarchies)
+        self.layout = Layout(self.steps.n_labels.max(axis=1).tolist())
+        # Columns with many values first: generalizing them shrinks a table most.
+        self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
+        self._ground = self._grouped_ground()
+        self._tables: dict[Node, NodeTable] = {}  # those asked for last come last
+
+    def at(self, node: Node) -> NodeTable:
+        """The table of ``node``."""
+        table = self._nearest(node)
+        while table.node != node:
+            stop = node
+            if len(table.counts) > LARGE:
+                j = next(j for j in self._order if table.node[j] != node[j])
+                stop = replaced(table.node, j, node[j])
+            table = self._derived(table, stop)
+            self._remember(table)
+        return table
+
+    def coarser(self, node: Node) -> Iterator[Node]:
+        """Nodes above one whose table would be derived from a huge one, the coarsest first; none above others.
+
+        The columns with most labels stay at their levels, the others go to the top.
+        """
+        n = len(self._ground.counts)
+        if n <= HUGE or len(self._nearest(node).counts) <= HUGE:
+            return
+        n_labels = [int(of[level]) for of, level in zip(self.steps.n_labels, node, strict=True)]
+        levels = [hierarchy.height for hierarchy in self.table.hierarchies]
+        cells = 1
+        for j in sorted(range(len(node)), key=lambda j: -n_labels[j]):
+            levels[j] = node[j]
+            cells *= n_labels[j]
+            if cells > COARSER[1] * n:
+                return
+            if cells > COARSER[0] * n:
+                yield tuple(levels)
+
+    def _nearest(self, node: Node) -> NodeTable:
+        """A small table that the node can be derived from: the last one remembered on the way from the ground.
+
+        Where that is large, searching all that is remembered for a smaller one costs less than using it.
+        """
+        found = self._ground
+        for stop in reversed(self._way(node)):
+            if stop in self._tables:
+                found = self._tables[stop] = self._tables.pop(stop)
+                break
+        if len(found.counts) > 32 * LARGE:
+            fit = [table for table in self._tables.values() if below(table.node, node)]
+            found = min(fit, key=lambda table: len(table.counts), default=found)
+        return found
+
+    def _way(self, node: Node) -> list[Node]:
+        """The nodes on the way from the ground, the ground left out."""
+        levels = [0] * len(node)
+        way = []
+        for j in self._order:
+            if node[j]:
+                levels[j] = node[j]
+                way.append(tuple(levels))
+        return way
+
+    def _derived(self, source: NodeTable, node: Node) -> NodeTable:
+        levels = np.array(node)
+        keys, counts, class_of = self._regrouped(source.keys, source.counts, source.levels, levels)
+        # Without histograms to merge, a table need not hold on to the one it came from.
+        origin = source if self._with_classes else self.table
+        return NodeTable(node, levels, keys, counts, class_of, origin, self.layout)
+
+    def _grouped_ground(self) -> NodeTable:
+        # Level 0 may already join leaves (top-coding), so the ground node is a grouping like any other.
+        ground = (0,) * len(self.table.columns)
+        levels = np.array(ground)
+        columns = (h.table[0][leaves] for h, leaves in zip(self.table.hierarchies, self.table.codes.T, strict=True))
+        keys = self.layout.packed_columns(columns, len(self.table.counts))
+        keys, counts, class_of = self._regrouped(keys, self.table.counts, levels, levels)
+        return NodeTable(ground, levels, keys, counts, class_of, self.table, self.layout)
+
+    def _regrouped(self, keys: Keys, counts: Counts, here: Levels, there: Levels) -> tuple[Keys, Counts, ClassOf]:
+        """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
+        place, steps, with_classes = self.layout, self.steps, self._with_classes
+        if keys.shape[1] == 1 and (len(counts) <= HUGE or steps.most(there) <= HUGE):
+            narrow, sums, class_of = derive_node(
+                *(keys[:, 0], counts, here, there, place.shifts, place.masks),
+                *(steps.n_labels, steps.offsets, steps.codes, with_classes),
+            )
+            return narrow[:, None], sums, class_of
+        changed = np.flatnonzero(here != there)
+        offsets = steps.offsets[changed, here[changed], there[changed]]
+        fields = (place.words[changed], place.shifts[changed], place.masks[changed])
+        given = (keys, counts, *fields, offsets, steps.codes)
+        if len(counts) <= HUGE:
+            found, sums, class_of = derive_large(*given, with_classes, 0, 0)
+            return found.copy(), sums.copy(), class_of  # without what is left of the rows behind them
+        # One thread for each half of the keys; the kernels let go of Python's lock.
+        with ThreadPoolExecutor(2) as pool:
+            shares = [pool.submit(derive_large, *given, with_classes, i, 1) for i in range(2)]
+            (found, sums, class_of), (more, more_sums, more_classes) = (share.result() for share in shares)
+        if with_classes:
+            class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
+        return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
+
+    @cached_property
+    def leaf_counts(self) -> list[Counts]:
+        """Per column, the records of each leaf."""
+        table = self.table
+        return [
+            sum_by_class(table.counts, codes.astype(np.int64), len(hierarchy.leaves))
+            for codes, hierarchy in zip(table.codes.T, table.hierarchies, strict=True)
+        ]
+
+    def _remember(self, table: NodeTable) -> None:
+        self._room -= table.room
+        while self._room < 0 and self._tables:
+            oldest = next(iter(self._tables))
+            self._room += self._tables.pop(oldest).room
+        self._tables[table.node] = table
+
+
+class Steps(NamedTuple):
+    """Every step of every hierarchy, from a level to itself or a higher one, end to end."""
+
+    codes: NDArray[np.uint64]  # for every code at the lower level its code at the higher one; C1 makes it a function
+    offsets: NDArray[np.int64]  # [column, level, higher level]: where each begins
+    n_labels: NDArray[np.int64]  # [column, level]
+
+    @classmethod
+    def of(cls, hierarchies: tuple[Hierarchy, ...]) -> Steps:
+        """Gathered once, for all nodes."""
+        n_levels = max(h.n_levels for h in hierarchies)
+        offsets = np.zeros((len(hierarchies), n_levels, n_levels), np.int64)
+        n_labels = np.ones((len(hierarchies), n_levels), np.int64)
+        codes, end = [], 0
+        for j, hierarchy in enumerate(hierarchies):
+            for lower in range(hierarchy.n_levels):
+                n_labels[j, lower] = n = hierarchy.cardinality(lower)
+                steps = np.zeros((hierarchy.n_levels - lower, n), np.uint64)
+                steps[:, hierarchy.table[lower]] = hierarchy.table[lower:]
+                offsets[j, lower, lower : hierarchy.n_levels] = end + n * np.arange(len(steps))
+                codes.append(steps.ravel())
+                end += steps.size
+        return cls(np.concatenate(codes), offsets, n_labels)
+
+    def most(self, levels: Levels) -> int:
+        """No table at these levels has more classes."""
+        return math.prod(self.n_labels[np.arange(len(levels)), levels].tolist())

@@ -1,0 +1,53 @@
+"""Samarati: binary search on the height of the generalization lattice.
+
+P. Samarati, "Protecting respondents' identities in microdata release", TKDE 13(6), 2001.
+Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
+Finds  a node of least height, the steps up the levels that are left to choose from; among those the least objective
+       (the paper leaves the choice to preferences, see ``k_minimal``). That nothing costs less is proved only where
+       the objective is this height.
+Costs  at most ⌈log2(height + 1)⌉ layers of nodes, then the rest of the answer's layer.
+
+Where no node of a height satisfies, none of a lesser height does. What else may be asked of an answer (stars that pass
+as a class, an order of the columns) can rule the satisfying nodes of that height out: then the next heights follow.
+"""
+
+from __future__ import annotations
+
+from shoal.errors import OutOfTimeError
+from shoal.recoding import Recoding
+from shoal.search.full_domain.monotone import Looks
+from shoal.search.losses.lattice import HeightLoss
+from shoal.search.problem import Evaluation, Problem
+
+
+def samarati(problem: Problem) -> Recoding:
+    """The lowest layer with an answer."""
+    looks = Looks(problem, "samarati")
+    try:
+        seen = _lowest(looks)
+    except OutOfTimeError:
+        return looks.so_far()
+    claim = "no generalization of less height keeps the policy"
+    return looks.answer(seen, proved=_height_is_the_objective(problem), claim=claim)
+
+
+def _lowest(looks: Looks) -> Evaluation | None:
+    lattice = looks.problem.lattice
+    if not looks.satisfies(lattice.top):
+        return None
+    low, high = 0, lattice.height  # no node below `low` satisfies; some node at `high` does
+    while low < high:
+        middle = (low + high) // 2
+        if any(map(looks.satisfies, lattice.layer(middle))):
+            high = middle
+        else:
+            low = middle + 1
+        looks.problem.progress("halving the heights", 1 - (high - low) / lattice.height)
+    layers = map(lattice.layer, range(low, lattice.height + 1))
+    return next(filter(None, map(looks.cheapest, layers)), None)
+
+
+def _height_is_the_objective(problem: Problem) -> bool:
+    """Whether each step up costs the same: no weights, and no level skipped."""
+    steps = {h.number(i + 1) - h.number(i) for h in problem.table.hierarchies for i in range(h.height)}
+    return isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1 and steps <= {1}

@@ -1,0 +1,104 @@
+"""Suppress records: no value is generalized, and the records of classes that fail are suppressed (_TS).
+
+The taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007, in which this is _TS.
+Needs  nothing: any models, nulls that match anything, a population.
+Finds  the least number of suppressed records, equal records together: a class that fails at the ground must go
+       whatever else does, and once all of them are gone the others pass. Where suppressed records stay as a class of
+       stars that does not pass, the fewest further records go with them.
+Costs  one grouping; for stars one look per set of further classes, one in all where the models are absorbing.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError
+from shoal.recoding import Recoding
+from shoal.search.cells.star_levels import cells_count
+from shoal.search.problem import Evaluation, Problem
+
+LOOKS = 2000  # sets of further classes that are tried as stars, in the order of their records
+
+
+def suppress_records(problem: Problem) -> Recoding:
+    """Judge the classes of the ground."""
+    seen = problem.evaluate(problem.lattice.ground)
+    # Stars are looked after below. Else, where there is a choice, the answer holds and nothing is claimed.
+    exact = not problem.of_release and not (problem.cascades and problem.convex)
+    if seen.feasible:
+        claim = "no fewer records can be suppressed" if exact else ""
+        return problem.recoding(seen, "suppress_records", proved=exact, claim=claim)
+    n = problem.table.n_records
+    if exact and (seen.n_suppressed > problem.limit or seen.n_suppressed == n):
+        raise InfeasibleError(
+            f"suppressing records does not satisfy {_asked(problem)}: {seen.n_suppressed} of {n} records "
+            f"fail as they stand, and at most {min(problem.limit, n - 1)} may be suppressed",
+            "raise max_suppression, or use algorithm 'optimal', which generalizes too",
+        )
+    if exact and problem.keep_suppressed and not problem.cascades and problem.people is None:
+        return _with_others(problem, seen)
+    raise InfeasibleError(
+        f"algorithm 'suppress_records' found no records whose suppression satisfies {_asked(problem)}",
+        "use algorithm 'optimal', which generalizes too",
+    )
+
+
+def _asked(problem: Problem) -> str:
+    return ", ".join(model.asked for model in problem.asked)
+
+
+def _with_others(problem: Problem, seen: Evaluation) -> Recoding:
+    """The stars do not pass as a class: try sets of further classes by the number of their records.
+
+    Under absorbing models any class that passes makes the stars pass, so the smallest one is the answer.
+    """
+    counts = seen.table.counts
+    others = np.flatnonzero(~seen.failing)
+    others = others[np.lexsort((*seen.table.codes[others].T[::-1], counts[others]))]
+    sizes = counts[others].tolist()
+    room = problem.limit - seen.n_suppressed
+    heap: list[tuple[int, tuple[int, ...]]] = [(sizes[0], (0,))] if sizes else []
+    looks = 0
+    while heap and heap[0][0] <= room and looks < LOOKS and not problem.out_of_time:
+        size, chosen = heapq.heappop(heap)
+        looks += 1
+        tried = _judged(problem, seen, others[list(chosen)])
+        if tried.feasible:
+            claim = "no fewer records can be suppressed so that those suppressed are a class that passes"
+            return problem.recoding(tried, "suppress_records", proved=cells_count(problem), claim=claim)
+        last = chosen[-1] + 1
+        if last < len(sizes):  # each set is reached once: from the one without its last class, or with the one before
+            heapq.heappush(heap, (size + sizes[last], (*chosen, last)))
+            heapq.heappush(heap, (size - sizes[last - 1] + sizes[last], (*chosen[:-1], last)))
+        problem.progress("looking for classes to suppress with the others", looks / LOOKS)
+    if heap and heap[0][0] <= room:
+        return _with_the_smallest(problem, seen, others)
+    raise InfeasibleError(
+        f"suppressing records does not satisfy {_asked(problem)}: {seen.n_suppressed} records must go, and "
+        f"neither they nor they with others, {problem.limit} at the most, pass as a class of stars",
+        "raise max_suppression, choose suppressed = \"drop\", or use algorithm 'optimal', which generalizes too",
+    )
+
+
+def _with_the_smallest(problem: Problem, seen: Evaluation, others: NDArray[np.int64]) -> Recoding:
+    """Too many sets to try: the smallest classes, one after the other. What this finds holds, and is not the least."""
+    for n_more in range(1, len(others)):
+        tried = _judged(problem, seen, others[:n_more])
+        if tried.feasible:
+            return problem.recoding(tried, "suppress_records", proved=False)
+        if tried.n_suppressed > problem.limit:
+            break
+    raise InfeasibleError(
+        f"algorithm 'suppress_records' found no class of stars that satisfies {_asked(problem)}, "
+        f"after {LOOKS} sets of classes",
+        "choose suppressed = \"drop\", or use algorithm 'optimal', which generalizes too",
+    )
+
+
+def _judged(problem: Problem, seen: Evaluation, more: NDArray[np.int64]) -> Evaluation:
+    failing = seen.failing.copy()
+    failing[more] = True
+    return problem.judged(seen.table, failing, seen.lost, seen.n_lost)

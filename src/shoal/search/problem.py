@@ -1,0 +1,432 @@
+"""Problem: a table, what must hold, what may be suppressed, what is to be least. Every search gets one."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InfeasibleError, OutOfTimeError
+from shoal.models import PrivacyModel, ReleaseModel
+from shoal.models.size import KAnonymity, PSensitive
+from shoal.recoding import FullDomain
+from shoal.search.full_domain.lattice import Lattice, Node
+from shoal.search.full_domain.rollup import NodeTable, Rollup
+from shoal.search.losses.lattice import LOSSES, WITH_LABEL, Loss
+from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
+from shoal.table.hierarchy import Hierarchy
+from shoal.table.kernels import group, too_small
+from shoal.table.wildcard import neighbourhoods
+
+if TYPE_CHECKING:
+    from shoal.policy import Policy
+
+Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 … 1)
+
+
+def silent(_what: str, _share: float) -> None:
+    """Progress for nobody."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What one look at a node tells."""
+
+    table: NodeTable
+    failing: NDArray[np.bool_]  # (classes)  classes that must be suppressed
+    lost: Counts  # (classes)  records of the class that are suppressed on every lower node, at the least
+    n_suppressed: int  # records in failing classes
+    n_lost: int  # records that are, at the least: Σ lost, or more where the release as a whole is limited
+    all_lost: bool  # whether the records that fail are lost, all of them
+    feasible: bool
+
+    @property
+    def node(self) -> Node:
+        """Where."""
+        return self.table.node
+
+
+class Problem:
+    """A search takes one and answers with a Recoding."""
+
+    def __init__(
+        self,
+        table: FrequencyTable,
+        models: tuple[PrivacyModel, ...],
+        *,
+        limit: int = 0,
+        objective: str = "loss",
+        wildcard: bool = False,
+        keep_suppressed: bool = False,
+        weights: Sequence[float] | None = None,
+        cells: Sequence[str] | None = None,
+        seed: int = 0,
+        dimension: str = "range",
+        preference: str = "least-absolute",
+        label: str | None = None,
+        after: Sequence[tuple[int, int]] = (),
+        time_budget: float | None = None,
+        population: FrequencyTable | None = None,
+        rollup: Rollup | None = None,
+        hints: Sequence[Node] = (),
+        progress: Progress = silent,
+    ) -> None:
+        self.table = table
+        self.asked = models
+        self.models = tuple(part for model in models for part in model.parts())
+        self.limit = limit  # records that may be suppressed
+        self.wildcard = wildcard  # a null matches anything
+        self.keep_suppressed = keep_suppressed  # suppressed records stay, as one class of stars
+        self.weights = tuple(weights or (1.0,) * len(table.columns))  # of the columns, in losses of cells
+        self.cells = tuple(cells or ("hierarchy",) * len(table.columns))  # what cells on mixed levels are written as
+        self.seed = seed  # of searches that draw
+        self.preference = preference  # among generalizations that are all k-minimal
+        self.dimension = dimension  # which column is split first, where one is chosen class by class
+        self.label = label  # the sensitive column that a classifier is to predict
+        self.after = tuple(after)  # (a, b): column b is generalized only where a is at its highest level
+        self.time_budget = time_budget  # seconds
+        self.hints = tuple(hints)  # nodes worth a look: answers to problems like this one
+        self.progress = progress
+        self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
+        self.rollup = rollup or Rollup(table)
+        self.people = None if population is None else Rollup(population)
+        self.objective_name = objective
+        self.objective: Loss = (LOSSES | WITH_LABEL)[objective](self)
+        self.n_evaluated = 0
+        self._deadline = None if time_budget is None else time.monotonic() + time_budget
+
+    @classmethod
+    def of(
+        cls,
+        table: FrequencyTable,
+        policy: Policy,
+        *,
+        population: FrequencyTable | None = None,
+        rollup: Rollup | None = None,
+        hints: Sequence[Node] = (),
+        progress: Progress = silent,
+    ) -> Problem:
+        """The problem that a policy poses."""
+        place = {name: j for j, name in enumerate(policy.quasi)}
+        columns = [policy.columns[name] for name in policy.quasi]
+        return cls(
+            table,
+            policy.models,
+            limit=policy.allowance(table.n_records),
+            objective=policy.release.objective,
+            wildcard=policy.release.nulls == "wildcard",
+            keep_suppressed=policy.release.suppressed == "keep",
+            weights=[column.weight for column in columns],
+            cells=[column.cells for column in columns],
+            seed=policy.release.seed,
+            dimension=policy.release.dimension,
+            preference=policy.release.preference,
+            label=policy.release.label,
+            after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
+            time_budget=policy.release.time_budget,
+            population=population,
+            rollup=rollup,
+            hints=hints,
+            progress=progress,
+        )
+
+    @property
+    def sees_labels(self) -> bool:
+        """Whether the objective looks at the column to predict."""
+        return self.objective_name in WITH_LABEL
+
+    def labels(self, classes: FrequencyTable) -> Histogram | None:
+        """The column to predict in some classes, where the objective looks at it."""
+        return classes.sensitive[self.label] if self.label is not None and self.sees_labels else None
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time budget is used up."""
+        return self.seconds_left < 0
+
+    @property
+    def seconds_left(self) -> float:
+        """Of the time budget; without one there is no end of them."""
+        return math.inf if self._deadline is None else self._deadline - time.monotonic()
+
+    def given(self, seconds: float | None) -> Problem:
+        """The same problem with so many seconds from now on, or with all the time there is."""
+        found = copy(self)
+        found._deadline = None if seconds is None or math.isinf(seconds) else time.monotonic() + seconds
+        return found
+
+    @cached_property
+    def n_records(self) -> int:
+        """Records of the table."""
+        return self.table.n_records
+
+    @cached_property
+    def absorbing(self) -> tuple[PrivacyModel, ...]:
+        """The models under which a record that fails at a node fails at every node below."""
+        return tuple(m for m in self.models if m.merging == "absorbing")
+
+    @cached_property
+    def convex(self) -> tuple[PrivacyModel, ...]:
+        """The models of which only unions of passing classes are known to pass."""
+        return tuple(m for m in self.models if m.merging == "convex")
+
+    @cached_property
+    def of_release(self) -> tuple[ReleaseModel, ...]:
+        """The models that judge the release as a whole."""
+        return tuple(m for m in self.models if isinstance(m, ReleaseModel))
+
+    @cached_property
+    def monotone(self) -> bool:
+        """Whether a node with too many failing records has none below it that has fewer."""
+        if self.of_release:  # which classes go is a rule, and the rule is not the least at every node
+            return False
+        # Convex models: the union of passing classes passes, so where nothing may be suppressed a failing node
+        # has no passing node below. With wildcards classes overlap, and a union is no longer a sum.
+        if self.limit > 0 or self.wildcard:
+            return not self.convex
+        return all(model.unions_pass for model in self.convex)
+
+    @cached_property
+    def suppresses_least(self) -> bool:
+        """Whether the classes that fail at a node are all that need to go there, so that no other choice costs less.
+
+        Limits on the release as a whole are kept by a rule. Where suppressed records stay as a class of stars, further
+        ones may let it pass. And where records back each other, convex models may be met in several ways.
+        """
+        if self.limit == 0:
+            return True
+        return not (self.of_release or self.keep_suppressed or (self.cascades and self.convex))
+
+    @property
+    def rule(self) -> str:
+        """Which records go, where there is a choice."""
+        if self.of_release:
+            return "with the smallest classes suppressed first where the release as a whole exceeds a limit"
+        return "with no records suppressed but those that fail"
+
+    @cached_property
+    def cascades(self) -> bool:
+        """Whether suppressing a record can make others fail, which it backed."""
+        return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
+
+    @cached_property
+    def _sizes_decide(self) -> bool:
+        """Whether a class passes by its records alone: the plain case, which need not look at anything else."""
+        plain = all(isinstance(m, KAnonymity) and not m.columns for m in self.models)
+        return plain and self.table.entities is None and not self.wildcard
+
+    @cached_property
+    def least_class_size(self) -> int:
+        """No class that is kept has fewer records."""
+        if self.wildcard:
+            return 1
+        sizes = [m.k for m in self.models if isinstance(m, PSensitive) or (isinstance(m, KAnonymity) and not m.columns)]
+        return max(sizes, default=1)
+
+    def evaluate(self, node: Node) -> Evaluation:
+        """Group the records at ``node`` and judge the classes."""
+        self.n_evaluated += 1
+        table = self.rollup.at(node)
+        if self._sizes_decide:
+            failing, lost, n_lost = too_small(table.counts, self.least_class_size)
+            return self.judged(table, failing, lost, n_lost, all_lost=True)
+        failing = self._failing(table, self.absorbing, np.zeros(len(table.counts), np.bool_))
+        lost = np.where(failing, table.counts, 0)
+        n_lost = int(lost.sum())
+        for model in self.of_release:
+            n_lost = max(n_lost, int(lost.sum()) + model.enforced(self._as_seen(table, failing), failing)[1])
+        if self.convex:
+            if self.limit and not self.wildcard:
+                lost = np.maximum(lost, self._cannot_stay(table))
+                n_lost = max(n_lost, int(lost.sum()))
+            failing = self._failing(table, (*self.absorbing, *self.convex), failing)
+        if self.of_release:
+            failing = self._held_to_limits(table, failing)
+        return self.judged(table, failing, lost, n_lost)
+
+    def judged(
+        self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int, *, all_lost: bool = False
+    ) -> Evaluation:
+        """What it means to suppress the ``failing`` classes of a node; ``all_lost`` where these are the lost ones."""
+        n_suppressed = n_lost if all_lost else int(table.counts[failing].sum())
+        feasible = n_suppressed <= self.limit and n_suppressed < self.n_records and self.admits(table.node)
+        if feasible and self.people is not None:
+            feasible = all(m.possible(self.frequency(table), n_suppressed) for m in self.models)
+        if feasible and n_suppressed and self.keep_suppressed:
+            feasible = self._holds_together(table, failing)
+        # Who is lost fails, so equal sums are the same records.
+        all_lost = all_lost or n_suppressed == int(lost.sum())
+        return Evaluation(table, failing, lost, n_suppressed, n_lost, all_lost, feasible)
+
+    def admits(self, node: Node) -> bool:
+        """Whether the columns are generalized in the order that was asked for."""
+        return all(node[b] == 0 or node[a] == self.lattice.heights[a] for a, b in self.after)
+
+    def frequency(self, table: NodeTable) -> FrequencyTable:
+        """The classes of a node with all that models look at."""
+        if self.people is None:
+            return table.frequency
+        outside = self.people.at(table.node)
+        class_of, firsts = group(packed(np.concatenate([table.codes, outside.codes])))
+        ours, theirs = class_of[: len(table.counts)], class_of[len(table.counts) :]
+        people = np.zeros(len(firsts), np.int64)
+        people[theirs] = outside.counts
+        absent = len(firsts) - len(ours)  # classes are distinct, so whatever is not ours is only theirs
+        return replace(table.frequency, population=people[ours], absent=absent)
+
+    def rules_out_below(self, seen: Evaluation) -> bool:
+        """Whether this look proves that no node below is feasible (nor this one)."""
+        if seen.n_lost > self.limit or seen.n_lost == self.n_records:
+            return True
+        return self.monotone and seen.n_suppressed > self.limit
+
+    def _cannot_stay(self, table: NodeTable) -> NDArray[np.int64]:
+        """Per class, the records that no lower node can keep under the convex models.
+
+        Whatever a lower node keeps of a class is a union of passing classes, so it passes: as many must go as
+        stand between the class and its largest part that could pass. A part below the least size cannot stay at all.
+        """
+        most = table.counts.astype(np.float64)
+        for model in self.convex:
+            most = np.minimum(most, model.most_kept(self.frequency(table)))
+        stay = np.floor(most + 1e-6).astype(np.int64)  # a count: rounding must not lose a record that may stay
+        return table.counts - np.where(stay < self.least_class_size, 0, stay)
+
+    def _failing(
+        self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The classes that fail, beyond those that are ``failing`` already."""
+        if self.cascades:
+            return self._unsupported(table, models, failing)
+        failing = failing.copy()
+        for model in models:
+            if isinstance(model, KAnonymity) and self.table.entities is None:
+                failing |= table.counts < model.k  # no histogram is needed, and none is merged
+            else:
+                failing |= ~model.passes(self.frequency(table))
+        return failing
+
+    def _unsupported(
+        self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """The same where a suppressed record no longer backs the others: judging repeats until nobody falls."""
+        failing = failing.copy()
+        nulls = self._nulls(table.node)
+        while True:
+            left = np.flatnonzero(~failing)
+            rest = self.frequency(table).taken(left)
+            if self.wildcard:
+                rest = neighbourhoods(rest, nulls)
+            passing = np.ones(len(left), np.bool_)
+            for model in models:
+                passing &= model.passes(rest)
+            if passing.all():
+                return failing
+            failing[left[~passing]] = True
+
+    def _as_seen(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
+        """The classes as limits on the release see them: where nulls match anything, neighbourhoods of the kept."""
+        seen = self.frequency(table)
+        if not self.wildcard:
+            return seen
+        left = np.flatnonzero(~failing)
+        counts = seen.counts.copy()
+        counts[left] = neighbourhoods(seen.taken(left), self._nulls(table.node)).counts
+        return replace(seen, counts=counts, own=seen.counts)
+
+    def _nulls(self, node: Node) -> list[int | None]:
+        """The code of the null in each column at a node."""
+        return [null_code(h, level) for h, level in zip(self.table.hierarchies, node, strict=True)]
+
+    def _held_to_limits(self, table: NodeTable, failing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Suppress the smallest classes until the limits on the whole release hold, and all that this brings down."""
+        while True:
+            before = failing
+            for model in self.of_release:
+                failing, _ = model.enforced(self._as_seen(table, failing), failing)
+            if self.cascades:
+                failing = self._unsupported(table, (*self.absorbing, *self.convex), failing)
+            if (failing == before).all():
+                return failing
+
+    def released(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
+        """The classes that are released; where suppressed records stay, they come last, as one class of stars."""
+        seen = self.frequency(table)
+        kept = np.flatnonzero(~failing)
+        if not (self.keep_suppressed and failing.any()):
+            return seen.taken(kept)
+        class_of = np.where(failing, len(kept), np.cumsum(~failing) - 1)
+        return seen.merged(class_of, len(kept) + 1, seen.codes[np.append(kept, failing.argmax())])
+
+    def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
+        """Whether the suppressed records, released as one class of stars, pass as a class, and the release with it."""
+        released = self.released(table, failing)
+        stars = released.taken(np.array([released.n_classes - 1]))
+        return all(bool(m.passes(released if isinstance(m, ReleaseModel) else stars).all()) for m in self.models)
+
+    def recoding(
+        self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
+    ) -> FullDomain:
+        """The search's answer as data; ``bound`` is what none costs less than, where it was not proved."""
+        return FullDomain(
+            hierarchies=self.table.hierarchies,
+            node=seen.node,
+            suppressed=seen.table.codes[seen.failing],
+            algorithm=algorithm,
+            proved=proved,
+            claim=claim,
+            n_evaluated=self.n_evaluated,
+            n_nodes=self.lattice.n_nodes,
+            bound=None if bound is None else self.objective.shown(bound),
+        )
+
+    def best_node(
+        self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
+    ) -> FullDomain:
+        """The answer of a search that judges nodes by what fails there; it proves no more than that shows."""
+        as_it_is = seen.node == self.lattice.ground and not seen.n_suppressed  # nothing can cost less
+        if self.suppresses_least or as_it_is:
+            return self.recoding(seen, algorithm, proved=proved, bound=bound, claim=claim)
+        claim = claim or ("no generalization costs less" if proved else "")
+        if bound is not None:
+            bound = self.cost_of_ground  # a node that was left behind may be feasible with others suppressed
+        return self.recoding(seen, algorithm, proved=False, bound=bound, claim=claim and f"{claim}, {self.rule}")
+
+    @property
+    def cost_of_ground(self) -> float:
+        """What the lowest levels cost if nobody is suppressed: nothing costs less, in the objective's own unit."""
+        return float(self.objective.floor()[:, 0].sum())
+
+    def unfinished(self) -> OutOfTimeError:
+        """No answer yet when the time was over, or what a search looks at where none is set."""
+        within = "" if self.time_budget is None else f" within {self.time_budget:g} seconds"
+        return OutOfTimeError(
+            f"no answer was found{within}, after {self.n_evaluated} nodes",
+            "give it more time (time_budget), or use algorithm 'datafly'",
+        )
+
+    def infeasible(self) -> InfeasibleError:
+        """Why there is no answer, with what would help."""
+        top = self.evaluate(self.lattice.top)
+        n = self.table.n_records
+        asked = ", ".join(m.asked for m in self.asked)
+        rule = "" if self.suppresses_least else f", {self.rule}"
+        return InfeasibleError(
+            f"no generalization of {', '.join(self.table.columns)} satisfies {asked} "
+            f"with at most {self.limit} of {n} records suppressed{rule}: "
+            f"even with every column at its highest level {top.n_suppressed} of {n} records fail",
+            "ask for less, or give the table more records",
+        )
+
+
+def null_code(hierarchy: Hierarchy, level: int) -> int | None:
+    """The code of the null at a level, where the column has one."""
+    labels = hierarchy.labels[level]
+    return labels.index(None) if None in labels else None

@@ -1,0 +1,82 @@
+"""Released cells as numbers, for those who analyse a release in Python: bounds, midpoints, membership.
+
+All that is read here is what a text says by itself, by the one reader that attacks and checks use too; no policy is
+needed. A star, a missing value and a text that is none have no bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import narwhals as nw
+
+from shoal.errors import DataError
+from shoal.table.bounds import End, ends
+from shoal.table.dates import Dates
+from shoal.table.reading import Reader
+
+
+def read_ranges(cells: Any, *, dates: bool = False) -> Any:
+    """The first and the last value of each released cell, and the middle: a frame with ``from``, ``to`` and ``mid``.
+
+    ``cells`` is a column of pandas, polars or pyarrow, or a list, which gives a dict of lists. Numbers, ranges and sets
+    of numbers are read; with ``dates=True`` days, months, years and ranges of them, as dates. An open end is missing.
+    """
+    texts = _texts(cells)
+    spec = Dates(dates=("day",)) if dates else None
+    read = {text: ends(text, spec) for text in set(texts)}
+    first, last = ([_plain(read[text][i]) for text in texts] for i in (0, 1))
+    middle = [_middle(*read[text]) for text in texts]
+    return _frame(cells, {"from": first, "to": last, "mid": middle})
+
+
+def may_be(cells: Any, value: Any) -> Any:
+    """Whether each released cell may stand for a value: a range that holds it, a set with it, a mask, a star.
+
+    ``cells`` is a column of pandas, polars or pyarrow, or a list, and so is the answer. A missing cell is False.
+    """
+    texts = _texts(cells)
+    known = sorted({text for text in texts if text is not None})
+    wanted = value.isoformat() if isinstance(value, date) else str(value)
+    reader = Reader(known, [wanted], freely=False)
+    found = {known[i] for i in (*reader.of([wanted])[0], *reader.everything)}
+    answers = [text in found for text in texts]
+    return _frame(cells, {"may_be": answers}, only="may_be")
+
+
+def _texts(cells: Any) -> list[str | None]:
+    if isinstance(cells, list | tuple):
+        values: Sequence[Any] = cells
+    else:
+        try:
+            values = nw.from_native(cells, series_only=True).to_list()
+        except TypeError:
+            raise DataError(
+                f"cells must be one column of pandas, polars or pyarrow, or a list, not {type(cells).__name__}"
+            ) from None
+    return [None if value is None or value != value else str(value) for value in values]
+
+
+def _plain(end: End) -> Any:
+    return end if end is None or isinstance(end, date) else float(end)
+
+
+def _middle(first: End, last: End) -> Any:
+    if first is None or last is None:
+        return None
+    if isinstance(first, date) and isinstance(last, date):
+        return first + (last - first) / 2
+    return (float(first) + float(last)) / 2  # type: ignore[arg-type]
+
+
+def _frame(like: Any, columns: dict[str, list[Any]], only: str | None = None) -> Any:
+    """Columns as the kind of frame that ``like`` belongs to, or one of them alone."""
+    if isinstance(like, list | tuple):
+        return columns if only is None else columns[only]
+    library = nw.from_native(like, series_only=True).__native_namespace__()
+    if library.__name__ == "pyarrow":
+        return library.table(columns) if only is None else library.chunked_array([columns[only]])
+    frame = library.DataFrame(columns, index=like.index) if hasattr(like, "index") else library.DataFrame(columns)
+    return frame if only is None else frame[only]

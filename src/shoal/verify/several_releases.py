@@ -1,0 +1,82 @@
+"""Releases laid side by side: what the policy asks must hold for whoever has all of them.
+
+L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002, calls it the complementary release
+attack: two releases of the same people, each safe alone, may single somebody out together.
+Needs  the original: it tells which people a released tuple can stand for.
+Finds  classes of people whom no release tells apart, and judges these. People are told apart as soon as one release has
+       a tuple that can stand for one of them and not for the other, so the classes are never too large.
+Costs  what ``consistency`` costs, once per release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.engines.local import LocalEngine
+from shoal.engines.opening import engine_of
+from shoal.errors import PolicyError
+from shoal.judge import judged
+from shoal.judge.original import best_matches, read_columns
+from shoal.models.verdict import Verdicts
+from shoal.policy import Policy
+from shoal.table.frequency import FrequencyTable, counted, packed
+from shoal.table.kernels import group
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+
+
+def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts:
+    """Every requirement on the classes of people that the releases leave when they are laid side by side."""
+    if policy.release.nulls == "wildcard":
+        raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")
+    table = engine_of(original, policy).count(policy.of_all_levels())
+    seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
+    kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
+    if not len(kept):
+        raise PolicyError("nobody of the original is in the releases", "give the table that they were made from")
+    codes = np.column_stack(seen)[kept].astype(np.int32)
+    class_of, firsts = group(packed(codes))
+    rest = table.taken(kept)
+    verdicts = judged(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
+    return replace(
+        verdicts,
+        verdicts=tuple(replace(one, asked=f"{one.asked}, beside earlier releases") for one in verdicts.verdicts),
+    )
+
+
+def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Policy) -> NDArray[np.int64]:
+    """Per row of the original, a number for the released tuples that can stand for it; 0 where none can."""
+    if absent := [name for name in policy.quasi if name not in engine.columns]:
+        raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
+    release = engine if isinstance(engine, LocalEngine) else engine.tally(policy.quasi)
+    columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], policy)
+    if unread := {column.name: column.n_unknown for column in columns if column.n_unknown}:
+        name, n_cells = next(iter(unread.items()))
+        raise PolicyError(
+            f"column {name!r}: {n_cells} cells of a release stand for no value of the original, and whom they are "
+            "about decides who is told apart",
+            "give the table that the releases were made from; releases that show means cannot be laid side by side",
+        )
+    tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
+    kinds = np.column_stack([column.kind_of[table.codes[:, j]] for j, column in enumerate(columns)])
+    class_of, firsts = group(packed(kinds))
+    matches, consistent = best_matches(kinds[firsts], tuples.codes, columns)
+    numbers: dict[bytes, int] = {}
+    ids = np.zeros(len(firsts), np.int64)
+    for i in np.flatnonzero(consistent).tolist():
+        found = matches.indices[matches.indptr[i] : matches.indptr[i + 1]].tobytes()
+        ids[i] = numbers.setdefault(found, len(numbers) + 1)
+    ids = ids[class_of]
+    n_found = int(table.counts[ids > 0].sum())
+    if n_found < release.n_records:
+        raise PolicyError(
+            f"a release has {release.n_records} records, and only {n_found} of the original's can be behind them",
+            "give the table that it was made from; a release whose values were changed cannot be laid beside others",
+        )
+    return ids
