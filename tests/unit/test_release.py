@@ -304,7 +304,9 @@ def test_a_file_that_holds_and_counts_otherwise_never_appears(tmp_path: Path, mo
     release = made()
     write = formats._write_csv
     monkeypatch.setattr(
-        formats, "_write_csv", lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest)
+        formats,
+        "_write_csv",
+        lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest),
     )
     with pytest.raises(VerificationError, match="does not count as the release in memory did"):
         release.save(tmp_path / "release.csv")

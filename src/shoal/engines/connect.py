@@ -18,7 +18,9 @@ from typing import Any
 import ibis
 import pyarrow.parquet as pq
 
-from shoal.engines.backends.base import DuckDB, Place, PostgreSQL, failure, named, safe_uri
+from shoal.engines.backends.base import Place, failure, named, safe_uri
+from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.postgres import PostgreSQL
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import unescaped_source
 from shoal.engines.files.layout import Layout, Raw, layout_of, pieces, rewritten

@@ -21,7 +21,8 @@ from ibis.expr import types as ir
 from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
-from shoal.engines.backends.base import TABLE, DuckDB, Place
+from shoal.engines.backends.base import TABLE, Place
+from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_queries, spread_queries

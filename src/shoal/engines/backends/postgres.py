@@ -1,0 +1,86 @@
+"""PostgreSQL: the rows stay in the database, and the release becomes a table of it."""
+
+from __future__ import annotations
+
+import decimal
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import ibis
+import pyarrow as pa
+from ibis.expr import types as ir
+
+from shoal.engines.backends.base import IbisPlace, Judge
+from shoal.engines.files import formats
+from shoal.engines.frames import plain
+from shoal.engines.sql import quoted
+
+PIECE = 2**17  # rows sent at a time
+
+
+@ibis.udf.scalar.builtin
+def trim_scale(number: decimal.Decimal) -> decimal.Decimal:  # type: ignore[empty-body]
+    """PostgreSQL's: a numeric without the zeros that end it."""
+
+
+class PostgreSQL(IbisPlace):
+    """A server; the release and its proof are one transaction."""
+
+    name = "PostgreSQL"
+
+    def folded(self, name: str) -> str:
+        """Capitals count, as all names are quoted."""
+        return name
+
+    def plain(self, column: Any, *, key: bool) -> Any:
+        """Numbers without a fixed scale have no type in Arrow: as keys they are text."""
+        kind = column.type()
+        if kind.is_string():
+            return column + ""  # char(n), padded with blanks, becomes text
+        if key and kind.is_decimal() and kind.precision is None:
+            return trim_scale(column).cast(str)
+        return super().plain(column, key=key)
+
+    def same(self, left: Any, right: Any) -> Any:
+        """PostgreSQL cannot hash IS NOT DISTINCT FROM: it would compare every row with every tuple."""
+        return _marked(left) == _marked(right)
+
+    def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
+        """COPY into a temporary table."""
+        name = f"shoal_{secrets.token_hex(8)}"
+        arrow = ibis.Schema.from_pyarrow(table.schema)
+        schema = ibis.schema({column: types.get(column, kind) for column, kind in arrow.items()})
+        with self.failing("take the mapping"):
+            made = self.backend.create_table(name, schema=schema, temp=True)
+            names = ", ".join(map(quoted, table.column_names))
+            with (
+                self.backend.con.cursor() as cursor,
+                cursor.copy(f"COPY {quoted(name)} ({names}) FROM STDIN (FORMAT csv)") as copy,
+            ):
+                for batch in plain(table).to_batches(max_chunksize=PIECE) if len(table) else ():
+                    copy.write(formats.csv_lines(batch, ","))
+            with self.backend.con.cursor() as cursor:
+                cursor.execute(f"ANALYZE {quoted(name)}")
+        return made
+
+    def check_target(self, target: str, force: bool) -> None:
+        """Nothing is overwritten unless forced."""
+        self.require_free(target, force)
+
+    def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
+        """CREATE TABLE AS, counted within its transaction."""
+        self.check_target(target, force)
+        schema, name = self.table_named(target)
+        target_name = ".".join(quoted(part) for part in (schema, name) if part)
+        con = self.backend.con
+        with self.failing("write the release"), con.transaction(), con.cursor() as cursor:
+            if force:
+                cursor.execute(f"DROP TABLE IF EXISTS {target_name}")
+            cursor.execute(f"CREATE TABLE {target_name} AS {ibis.to_sql(expression, dialect='postgres')}")
+            judge(self.backend.table(name, database=schema))
+        return ""
+
+
+def _marked(value: Any) -> Any:
+    return ibis.ifelse(value.isnull(), "", ibis.literal("=") + value.cast(str))
