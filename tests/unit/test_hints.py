@@ -13,7 +13,7 @@ from shoal.cli.commands import app
 from shoal.errors import OutputError, ShoalError
 
 SOURCES = Path(shoal.__file__).parent
-OF_THE_COMMAND_LINE = {"cli.py", "exits.py", "report/terminal.py"}
+OF_THE_COMMAND_LINE = {"cli/commands.py", "cli/exits.py", "cli/terminal.py"}
 FLAG = re.compile(r"(?<![\w-])(--[a-z]|-[opq]\b)")
 
 
