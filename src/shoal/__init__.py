@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from shoal.alternatives.compare import compare as compare
+    from shoal.alternatives.frontier import frontier as frontier
+    from shoal.alternatives.k_minimal import k_minimal as k_minimal
+    from shoal.alternatives.recommend import explore as explore
     from shoal.attacks.run import attack as attack
     from shoal.errors import ShoalError as ShoalError
-    from shoal.explore.compare import compare as compare
-    from shoal.explore.frontier import frontier as frontier
-    from shoal.explore.k_minimal import k_minimal as k_minimal
-    from shoal.explore.recommend import explore as explore
     from shoal.judge.original import beside as beside
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 # a function here: importing it would put the module in the function's place.
 _HOME = {
     "Anonymizer": "transformer",
-    "Policy": "policy",
-    "Release": "release",
+    "Policy": "policy.policy",
+    "Release": "release.release",
     "ShoalError": "errors",
     "anonymize": "pipeline",
     "attack": "attacks.run",
-    "beside": "consistency",
+    "beside": "judge.original",
     "check": "pipeline",
-    "compare": "comparison",
-    "explore": "exploration",
-    "frontier": "sweep",
-    "hierarchy": "preview",
-    "inspect": "inspection",
-    "k_minimal": "generalizations",
-    "make_keys": "signatures",
-    "may_be": "ranges",
+    "compare": "alternatives.compare",
+    "explore": "alternatives.recommend",
+    "frontier": "alternatives.frontier",
+    "hierarchy": "propose.preview",
+    "inspect": "propose.inspect",
+    "k_minimal": "alternatives.k_minimal",
+    "make_keys": "release.signatures",
+    "may_be": "utility.ranges",
     "measure": "pipeline",
-    "read_ranges": "ranges",
-    "sign": "signatures",
-    "verify_certificate": "certified",
+    "read_ranges": "utility.ranges",
+    "sign": "release.signatures",
+    "verify_certificate": "verify.certified",
 }
 
 __all__ = [  # without Anonymizer, which needs scikit-learn: `from shoal import *` works wherever shoal does

@@ -141,7 +141,7 @@ def by_hand(people, records, owner):
 
 def test_every_attack_finds_what_listing_all_pairs_finds():
     random = np.random.default_rng(11)
-    exposed = 0
+    exposed = bounded = 0
     better = dict.fromkeys((SPECIFIC, LIKELY), 0)
     for i_case in range(250):
         people, records = case(random)
@@ -186,10 +186,15 @@ def test_every_attack_finds_what_listing_all_pairs_finds():
         got["external"] = external_knowledge(found)
         for name, bound in (("homogeneity", 1), ("exclusion", 2), ("relative", 2), ("external", 2)):
             assert (got[name].bound == 0) == (figures["l"] > bound)
-        blind = got["skew"].control.share
-        assert min(1, blind + figures["t"]) - 1e-9 <= got["skew"].bound <= 1
+        classes = list(zip(records["w"], records["x"], strict=True))
+        several = any(len({classes[j] for j in fitting(people, records, i)}) > 1 for i in range(len(people["w"])))
+        assert (got["skew"].bound is None) == several  # the closeness of one class bounds nothing where several fit
+        bounded += not several
+        if not several:
+            assert min(1, got["skew"].control.share + figures["t"]) - 1e-9 <= got["skew"].bound <= 1
         assert got["identity"].bound == 1 / figures["k"]
     assert exposed > 25
+    assert bounded > 0
     assert min(better.values()) > 25
 
 

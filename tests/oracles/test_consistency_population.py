@@ -76,7 +76,8 @@ def test_few_people(released: list[Row], like: list[int], absent: int) -> None:
 
 @examples(40)
 @given(st.data(), st.integers(1, 6), st.sampled_from([0, 0.5]), st.sampled_from(["drop", "keep"]))
-def test_behind_every_record_of_a_k_map_release_are_k_people(tmp_path, data, k, max_suppression, suppressed):
+def test_behind_every_record_of_a_k_map_release_are_k_people(tmp_path_factory, data, k, max_suppression, suppressed):
+    tmp_path = tmp_path_factory.mktemp("people")
     people = data.draw(originals(24))
     rows = people[: data.draw(st.integers(1, len(people)))]
     pq.write_table(table_of(people), tmp_path / "people.parquet")

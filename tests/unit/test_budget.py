@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.alternatives.frontier import frontier
 from shoal.cli.commands import app
 from shoal.cli.terminal import number
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
-from shoal.explore.frontier import frontier
 from shoal.search import Problem
 
 NO_TIME = 1e-9  # seconds: over before the second look

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 import shoal
 from demonstrations import Demonstration
+from shoal.alternatives.frontier import SWEPT, Point
 from shoal.cli.commands import app
-from shoal.explore.frontier import SWEPT, Point
 from shoal.judge.warning_list import KINDS
 from shoal.models.closeness import DISTANCES
 from shoal.models.size import KAnonymity

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.alternatives.frontier import Frontier, Point
+from shoal.alternatives.recommend import LECTURE, beaten, explore
 from shoal.cli.commands import app
 from shoal.errors import PolicyError
-from shoal.explore.frontier import Frontier, Point
-from shoal.explore.recommend import LECTURE, beaten, explore
 from shoal.policy import Policy
 
 PEOPLE = pa.table({

@@ -31,6 +31,7 @@ CALLS = {
     "shoal.compare": lambda call, policy, release: call(PEOPLE, policy, algorithms=["optimal"]).entries[0].loss,
     "shoal.explore": lambda call, policy, release: call(PEOPLE, policy, tolerable=0.5).as_dict(),
     "shoal.frontier": lambda call, policy, release: call(PEOPLE, policy, k=[2, 4]).as_dict(),
+    "shoal.hierarchy": lambda call, policy, release: str(call(PEOPLE, "age", policy=policy)),
     "shoal.k_minimal": lambda call, policy, release: str(call(PEOPLE, policy)),
     "shoal.utility.classification": lambda call, policy, release: call(PEOPLE, release, policy),
     "shoal.utility.coefficients_kept": lambda call, policy, release: str(call(PEOPLE, release, policy)),

@@ -365,7 +365,7 @@ def test_an_error_while_writing_leaves_nothing(tmp_path: Path, monkeypatch: pyte
 def test_targets_that_are_refused(tmp_path: Path) -> None:
     release = made()
     for target, words in (
-        (tmp_path / "release.xlsx", "unknown extension"),
+        (tmp_path / "release.ods", "unknown extension"),
         (tmp_path / "none" / "release.csv", "does not exist"),
     ):
         with pytest.raises(OutputError, match=words):

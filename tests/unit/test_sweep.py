@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.alternatives.frontier import Frontier, frontier, parameters, replaced
 from shoal.cli.commands import app
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.explore.frontier import Frontier, frontier, parameters, replaced
 
 SECRET = "Wilhelmina-Secret"
 

@@ -432,8 +432,8 @@ def anonymize(
 
 def _frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], json: bool, quiet: bool) -> None:
     with loading():
+        from shoal.alternatives.frontier import frontier, parameters
         from shoal.cli.terminal import show_frontier
-        from shoal.explore.frontier import frontier, parameters
 
     with _progress(quiet) as progress:
         found = frontier(rows, policy, **parameters(swept), progress=progress)
@@ -642,9 +642,9 @@ def explore(
 ) -> None:
     """Solve a policy for several k, ℓ, t and shares of suppression, and recommend one. Writes no release."""
     with loading():
+        from shoal.alternatives.frontier import parameters
+        from shoal.alternatives.recommend import explore as run
         from shoal.cli.terminal import show_exploration
-        from shoal.explore.frontier import parameters
-        from shoal.explore.recommend import explore as run
         from shoal.policy import Policy
 
     asked = Policy.load(policy)
@@ -751,8 +751,8 @@ def compare(
 ) -> None:
     """Run several algorithms on the same table and policy, side by side. Writes no release."""
     with loading():
+        from shoal.alternatives.compare import compare as run
         from shoal.cli.terminal import show_comparison
-        from shoal.explore.compare import compare as run
         from shoal.policy import Policy
 
     asked = Policy.load(policy)

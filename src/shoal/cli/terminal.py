@@ -8,15 +8,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from shoal.alternatives.compare import Comparison, Entry
+from shoal.alternatives.frontier import Frontier
+from shoal.alternatives.recommend import Exploration, beaten
 from shoal.attacks.risk import Attacks
 from shoal.cli.columns import Columns, text
 from shoal.columns.uniqueness import Separation
 from shoal.demo.linkage import Linkage
 from shoal.demo.run import ANALYSIS, ANALYSIS_FILE, CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.engines.base import Query
-from shoal.explore.compare import Comparison, Entry
-from shoal.explore.frontier import Frontier
-from shoal.explore.recommend import Exploration, beaten
 from shoal.models.verdict import Outcome, Verdict, Verdicts
 from shoal.propose.inspect import Inspection
 from shoal.propose.preview import Preview

@@ -37,8 +37,8 @@ from shoal.text.log import log
 from shoal.text.showing import Shown, shown
 
 if TYPE_CHECKING:
+    from shoal.alternatives.frontier import Frontier
     from shoal.engines.ibis import IbisEngine
-    from shoal.explore.frontier import Frontier
     from shoal.judge.warning_list import Caution
     from shoal.report.pictures import Charts
 

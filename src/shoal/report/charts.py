@@ -16,8 +16,8 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from shoal.explore.frontier import Frontier
-from shoal.explore.recommend import beaten
+from shoal.alternatives.frontier import Frontier
+from shoal.alternatives.recommend import beaten
 from shoal.report.fates import Fate
 from shoal.report.summary import Bin, Distribution, LatticeNode, Partition, Slice, Tick
 from shoal.text.figures import visible

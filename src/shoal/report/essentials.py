@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal.alternatives.compare import KINDS
 from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
-from shoal.explore.compare import KINDS
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.report.fates import Fate, named
@@ -15,7 +15,7 @@ from shoal.report.wording import listed, unit
 from shoal.text.figures import counted, number, share
 
 if TYPE_CHECKING:
-    from shoal.explore.compare import Entry
+    from shoal.alternatives.compare import Entry
     from shoal.release import Release
 
 SHARES = ("loss", "arx-loss")  # objectives from 0 to 1

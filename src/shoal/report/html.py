@@ -15,9 +15,9 @@ import jinja2
 from markupsafe import Markup
 
 from shoal import __version__
+from shoal.alternatives.recommend import asked_for
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
-from shoal.explore.recommend import asked_for
 from shoal.release.certificate import neutral
 from shoal.report import charts
 from shoal.report.essentials import SHARES, essentials, gone, proof
@@ -30,7 +30,7 @@ from shoal.text.figures import counted, interval, number, share, visible
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
-    from shoal.explore.frontier import Frontier
+    from shoal.alternatives.frontier import Frontier
     from shoal.models.verdict import Verdict
     from shoal.release import Release
 

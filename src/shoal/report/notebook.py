@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from shoal.explore.recommend import beaten
+from shoal.alternatives.recommend import beaten
 from shoal.report.essentials import proof, worth
 from shoal.text.figures import counted, interval, number, share, visible
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
+    from shoal.alternatives.compare import Comparison
+    from shoal.alternatives.frontier import Frontier
+    from shoal.alternatives.recommend import Exploration
     from shoal.attacks.risk import Attacks
-    from shoal.explore.compare import Comparison
-    from shoal.explore.frontier import Frontier
-    from shoal.explore.recommend import Exploration
     from shoal.judge.figures import Figures
     from shoal.models.verdict import Verdict, Verdicts
     from shoal.policy import Policy

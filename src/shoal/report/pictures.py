@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from shoal.alternatives.recommend import asked_for, beaten
 from shoal.attacks.risk import Attacks, Risk
-from shoal.explore.recommend import asked_for, beaten
 from shoal.report import charts
 from shoal.report.fates import Fate
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
@@ -17,8 +17,8 @@ from shoal.text.figures import counted, number, share
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
-    from shoal.explore.frontier import Frontier
-    from shoal.explore.recommend import Exploration
+    from shoal.alternatives.frontier import Frontier
+    from shoal.alternatives.recommend import Exploration
     from shoal.release import Release
 
 

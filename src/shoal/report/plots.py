@@ -8,10 +8,10 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from shoal.alternatives.compare import Comparison
+from shoal.alternatives.recommend import Exploration
 from shoal.engines.files.formats import write_bytes
 from shoal.errors import OutputError
-from shoal.explore.compare import Comparison
-from shoal.explore.recommend import Exploration
 from shoal.propose.preview import Preview
 from shoal.report.charts import PALETTE, frontier_chart
 from shoal.report.essentials import worth

@@ -11,7 +11,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import shoal
-from shoal.explore.recommend import explore
+from shoal.alternatives.recommend import explore
 from shoal.policy import Policy
 from shoal.verify.certified import verify_certificate
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from shoal.alternatives.frontier import Frontier, Point, Start, frontier
 from shoal.errors import PolicyError
-from shoal.explore.frontier import Frontier, Point, Start, frontier
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.search.problem import Progress, silent
 from shoal.text.showing import Shown, shown

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from shoal.alternatives.frontier import require_answer, told
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, population_of
 from shoal.errors import (
@@ -21,7 +22,6 @@ from shoal.errors import (
     PolicyError,
     VerificationError,
 )
-from shoal.explore.frontier import require_answer, told
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem
