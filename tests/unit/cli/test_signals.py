@@ -22,7 +22,7 @@ LINGER = """
 import pkgutil, signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have been told to ignore it
 stage, how = sys.argv.pop(1), sys.argv.pop(1)
-from shoal import cli
+from shoal.cli import commands as cli
 if stage != "start":
     module, path = stage.split(":")
     outer, _, name = path.rpartition(".")
@@ -108,7 +108,8 @@ def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 LATE = """
 import sys, time
-from shoal import cli, signals
+from shoal.cli import commands as cli
+from shoal.cli import signals
 
 def program():
     signals.held.clear()
@@ -133,7 +134,8 @@ def test_nor_is_one_that_a_library_begins_on_its_own(tmp_path: Path) -> None:
 
 LOST = """
 import os, signal, time
-from shoal import cli, signals
+from shoal.cli import commands as cli
+from shoal.cli import signals
 
 class Hidden:
     def __del__(self):  # no exception passes from here
@@ -185,7 +187,7 @@ def test_told_to_stop_in_the_middle_of_real_work(place: Place, number: signal.Si
 
 NOHUP = """
 import os, signal
-from shoal import cli
+from shoal.cli import commands as cli
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 program = cli.app
 cli.app = lambda: (os.kill(os.getpid(), signal.SIGHUP), program())
