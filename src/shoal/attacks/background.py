@@ -17,7 +17,7 @@ from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 
-WITHOUT = "the same people, before that was known"
+WITHOUT = "the same targets, before that was known"
 
 
 def exclusion(

@@ -40,8 +40,8 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
     return risk(
         "complementary release",
         "linkability",
-        Scored(credits, alone * credits, "the same people, by one of the releases alone", classes=ties),
-        f"With both releases the {found.column} of {percent(float(credits.mean()))} of the people is certain; one of "
+        Scored(credits, alone * credits, "the same targets, by one of the releases alone", classes=ties),
+        f"With both releases the {found.column} of {percent(float(credits.mean()))} of the targets is certain; one of "
         f"them alone gives away {percent(float((alone * credits).mean()))}.",
         column=found.column,
     )

@@ -32,8 +32,8 @@ def external_knowledge(found: Secret) -> Risk:
             classes=found.sight.ties,
             succeeding=2,  # two who are alike in all but the value learn each other's
         ),
-        f"{percent(float(credits.mean()))} of the people in the release learn the {found.column} of everybody in "
-        "their class by taking their own record away.",
+        f"{percent(float(credits.mean()))} of the records in the release tell their owner the {found.column} of all "
+        "others in the class, by taking the own record away.",
         column=found.column,
         bound=0.0 if found.diversity > 2 else None,
     )

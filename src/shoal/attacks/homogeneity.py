@@ -24,7 +24,7 @@ def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
         "inference",
         _scored(found),
         lambda scored: (
-            f"For {percent(float(scored.credits.mean()))} of the people all records that fit show the same "
+            f"For {percent(float(scored.credits.mean()))} of the targets all records that fit show the same "
             f"{found.column}, and it is theirs: it is known without finding out which record is."
         ),
         column=found.column,

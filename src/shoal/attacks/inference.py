@@ -29,7 +29,7 @@ def inference(found: Secret, outside: Secret | None = None) -> Risk:
         _by_all(found),
         lambda scored: (
             f"A model trained on the release predicts the {found.column} of {percent(float(scored.credits.mean()))} of "
-            f"the people; always saying the most frequent value is right for {percent(scored.control_share)}."
+            f"the targets; always saying the most frequent value is right for {percent(scored.control_share)}."
         ),
         column=found.column,
         outside=None if outside is None else _by_all(outside),

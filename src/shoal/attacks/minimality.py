@@ -100,8 +100,8 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
                 "minimality",
                 "inference",
                 Scored(found, blind, "the most frequent value of the class", classes=class_of),
-                f"Who knows how the release was computed, and everybody's quasi-identifiers, guesses the "
-                f"{domain.column} of {percent(float(found.mean()))} of the people; the classes alone give "
+                f"Who knows how the release was computed, and all quasi-identifiers, guesses the "
+                f"{domain.column} of {percent(float(found.mean()))} of the targets; the classes alone give "
                 f"{percent(float(blind.mean()))}{how}.",
                 column=domain.column,
             )

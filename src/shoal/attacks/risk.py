@@ -308,7 +308,7 @@ class Attacks(Sequence[Risk], Shown):
             return Answer(question, None, highest, tolerance, missing)
         if highest.most_above <= tolerance:
             return Answer(question, False, highest, tolerance)
-        missing = self.not_owned(highest, tolerance) or "too few people to tell"
+        missing = self.not_owned(highest, tolerance) or "too few targets to tell"
         return Answer(question, None, highest, tolerance, missing)
 
     def untold(self, question: Question, most: float) -> str:
@@ -321,7 +321,7 @@ class Attacks(Sequence[Risk], Shown):
             if missing := self.not_understood(risk, most) or self.not_owned(risk, most):
                 return missing
             if not self.everybody and risk.most_above > most:
-                return f"a sample of {risk.attempts} people was attacked, too few to tell: attack all of them"
+                return f"a sample of {risk.attempts} targets was attacked, too few to tell: attack all of them"
         return self.undecided.get(question, "")
 
     def not_understood(self, risk: Risk, most: float) -> str:

@@ -248,7 +248,7 @@ class _Session:
         masked = self._masked(seen, gone, everybody.num_rows)
         if masked:
             notes.append(
-                f"{seen.unmatched} of {seen.n_people} people fit no record though at most {gone} were left out: the "
+                f"{seen.unmatched} of {seen.n_people} targets fit no record though at most {gone} were left out: the "
                 "values were changed, so the nearest records are taken for theirs"
             )
             seen = self._nearest(seen, people)

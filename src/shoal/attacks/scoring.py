@@ -13,8 +13,8 @@ from shoal.attacks.intruders import LIKELY, SPECIFIC
 from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, above
 
 NARROWING = (SPECIFIC, LIKELY)
-OUTSIDERS = "people who are not in the release"
-NONE_OF_THEIRS = "a record picked at random: people who are not in the release have none, so every claim is wrong"
+OUTSIDERS = "outsiders, who are not in the release"
+NONE_OF_THEIRS = "a record picked at random: outsiders, who are not in the release, have none, so every claim is wrong"
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> 
         "inference",
         _by_all(found, means),
         lambda scored: (
-            f"For {percent(float(scored.credits.mean()))} of the people every {found.column} among the records that "
+            f"For {percent(float(scored.credits.mean()))} of the targets every {found.column} among the records that "
             f"fit lies {near}, theirs too: it is known roughly, however many different values there are."
         ),
         column=found.column,

@@ -27,7 +27,7 @@ def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:
             if scored is by_name[UNIFORM]
             else "one record, their own, fits better than any other"
         )
-        return f"For {percent(share)} of the people {fits} what others know of them ({known})."
+        return f"For {percent(share)} of the targets {fits} what others know of them ({known})."
 
     return risk(
         "singling out",

@@ -58,13 +58,13 @@ def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
         chance = classes.by_chance
         words = (
             f"The order of the rows tells nothing: in their classes the records stand as at random, where "
-            f"{percent(chance)} of the people would be found."
+            f"{percent(chance)} of the targets would be found."
         )
         return _risk(n, chance, chance, words, exact=True)
     share, chance, exact = _gain(seen, said, gone, random, backwards=backwards)
     words = (
         f"Who goes down both tables{', from the other end,' if backwards else ''} finds "
-        f"{percent(share)} of the people by the order of the rows; in random order {percent(chance)} would be found."
+        f"{percent(share)} of the targets by the order of the rows; in random order {percent(chance)} would be found."
     )
     return _risk(n, share, chance, words, exact=exact)
 

@@ -66,7 +66,7 @@ def show_check(verdicts: Verdicts) -> None:
 
 def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
     """What every attack reached, what it would have without the release, then the three questions."""
-    table = Columns("attack", "people", "worked", "95 %", "control", "beyond", "bound")
+    table = Columns("attack", "targets", "worked", "95 %", "control", "beyond", "bound")
     for risk in found:
         table.add(
             risk.name if risk.column is None else f"{risk.name}, {risk.column}",

@@ -79,7 +79,7 @@ def test_the_interval_answers_not_the_estimate():
     (_, _, infer) = few.answers()
     assert infer.risk.above > 0.09
     assert infer.possible is None
-    assert "cannot be told: too few people to tell" in infer.sentence
+    assert "cannot be told: too few targets to tell" in infer.sentence
     nobody = Attacks((risk("skewness", successes=0),)).answers()[2]
     assert nobody.possible is None  # of ten people, none: that shows little
     assert Attacks((risk("skewness", successes=0, attempts=1000),)).answers()[2].possible is False
