@@ -113,7 +113,7 @@ def test_the_three_questions_as_a_preset():
     assert {question: answer["possible"] for question, answer in answers.items()} == {
         "singling out": False, "linkability": False, "inference": None
     }  # fmt: skip
-    assert answers["inference"]["missing"] == "too few people to tell"
+    assert answers["inference"]["missing"] == "too few targets to tell"
     assert "WP216" in release.certificate["preset"]["citation"]
     with pytest.raises(VerificationError, match="linkage risk"):
         shoal.anonymize(PATIENTS, policy(("k-anonymity", "k", 3), top='preset = "wp216"\n'))
