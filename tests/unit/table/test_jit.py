@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 LOOP = """
-from shoal.compiled import compiled
+from shoal.table.jit import compiled
 
 
 @compiled
