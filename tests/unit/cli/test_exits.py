@@ -85,7 +85,12 @@ def test_results_that_cannot_be_printed_are_no_verdict(finished: Place, name: st
         code, told = ended(finished, name, stdout=full)
     assert code == exits.NOT_PRINTED == 74
     assert told.startswith("OutputError: the results could not be printed (No space left on device)\n")
-    written = {"anonymize": "again.csv", "apply": "applied.csv"}.get(name)
+    of_demo = "hospital.csv voters.csv policy.toml analysis.toml release.csv receipt.json certificate.json report.html"
+    written = {
+        "anonymize": "again.csv",
+        "apply": "applied.csv",
+        "demo": ", ".join(f"demo/{each}" for each in (*of_demo.split(), "analysis.csv")),
+    }.get(name)
     assert told.splitlines()[1:] == ([f"Written before that: {written}"] if written else [])
 
 
