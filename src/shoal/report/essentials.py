@@ -38,13 +38,14 @@ def essentials(
 
     ``labels``: coarsened columns have a released label beside them, where many share one.
     """
-    found = found_in(release.measured, release.policy, release.verdicts.records)
+    policy = release.policy
+    found = found_in(release.measured, policy, release.verdicts.records, unit(policy))
     return Essentials(found, _left(release, columns, labels), _inferred(release, attacks))
 
 
-def found_in(measured: Mapping[str, float], policy: Policy, records: int) -> str:
-    """How likely it is that somebody is found in a table with these figures."""
-    one, k = unit(policy), int(measured["k"])
+def found_in(measured: Mapping[str, float], policy: Policy, records: int, one: str) -> str:
+    """How likely it is that somebody is found in a table with these figures, which count persons or records."""
+    k = int(measured["k"])
     known = f"Whoever knows {listed(policy.quasi, MOST_NAMES)}"
     if not records:
         return "Nobody can be found: no record is left."
@@ -52,9 +53,10 @@ def found_in(measured: Mapping[str, float], policy: Policy, records: int) -> str
         alone = share(measured["sample_uniqueness"], 1)
         who = "belong to persons who are" if one == "person" else "are"
         return f"{known} can find somebody for certain: {alone} of the records {who} unique in these columns."
+    untold = "" if one == unit(policy) else " How many persons these records are of cannot be told."
     return (
         f"{known} finds at least {counted(k, one)} that fit: the right one is picked with a chance of at most 1 in "
-        f"{number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{_households(measured)}"
+        f"{number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{untold}{_households(measured)}"
     )
 
 

@@ -17,7 +17,7 @@ from shoal.release import now
 from shoal.report.essentials import found_in
 from shoal.report.html import environment, style
 from shoal.report.summary import SIZES, sizes
-from shoal.report.wording import listed, unit
+from shoal.report.wording import listed, unit_of
 from shoal.table.frequency import FrequencyTable
 from shoal.text.figures import counted, number, share
 from shoal.text.showing import shows
@@ -58,7 +58,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
     return Findings(
         verdicts,
         _sentence(verdicts),
-        found_in(figures(table, seen=seen), policy, verdicts.records),
+        found_in(figures(table, seen=seen), policy, verdicts.records, unit_of(table)),
         tuple(_failed(verdict, verdicts.records) for verdict in verdicts.verdicts if verdict.outcome == "fails"),
         tuple(_sizes(seen.persons[failing], table.counts[failing])),
         at_fault,
@@ -71,7 +71,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
 def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
     """The page."""
     found = findings(verdicts, table, policy)
-    fields = {"found": found, "unit": unit(policy), "created": now(), "version": __version__, **style()}
+    fields = {"found": found, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
     return environment().get_template("check.html").render(fields)
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.policy import Policy
+from shoal.table.frequency import FrequencyTable
 
 
 def unit(policy: Policy) -> str:
-    """What k counts: a ``person`` where ``entity`` names the column that tells them apart, else a ``record``."""
+    """What k counts in a release: a ``person`` where ``entity`` names the column of persons, else a ``record``."""
     return "person" if policy.release.entity is not None else "record"
+
+
+def unit_of(table: FrequencyTable) -> str:
+    """What was counted in a table that was checked: the column of persons may be gone, whatever the policy names."""
+    return "record" if table.entities is None else "person"
 
 
 def listed(names: Sequence[str], most: int = 0) -> str:

@@ -61,6 +61,26 @@ def test_who_is_at_fault_counted_by_hand() -> None:
     assert "6 records (25.0 %)" in found.steps[2]
 
 
+def test_records_are_not_called_persons_where_the_column_of_persons_is_gone() -> None:
+    # Six visits each of two people: six records that look alike are of two persons.
+    visits = pa.table({"pid": [f"p{i // 6}" for i in range(12)], "sex": ["f"] * 12, "ill": ["gout", "flu"] * 6})
+    fields = {
+        "columns": {"pid": {"role": "identifier"}, "sex": {"role": "quasi"}, "ill": {"role": "sensitive"}},
+        "require": [{"model": "k-anonymity", "k": 5}],
+        "release": {"entity": "pid"},
+    }
+    asked, released = Policy.of(fields), visits.drop_columns(["pid"])
+    verdicts, table = _checked(released, asked, None)
+    assert verdicts.outcome == "unknown"
+    page = rendered(verdicts, table, asked)
+    assert "at least 12 records that fit" in page
+    assert "How many persons these records are of cannot be told." in page
+    assert "persons that fit" not in page
+    verdicts, table = _checked(released, asked, visits)  # the original tells
+    assert verdicts.outcome == "fails"
+    assert "at least 2 persons that fit" in rendered(verdicts, table, asked)
+
+
 def test_no_value_of_the_table_is_on_the_page() -> None:
     verdicts, table = _checked(TABLE, POLICY, None)
     page = rendered(verdicts, table, POLICY)
