@@ -128,9 +128,7 @@ def test_the_search_works_from_disk(site: Path, tab: tuple[Page, list[str]]) -> 
     page, events = tab
     events.clear()
     page.goto((site / "search.html").as_uri() + "?q=skewness")
-    page.wait_for_selector("#search-results li a")
-    found = page.locator("#search-results li a").evaluate_all("(links) => links.map((link) => link.href)")
-    assert any("tutorial.html" in link for link in found)
+    page.wait_for_selector("#search-results li a[href*='tutorial.html']")  # results come one after the other
     assert events == []
 
 

@@ -1,5 +1,11 @@
 """The command line."""
 
+import os
+
+# Under a limit of memory the threads of OpenBLAS can wait for ever for memory that they do not get, deaf to signals.
+# It reads this once, when NumPy or SciPy is imported; no command multiplies matrices for which threads would pay.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from shoal.cli.commands import app, main
 
 __all__ = ["app", "main"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
+from shoal.table.bounds import with_bounds
 from shoal.table.frequency import FrequencyTable
 
 
@@ -77,10 +79,12 @@ class Released:
     engine: Any
     policy: Policy
 
-    @property
+    @cached_property
     def table(self) -> Any:
-        """The released rows, as the data came."""
-        raise NotImplementedError
+        """The released rows, as the kind of frame that came in (pyarrow for a path, a query for an engine)."""
+        if isinstance(self.rows, Query):
+            return self.engine.shown(self.rows, self.policy)
+        return self.engine.back(with_bounds(self.rows.table, self.policy))
 
 
 class Engine(Protocol):

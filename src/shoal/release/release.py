@@ -64,15 +64,6 @@ class Release(Released, Shown):
     attacks: Attacks | None = None  # what intruders found, where they were sent
     key: bytes = field(default_factory=new_key, repr=False)  # of the digests in the certificate; not for publication
 
-    @cached_property
-    def table(self) -> Any:
-        """The released rows, as the kind of frame that came in (pyarrow for a path, a query for an engine)."""
-        if isinstance(self.rows, Query):
-            if isinstance(self.engine, LocalEngine):
-                raise TypeError("the rows are not in memory")
-            return self.engine.shown(self.rows, self.policy)
-        return self._local.back(with_bounds(self.rows.table, self.policy))
-
     @property
     def _local(self) -> LocalEngine:
         if not isinstance(self.engine, LocalEngine):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.attacks.run import measured
-from shoal.engines.base import Groups, Query, Rows, require_columns
+from shoal.engines.base import Groups, Query, Released, Rows, require_columns
 from shoal.engines.dependence import dependence_of
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas
@@ -126,7 +125,7 @@ def save(release: Release, path: str | Path, *, force: bool = False) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(Released):
     """New rows, recoded as earlier ones were, and how many had to stay behind."""
 
     rows: Rows | Query
@@ -142,13 +141,6 @@ class Replay:
     def held_back(self) -> int:
         """All records that are not released."""
         return self.unknown + self.suppressed + self.failing
-
-    @cached_property
-    def table(self) -> Any:
-        """The released rows, as the kind of frame that came in; a query where they stay in their engine."""
-        if isinstance(self.engine, LocalEngine):
-            return self.engine.back(with_bounds(self.rows.table, self.policy))  # type: ignore[union-attr]
-        return self.engine.shown(self.rows, self.policy)  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

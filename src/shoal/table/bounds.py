@@ -9,9 +9,9 @@ bounds, and the text tells which it is; a range that is open at one end has the 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -58,17 +58,14 @@ def ends(text: str | None, dates: Dates | None = None) -> tuple[End, End]:
         return None, None
     if (members := read_set(text)) is not None:
         read = [ends(member, dates) for member in members]
-        firsts, lasts = [first for first, _ in read], [last for _, last in read]
-        return _least(firsts), _most(lasts)
+        return _end([first for first, _ in read], min), _end([last for _, last in read], max)
     return _numbers(text) if dates is None else _days(text, dates)
 
 
-def _least(found: Sequence[End]) -> End:
-    return None if any(end is None for end in found) else min(found)  # type: ignore[type-var]
-
-
-def _most(found: Sequence[End]) -> End:
-    return None if any(end is None for end in found) else max(found)  # type: ignore[type-var]
+def _end(found: Sequence[End], which: Callable[[list[Any]], End]) -> End:
+    """The least or the greatest of numbers, or of days; none where one of them is open."""
+    known = [end for end in found if end is not None]
+    return which(known) if len(known) == len(found) else None
 
 
 def _numbers(text: str) -> tuple[End, End]:
@@ -118,7 +115,8 @@ def _array(values: Sequence[End], *, dated: bool) -> pa.Array:
     numbers = [value for value in values if isinstance(value, Decimal)]
     whole = all(value == value.to_integral_value() and abs(value) < 2**53 for value in numbers)
     kind = pa.int64() if whole else pa.float64()
-    return pa.array([None if value is None else int(value) if whole else float(value) for value in values], kind)  # type: ignore[arg-type]
+    written = int if whole else float
+    return pa.array([written(value) if isinstance(value, Decimal) else None for value in values], kind)
 
 
 def with_bounds(table: pa.Table, policy: Policy) -> pa.Table:

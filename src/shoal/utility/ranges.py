@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -64,11 +65,11 @@ def _plain(end: End) -> Any:
 
 
 def _middle(first: End, last: End) -> Any:
-    if first is None or last is None:
-        return None
     if isinstance(first, date) and isinstance(last, date):
         return first + (last - first) / 2
-    return (float(first) + float(last)) / 2  # type: ignore[arg-type]
+    if isinstance(first, Decimal) and isinstance(last, Decimal):
+        return (float(first) + float(last)) / 2
+    return None
 
 
 def _frame(like: Any, columns: dict[str, list[Any]], only: str | None = None) -> Any:
