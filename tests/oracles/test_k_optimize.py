@@ -16,7 +16,7 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.search.cells.classes import require_class_by_class
 from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import judged, recoding
-from shoal.search.cuts.k_optimize import _Search, k_optimize
+from shoal.search.cuts.k_optimize import _SetEnumeration, k_optimize
 from shoal.search.losses.cells import loss_of
 from strategies import KINDS, OBJECTIVES, cases, problem_of
 
@@ -25,7 +25,7 @@ from strategies import KINDS, OBJECTIVES, cases, problem_of
 def from_nothing(monkeypatch):
     """No climb to begin with: the tree itself has to find the answer."""
     monkeypatch.setattr(
-        _Search, "climb_and_kick", lambda search: search.offer(np.zeros(search.axis.n_values, np.bool_))
+        _SetEnumeration, "climb_and_kick", lambda search: search.offer(np.zeros(search.axis.n_values, np.bool_))
     )
 
 
@@ -87,7 +87,7 @@ def test_no_cut_has_less_discernibility(block):
 
 def best_of_all(problem):
     """The least loss of all sets, each judged and priced as a recoding."""
-    axis = _Search(problem).axis
+    axis = _SetEnumeration(problem).axis
     least = math.inf
     for bits in itertools.product([False, True], repeat=axis.n_values):
         pieces = axis.pieces(np.array(bits, np.bool_))
@@ -106,7 +106,7 @@ def test_no_cut_has_less_of_any_loss_under_any_models(kinds, objective, data):
         require_class_by_class(problem, "k_optimize")
     except PolicyError:
         assume(False)
-    assume(_Search(problem).axis.n_values <= 6)
+    assume(_SetEnumeration(problem).axis.n_values <= 6)
     least = best_of_all(problem)
     if least == math.inf:
         with pytest.raises(InfeasibleError):
@@ -122,7 +122,7 @@ def test_no_set_between_head_and_tail_is_below_the_bound_of_a_node(objective):
     rng = np.random.default_rng(7)
     met = 0
     for seed in range(120):
-        search = _Search(problem_of(random_case(seed), objective))
+        search = _SetEnumeration(problem_of(random_case(seed), objective))
         n = search.axis.n_values
         head = rng.random(n) < 0.2
         tail = ~head & (rng.random(n) < 0.9)

@@ -12,7 +12,7 @@ from definitions import Case, Column, best, suppressed
 from examples import examples
 from shoal.search import SEARCHES
 from shoal.search.full_domain.lattice import below
-from shoal.search.full_domain.rollup import Layout, Rollup, Steps
+from shoal.search.full_domain.rollup import KeyLayout, Rollup, Steps
 from shoal.search.losses.cells import losses
 from shoal.table.frequency import FrequencyTable, among, packed
 from shoal.table.hierarchy import Hierarchy
@@ -109,7 +109,7 @@ def layouts(draw):
 @given(layouts())
 def test_a_layout_packs_codes_into_as_many_words_as_they_need_and_back(layout):
     bits, cardinalities, codes = layout
-    made = Layout(cardinalities)
+    made = KeyLayout(cardinalities)
     keys = made.packed(codes)
     assert keys.tolist() == packed_by_hand(codes.tolist(), bits)
     assert (made.codes(keys) == codes).all()
@@ -145,7 +145,7 @@ def test_packed_rows_of_more_than_64_bits_that_differ_in_the_first_column_only_s
 class Step:
     """Packed rows, columns of them to recode, and what comes out by hand."""
 
-    layout: Layout
+    layout: KeyLayout
     codes: np.ndarray
     counts: np.ndarray
     changed: list[int]
@@ -160,7 +160,7 @@ class Step:
         for j, table in zip(changed, tables, strict=True):
             recoded[:, j] = table[codes[:, j]]
         rows = [tuple(words) for words in packed_by_hand(recoded.tolist(), bits)]
-        return cls(Layout(cardinalities), codes, rng.integers(1, 10**9, len(codes)), changed, tables, rows)
+        return cls(KeyLayout(cardinalities), codes, rng.integers(1, 10**9, len(codes)), changed, tables, rows)
 
     @property
     def totals(self):
@@ -226,7 +226,7 @@ def test_derive_node_takes_rows_from_one_nodes_levels_to_another(seed, n, with_c
     there = np.array([rng.integers(level, h.n_levels) for level, h in zip(here, hierarchies, strict=True)])
     leaves = np.column_stack([rng.integers(0, len(h.leaves), n) for h in hierarchies]).astype(np.int32)
     counts = rng.integers(1, 10**9, n)
-    of, made = Steps.of(hierarchies), Layout([h.cardinality(0) for h in hierarchies])
+    of, made = Steps.of(hierarchies), KeyLayout([h.cardinality(0) for h in hierarchies])
     keys, sums, class_of = derive_node(
         *(made.packed(codes_at(hierarchies, leaves, here))[:, 0], counts, here, there, made.shifts, made.masks),
         *(of.n_labels, of.offsets, of.codes, with_classes),
@@ -315,7 +315,7 @@ def test_price_levels_prices_every_cell(layout, most_rows, data):
         for level in range(levels[j] + 1):
             offsets[j, levels[j], level] = len(prices)
             prices += rng.random(cardinality).tolist()
-    made = Layout(cardinalities)
+    made = KeyLayout(cardinalities)
     found = price_levels(
         *(made.packed(codes), weights, levels, made.words, made.shifts, made.masks),
         *(n_labels, offsets, np.array(prices), base),

@@ -337,14 +337,14 @@ def most_credit(known, release, family):
 def test_no_distance_finds_more_than_the_bound_however_early_the_proof_ends(family, rounds, monkeypatch):
     for name in ("DRAWS", "STEPS", "ROUNDS"):
         monkeypatch.setattr(worst, name, 0)
-    solved = worst._Search._solved
+    solved = worst._ParameterSearch._solved
 
     def few(search, left):
         """As if the time were over after so many programs."""
         search.n_solved = getattr(search, "n_solved", 0) + 1
         return None if rounds is not None and search.n_solved > rounds else solved(search, left)
 
-    monkeypatch.setattr(worst._Search, "_solved", few)
+    monkeypatch.setattr(worst._ParameterSearch, "_solved", few)
     rng = np.random.default_rng(16)
     proved = 0
     for _ in range(12):

@@ -279,6 +279,6 @@ def test_k_optimize_ends_without_a_time_too_and_tells_the_gap(monkeypatch):
 def test_a_search_that_found_nothing_tells_of_seconds_only_where_they_were_given(monkeypatch):
     k_optimize = importlib.import_module("shoal.search.cuts.k_optimize")
     monkeypatch.setattr(k_optimize, "LOOKS", 0)
-    monkeypatch.setattr(k_optimize._Search, "climb_and_kick", lambda search: None)
+    monkeypatch.setattr(k_optimize._SetEnumeration, "climb_and_kick", lambda search: None)
     with pytest.raises(OutOfTimeError, match=r"no answer was found, after 0 nodes"):
         shoal.anonymize(records(40, 3), policy(3, algorithm="k_optimize"))

@@ -23,6 +23,7 @@ from shoal.errors import (
     VerificationError,
 )
 from shoal.policy import Policy, PolicySource, policy_of
+from shoal.propose.inspect import Purpose
 from shoal.recoding import Cells, Cuts, FullDomain, Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.cells.classes import released
@@ -36,9 +37,8 @@ from shoal.text.showing import Shown
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
-Purpose = Literal["tables", "analysis"]
 # refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
-Outcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
+EntryOutcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
 KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cells: "cells"}
 
 
@@ -47,7 +47,7 @@ class Entry:
     """What one algorithm made of the table."""
 
     algorithm: str
-    outcome: Outcome
+    outcome: EntryOutcome
     reason: str = ""  # why there is no answer
     kind: str = ""  # full domain, cuts, or cells
     loss: dict[str, float] = field(default_factory=dict)
@@ -205,7 +205,7 @@ def _entry(
     return entry, recoding
 
 
-_OUTCOMES: dict[type[Exception], Outcome] = {
+_OUTCOMES: dict[type[Exception], EntryOutcome] = {
     InfeasibleError: "infeasible",
     OutOfTimeError: "out of time",
     VerificationError: "refused",

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 # refused: an answer was found, and anonymize would refuse to release it, as attacks on it reach more than is allowed.
-State = Literal["found", "infeasible", "refused", "out of time", "cannot be told"]
-_STATES: dict[type[ShoalError], State] = {
+PointOutcome = Literal["found", "infeasible", "refused", "out of time", "cannot be told"]
+_STATES: dict[type[ShoalError], PointOutcome] = {
     InfeasibleError: "infeasible",
     VerificationError: "refused",
     OutOfTimeError: "out of time",
@@ -57,7 +57,7 @@ class Point:
     risk: float | None = None  # one in the smallest class
     proved: bool | None = None
     evaluated: int | None = None  # nodes looked at
-    state: State = "found"
+    state: PointOutcome = "found"
     reason: str = ""  # why there is no release
 
     def as_dict(self) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from scipy.sparse import csr_array, vstack
 
 from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
-from shoal.attacks.standing import Column, Rows, column_of
+from shoal.attacks.standing import KnownColumn, column_of
 from shoal.attacks.values import values_of
 from shoal.errors import DataError
 from shoal.linkage.distance import distance_linkage
-from shoal.linkage.measure import Scale
+from shoal.linkage.measure import ScaledBy
 from shoal.policy import Policy
 from shoal.table import codec
-from shoal.table.frequency import packed
+from shoal.table.frequency import RowNumbers, packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
 from shoal.table.notation import decimal_mark, read_number
@@ -37,17 +37,23 @@ BLOCK = 2**24  # records that fit, listed together
 class Sight:
     """Who could be behind what."""
 
-    columns: tuple[Column, ...]  # that the intruder knows
-    kinds: Rows  # (kinds that are read, columns)
-    kind_of: Rows  # (people)  the last kind of all, which no record fits, for who has a value that no record can have
-    tuples: Rows  # (tuples, columns)  numbers of texts
-    tuple_of: Rows  # (records)
+    columns: tuple[KnownColumn, ...]  # that the intruder knows
+    kinds: RowNumbers  # (kinds that are read, columns)
+    kind_of: (
+        RowNumbers  # (people)  the last kind of all, which no record fits, for who has a value that no record can have
+    )
+    tuples: RowNumbers  # (tuples, columns)  numbers of texts
+    tuple_of: RowNumbers  # (records)
     fits: csr_array  # (all kinds, tuples)  after those that are read come those that were found by distance
-    persons: Rows | None = None  # (records)  whose each record is, where a person may have several
-    owner: Rows | None = None  # (people)  the record that is really theirs, -1 for none; None where nobody knows
+    persons: RowNumbers | None = None  # (records)  whose each record is, where a person may have several
+    owner: RowNumbers | None = None  # (people)  the record that is really theirs, -1 for none; None where nobody knows
     present: NDArray[np.bool_] | None = None  # (people)  who can be in the release at all; None for everybody
-    domain: Callable[[], tuple[Column, ...]] | None = None  # the columns read for all values; None: for those known
-    says: tuple[Rows, Rows] | None = None  # (people), (records)  a number for what both tables say besides; -1: neither
+    domain: Callable[[], tuple[KnownColumn, ...]] | None = (
+        None  # the columns read for all values; None: for those known
+    )
+    says: tuple[RowNumbers, RowNumbers] | None = (
+        None  # (people), (records)  a number for what both tables say besides; -1: neither
+    )
     absent: int = 0  # people who cannot be in the release, whoever they are; 0 where the owners are known
     changed: bool = False  # whether values were changed, so that the own record need not fit
 
@@ -62,17 +68,17 @@ class Sight:
         return len(self.tuple_of)
 
     @cached_property
-    def counts(self) -> Rows:
+    def counts(self) -> RowNumbers:
         """Records of each tuple."""
         return np.bincount(self.tuple_of, minlength=len(self.tuples)).astype(np.int64)
 
     @cached_property
-    def candidates(self) -> Rows:
+    def candidates(self) -> RowNumbers:
         """Per kind, the records that fit."""
         return np.asarray(self.fits @ self.counts, np.int64)
 
     @cached_property
-    def crowd(self) -> Rows:
+    def crowd(self) -> RowNumbers:
         """Per kind, the persons whose records fit: those of one person are no crowd."""
         if self.persons is None:
             return self.candidates
@@ -85,7 +91,7 @@ class Sight:
             return int(self.counts.min())
         return int(np.bincount(_unique_pairs(self.tuple_of, self.persons)[0]).min())
 
-    def _distinct(self, of_record: Rows) -> Rows:
+    def _distinct(self, of_record: RowNumbers) -> RowNumbers:
         within, whose = _unique_pairs(self.tuple_of, of_record)
         shape = (len(self.tuples), int(of_record.max()) + 1)
         found = self.fits @ csr_array((np.ones(len(within), np.int64), (within, whose)), shape=shape)
@@ -117,7 +123,7 @@ class Sight:
         return {}
 
     @cached_property
-    def class_of(self) -> Rows:
+    def class_of(self) -> RowNumbers:
         """Per person a class: people of one succeed or fail together. It is that of the first record that fits."""
         first = np.full(self.fits.shape[0], -1, np.int64)
         there = np.diff(self.fits.indptr) > 0
@@ -126,7 +132,7 @@ class Sight:
         return np.where(out >= 0, out, len(self.tuples) + np.arange(self.n_people))
 
     @cached_property
-    def ties(self) -> Rows:
+    def ties(self) -> RowNumbers:
         """Per person that class, and beside it the class that the own record is in, where that is known."""
         if self.owner is None:
             return self.class_of
@@ -193,7 +199,7 @@ class Sight:
             out[there] = self.fit(there, self.owner[there])
         return out
 
-    def fit(self, people: Rows, records: Rows) -> NDArray[np.bool_]:
+    def fit(self, people: RowNumbers, records: RowNumbers) -> NDArray[np.bool_]:
         """Whether each record could be that of the person beside it."""
         asked = self.kind_of[people] * len(self.tuples) + self.tuple_of[records]
         keys = self._keys
@@ -201,7 +207,7 @@ class Sight:
         return keys[place] == asked if len(keys) else np.zeros(len(asked), np.bool_)
 
     @cached_property
-    def _keys(self) -> Rows:
+    def _keys(self) -> RowNumbers:
         """One number for each pair of a kind and a tuple that fit, ascending."""
         kinds = np.repeat(np.arange(self.fits.shape[0]), np.diff(self.fits.indptr))
         return np.sort(kinds * len(self.tuples) + self.fits.indices)
@@ -222,7 +228,7 @@ class Sight:
         )
         known = people.take(pa.array(lost))
         # Numbers that were changed a little are compared as they are, and on a scale of their own in other units.
-        scale: Scale = "original" if all(_same_units(people, release, name) for name in on) else "own"
+        scale: ScaledBy = "original" if all(_same_units(people, release, name) for name in on) else "own"
         found = distance_linkage(known, release, on=on, numeric=numeric, scale=scale, policy=policy, original=ground)
         tuples, kinds = np.unique(self.tuple_of[found.rows], return_inverse=True)
         n_kinds, n_tuples = self.fits.shape
@@ -250,14 +256,14 @@ class Secret:
     sight: Sight
     column: str
     values: tuple[Label, ...]  # of the release; a null is the last
-    of_record: Rows  # (records)
+    of_record: RowNumbers  # (records)
     of_tuple: csr_array  # (tuples, values)  records
     shown: csr_array  # (kinds + 1, values)  records that fit and have the value
-    truth: Rows  # (people)  -1 for a value that the release does not have
+    truth: RowNumbers  # (people)  -1 for a value that the release does not have
     unread_share: float = 0.0  # of the released cells, those of which nobody can tell what they say
 
     @cached_property
-    def whole(self) -> Rows:
+    def whole(self) -> RowNumbers:
         """Records with each value."""
         return np.bincount(self.of_record, minlength=len(self.values)).astype(np.int64)
 
@@ -267,7 +273,7 @@ class Secret:
         return np.asarray(self.whole / self.whole.sum())
 
     @cached_property
-    def distinct(self) -> Rows:
+    def distinct(self) -> RowNumbers:
         """Per kind, how many values its candidates have."""
         return np.asarray(np.diff(self.shown.indptr), np.int64)
 
@@ -291,7 +297,7 @@ class Secret:
     def _chosen(self) -> dict[tuple[str, bool], Secret]:
         return {}
 
-    def best(self, score: NDArray[np.float64], matrix: csr_array | None = None) -> Rows:
+    def best(self, score: NDArray[np.float64], matrix: csr_array | None = None) -> RowNumbers:
         """Per kind the value whose entry of ``shown`` has the greatest score; -1 for a kind without candidates."""
         table = self.shown if matrix is None else matrix
         starts, ends = table.indptr[:-1], table.indptr[1:]
@@ -308,7 +314,7 @@ class Secret:
         return entries(of_kind, self.sight.kind_of, self.truth)
 
 
-def entries(matrix: csr_array, rows: Rows, columns: Rows) -> NDArray[np.float64]:
+def entries(matrix: csr_array, rows: RowNumbers, columns: RowNumbers) -> NDArray[np.float64]:
     """Single entries of a sparse matrix, 0 where it has none or the column is -1."""
     n = matrix.shape[1]
     ordered = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
@@ -327,10 +333,10 @@ def sight(
     *,
     ground: pa.Table | None = None,
     policy: Policy | None = None,
-    persons: Rows | None = None,
-    owner: Rows | None = None,
+    persons: RowNumbers | None = None,
+    owner: RowNumbers | None = None,
     present: NDArray[np.bool_] | None = None,
-    says: tuple[Rows, Rows] | None = None,
+    says: tuple[RowNumbers, RowNumbers] | None = None,
     absent: int = 0,
 ) -> Sight:
     """Lay people beside records, compared in the columns ``on``; ``ground`` is the original, if there is one."""
@@ -355,7 +361,7 @@ def sight(
     shape = (len(distinct_kinds) + 1, len(tuples))
     fits = csr_array((np.ones(len(rows), np.int64), (rows, places)), shape=shape)
 
-    def whole() -> tuple[Column, ...]:
+    def whole() -> tuple[KnownColumn, ...]:
         return tuple(column if read is None else read() for column, read in zip(columns, wider, strict=True))
 
     seen = Sight(tuple(columns), distinct_kinds, kind_of, tuples, tuple_of, fits, persons, owner, present)
@@ -413,7 +419,7 @@ def _same_units(people: pa.Table, release: pa.Table, name: str) -> bool:
     )
 
 
-def _distinct_rows(codes: Rows) -> tuple[Rows, Rows]:
+def _distinct_rows(codes: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
     """The number of each row among the distinct ones, and these."""
     if not len(codes):
         return np.zeros(0, np.int64), codes
@@ -421,6 +427,6 @@ def _distinct_rows(codes: Rows) -> tuple[Rows, Rows]:
     return number.astype(np.int64), codes[firsts]
 
 
-def _unique_pairs(left: Rows, right: Rows) -> tuple[Rows, Rows]:
+def _unique_pairs(left: RowNumbers, right: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
     found = np.unique(np.column_stack([left, right]), axis=0)
     return found[:, 0], found[:, 1]

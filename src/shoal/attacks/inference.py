@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
-from shoal.attacks.standing import Rows
+from shoal.table.frequency import RowNumbers
 
 BLOCK = 2**22  # scores of kinds and values computed together
 MOST_VALUES = 256  # the most frequent values, of which the model learns; the others are left to the records that fit
@@ -49,7 +49,7 @@ def _scored(found: Secret) -> Scored:
     return Scored(credits, blind, "always the most frequent value", classes=found.sight.ties)
 
 
-def predicted(found: Secret) -> Rows:
+def predicted(found: Secret) -> RowNumbers:
     """Per kind the value that the model holds most likely.
 
     The model counts as one more record among those that fit, so where any do, one of their values is the answer.
@@ -79,7 +79,7 @@ def predicted(found: Secret) -> Rows:
     return np.where(best < 0, alone, best)
 
 
-def _likelihoods(found: Secret, values: Rows) -> dict[int, NDArray[np.float64]]:
+def _likelihoods(found: Secret, values: RowNumbers) -> dict[int, NDArray[np.float64]]:
     """Per column (kinds of the column, values): log P(a text that stands for the kind | value), smoothed by Laplace.
 
     A column with a text for nearly everybody generalizes nothing and is left to the records that fit.

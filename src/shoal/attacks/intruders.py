@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from shoal.attacks.standing import Column, Rows
+from shoal.attacks.standing import KnownColumn
+from shoal.table.frequency import RowNumbers
 
 UNIFORM = "uniform"
 SPECIFIC = "most specific"
@@ -41,7 +42,9 @@ class Choice:
     sure: NDArray[np.bool_]  # (kinds)  whether a single record that is picked is claimed to be the own one
 
 
-def choices(fits: csr_array, counts: Rows, sizes: NDArray[np.float64], masses: NDArray[np.float64]) -> list[Choice]:
+def choices(
+    fits: csr_array, counts: RowNumbers, sizes: NDArray[np.float64], masses: NDArray[np.float64]
+) -> list[Choice]:
     """All intruders who differ: for each kind of person, what they pick among the tuples that fit.
 
     ``sizes`` and ``masses`` are, per tuple, the logarithms of how many combinations of values it stands for, and of
@@ -81,7 +84,9 @@ def _of_row(matrix: csr_array, values: NDArray[np.float64]) -> NDArray[np.float6
     return np.repeat(values, np.diff(matrix.indptr))
 
 
-def extents(columns: Sequence[Column], tuples: Rows, counts: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def extents(
+    columns: Sequence[KnownColumn], tuples: RowNumbers, counts: RowNumbers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per tuple the logarithm of the number of combinations that it stands for, and of their share of the release."""
     sizes, masses = np.zeros(len(tuples)), np.zeros(len(tuples))
     for j, column in enumerate(columns):
@@ -91,7 +96,7 @@ def extents(columns: Sequence[Column], tuples: Rows, counts: Rows) -> tuple[NDAr
     return sizes, masses
 
 
-def _of_texts(column: Column, frequency: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _of_texts(column: KnownColumn, frequency: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Per text how many values it stands for, and the share of people who have one of these."""
     values = column.kind_of if frequency[-1] else column.kind_of[:-1]  # a null is a value where the release has one
     n_values = np.bincount(values[values >= 0], minlength=column.n_kinds).astype(np.float64)

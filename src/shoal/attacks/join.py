@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.attacks.standing import Column, Rows
+from shoal.attacks.standing import KnownColumn
 from shoal.errors import DataError
+from shoal.table.frequency import RowNumbers
 
 BLOCK = 2**22  # pairs of beginnings extended together
 LARGEST = 2**28  # pairs of kinds and tuples that fit in memory
@@ -21,24 +22,24 @@ LARGEST = 2**28  # pairs of kinds and tuples that fit in memory
 class _Children:
     """How beginnings of one length go on: sorted by beginning, then by the next value, one entry for each."""
 
-    starts: Rows  # (beginnings + 1)
-    value: Rows  # (children)
-    child_of: Rows  # (rows)  the child that each row begins with
-    keys: Rows  # (children)  beginning · width + value
+    starts: RowNumbers  # (beginnings + 1)
+    value: RowNumbers  # (children)
+    child_of: RowNumbers  # (rows)  the child that each row begins with
+    keys: RowNumbers  # (children)  beginning · width + value
     width: int
 
     @classmethod
-    def of(cls, beginning_of: Rows, n_beginnings: int, values: Rows, width: int) -> _Children:
+    def of(cls, beginning_of: RowNumbers, n_beginnings: int, values: RowNumbers, width: int) -> _Children:
         keys, child_of = np.unique(beginning_of * width + values, return_inverse=True)
         starts = np.searchsorted(keys // width, np.arange(n_beginnings + 1))
         return cls(starts, keys % width, child_of, keys, width)
 
     @property
-    def lengths(self) -> Rows:
+    def lengths(self) -> RowNumbers:
         return np.diff(self.starts)
 
 
-def fitting(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> tuple[Rows, Rows]:
+def fitting(kinds: RowNumbers, tuples: RowNumbers, columns: Sequence[KnownColumn]) -> tuple[RowNumbers, RowNumbers]:
     """All pairs of a kind and a tuple that fit in every column."""
     left, right = np.zeros(len(kinds), np.int64), np.zeros(len(tuples), np.int64)
     pairs = np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -54,7 +55,7 @@ def fitting(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> tuple[Rows,
     return np.argsort(left)[pairs[0]], np.argsort(right)[pairs[1]]
 
 
-def _most_selective_first(kinds: Rows, tuples: Rows, columns: Sequence[Column]) -> list[int]:
+def _most_selective_first(kinds: RowNumbers, tuples: RowNumbers, columns: Sequence[KnownColumn]) -> list[int]:
     fitting = []
     for j, column in enumerate(columns):
         mine = np.bincount(kinds[:, j], minlength=column.n_kinds)
@@ -63,7 +64,9 @@ def _most_selective_first(kinds: Rows, tuples: Rows, columns: Sequence[Column]) 
     return sorted(range(len(columns)), key=fitting.__getitem__)
 
 
-def _extended(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
+def _extended(
+    left: RowNumbers, right: RowNumbers, mine: _Children, theirs: _Children, column: KnownColumn
+) -> tuple[RowNumbers, RowNumbers]:
     """The children of beginnings that fit which fit themselves.
 
     For each pair either all children of both sides are compared, or the texts that stand for a child are looked up on
@@ -91,13 +94,15 @@ def _extended(left: Rows, right: Rows, mine: _Children, theirs: _Children, colum
     return np.concatenate([nobody, *(a for a, _ in found)]), np.concatenate([nobody, *(b for _, b in found)])
 
 
-def _pieces(rows: Rows, work: Rows) -> Iterator[Rows]:
+def _pieces(rows: RowNumbers, work: RowNumbers) -> Iterator[RowNumbers]:
     """The rows in pieces of little work."""
     piece = np.cumsum(work[rows]) // BLOCK
     return iter(np.split(rows, np.flatnonzero(np.diff(piece)) + 1)) if len(rows) else iter(())
 
 
-def _compared(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
+def _compared(
+    left: RowNumbers, right: RowNumbers, mine: _Children, theirs: _Children, column: KnownColumn
+) -> tuple[RowNumbers, RowNumbers]:
     n_theirs = theirs.lengths[right]
     pair, within = _counted_out(mine.lengths[left] * n_theirs)
     a = mine.starts[left[pair]] + within // n_theirs[pair]
@@ -106,7 +111,9 @@ def _compared(left: Rows, right: Rows, mine: _Children, theirs: _Children, colum
     return a[fits], b[fits]
 
 
-def _looked_up(left: Rows, right: Rows, mine: _Children, theirs: _Children, column: Column) -> tuple[Rows, Rows]:
+def _looked_up(
+    left: RowNumbers, right: RowNumbers, mine: _Children, theirs: _Children, column: KnownColumn
+) -> tuple[RowNumbers, RowNumbers]:
     pair, within = _counted_out(mine.lengths[left])
     child, other = mine.starts[left[pair]] + within, right[pair]
     starts = np.searchsorted(column.kinds, np.arange(column.n_kinds + 1))
@@ -117,7 +124,7 @@ def _looked_up(left: Rows, right: Rows, mine: _Children, theirs: _Children, colu
     return child[row][fits], place[fits]
 
 
-def _counted_out(lengths: Rows) -> tuple[Rows, Rows]:
+def _counted_out(lengths: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
     """For runs of the given lengths, the run of each entry and its place in the run."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

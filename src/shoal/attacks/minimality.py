@@ -27,11 +27,9 @@ from shoal.models import ReleaseModel, SensitiveModel
 from shoal.models.size import PopulationModel
 from shoal.policy import Policy
 from shoal.table import codec
-from shoal.table.frequency import Codes, Domain, FrequencyTable, Histogram, packed
+from shoal.table.frequency import Codes, Domain, FrequencyTable, Histogram, RowNumbers, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group
-
-Rows = NDArray[np.int64]
 
 LARGEST = 100_000  # records; with more, dealing takes too long
 
@@ -48,7 +46,7 @@ class UntoldError(NotApplicableError):
 class _Finer:
     """A release one step below: the class of every record, and whether its sizes alone forbid it."""
 
-    class_of: Rows
+    class_of: RowNumbers
     codes: Codes
 
     @property
@@ -129,7 +127,7 @@ def _values(original: LocalEngine, domain: Domain) -> Codes:
     return np.array([*(place[text] for text in coded.texts), place.get(None, -1)], np.int32)[coded.codes]
 
 
-def _classes(leaves: Codes, hierarchies: tuple[Hierarchy, ...], node: list[int]) -> tuple[Rows, Codes]:
+def _classes(leaves: Codes, hierarchies: tuple[Hierarchy, ...], node: list[int]) -> tuple[RowNumbers, Codes]:
     codes = np.column_stack(
         [h.table[level][leaves[:, j]] for j, (h, level) in enumerate(zip(hierarchies, node, strict=True))]
     )
@@ -162,12 +160,12 @@ def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *
 class _Groups:
     """People whom no deal tells apart, and how likely each value is for them."""
 
-    group_of: Rows
+    group_of: RowNumbers
     likely: tuple[NDArray[np.float64], ...]  # per sensitive column (groups, values)
 
 
 def _learned(
-    class_of: Rows,
+    class_of: RowNumbers,
     lower: list[_Finer],
     whole: list[tuple[Domain, Codes]],
     policy: Policy,
@@ -211,12 +209,12 @@ def _learned(
 
 def _refusal(
     finer: _Finer, policy: Policy, domains: list[Domain], joint: Codes
-) -> Callable[[Rows, int, Rows], NDArray[np.bool_]]:
+) -> Callable[[RowNumbers, int, RowNumbers], NDArray[np.bool_]]:
     """Judges the classes of a finer release by their sizes, and by the joint values that their people may have."""
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     too_small = _failing(finer, policy, [], sensitive=False)
 
-    def fails(values: Rows, part: int, histograms: Rows) -> NDArray[np.bool_]:
+    def fails(values: RowNumbers, part: int, histograms: RowNumbers) -> NDArray[np.bool_]:
         if too_small[part]:
             return np.ones(len(histograms), np.bool_)
         row, column = np.nonzero(histograms)
@@ -237,13 +235,13 @@ def _refusal(
     return fails
 
 
-def _histogram(class_of: Rows, codes: Codes, n_values: int) -> NDArray[np.float64]:
+def _histogram(class_of: RowNumbers, codes: Codes, n_values: int) -> NDArray[np.float64]:
     out = np.zeros((int(class_of.max()) + 1, n_values))
     np.add.at(out, (class_of, codes), 1.0)
     return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
-def _right(group_of: Rows, truth: Codes, likely: NDArray[np.float64]) -> NDArray[np.float64]:
+def _right(group_of: RowNumbers, truth: Codes, likely: NDArray[np.float64]) -> NDArray[np.float64]:
     """Per person, how likely a guess among the most likely values of the group is right."""
     best = likely >= likely.max(axis=1, keepdims=True) - 1e-9
     return np.where(best[group_of, truth], 1 / best.sum(axis=1)[group_of], 0.0)

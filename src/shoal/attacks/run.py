@@ -31,10 +31,9 @@ from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
+from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Hierarchy
 from shoal.text.log import log
-
-Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,8 @@ class _Target:
     policy: Policy | None
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...]
-    persons: Places | None
-    sources: Places | None  # the row of the original that each record was made of, where shoal made it
+    persons: RowNumbers | None
+    sources: RowNumbers | None  # the row of the original that each record was made of, where shoal made it
     ordered: bool  # whether both tables stand in an order of their own; what an engine has grouped does not
 
     @property
@@ -164,13 +163,13 @@ def _opened(
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
 
 
-def _sources(rows: Rows | Query | Groups, engine: Any) -> Places | None:
+def _sources(rows: Rows | Query | Groups, engine: Any) -> RowNumbers | None:
     """Which row of the original each released one was made of: only the referee may know."""
     own = isinstance(rows, Rows) and isinstance(engine, LocalEngine) and engine.weights is None
     return rows.sources if own and isinstance(rows, Rows) else None
 
 
-def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, Places | None]:
+def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, RowNumbers | None]:
     """The released rows, and whose each is; of those in an engine, as many of each kind as it has counted."""
     if not isinstance(rows, Rows):
         groups = rows.groups if isinstance(rows, Query) else rows
@@ -296,7 +295,7 @@ class _Session:
         shares = {column.name: column.unread_share for column in seen.columns}
         return {name: share for name, share in shares.items() if share > 0}
 
-    def _says(self, people: pa.Table) -> tuple[Places, Places] | None:
+    def _says(self, people: pa.Table) -> tuple[RowNumbers, RowNumbers] | None:
         """A number for what people and records have in their sensitive columns: equal ones may belong together."""
         release, mine, theirs = self.target.release, None, None
         for name in self.target.sensitive:
@@ -314,7 +313,7 @@ class _Session:
             mine = np.where((mine >= 0) & (both[found] == mine), found, -1)
         return None if mine is None or theirs is None else (mine, theirs)
 
-    def _drawn(self, n: int) -> Places | None:
+    def _drawn(self, n: int) -> RowNumbers | None:
         if self.sample is None or n <= self.sample:
             return None
         return np.sort(np.random.default_rng(self.seed).choice(n, self.sample, replace=False))
@@ -360,7 +359,7 @@ class _Session:
             notes.append(f"column {policy.release.entity!r} is not in the release: records are counted, not persons")
         return notes
 
-    def _owners(self, people: pa.Table, rows: Places | None) -> Places | None:
+    def _owners(self, people: pa.Table, rows: RowNumbers | None) -> RowNumbers | None:
         if self.target.original is None:
             return np.arange(people.num_rows) if rows is None else rows
         if self.id is None:

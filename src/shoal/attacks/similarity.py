@@ -18,7 +18,7 @@ from shoal.attacks.homogeneity import CLAIMS
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.skewness import closeness
-from shoal.attacks.standing import Rows
+from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.notation import decimal_mark, read_number
 
@@ -27,7 +27,7 @@ from shoal.table.notation import decimal_mark, read_number
 class Meaning:
     """Which values mean much the same: those under one label of a hierarchy, or numbers near each other."""
 
-    groups: Rows | None = None  # (values)
+    groups: RowNumbers | None = None  # (values)
     numbers: NDArray[np.float64] | None = None  # (values)
     width: float = 0.0  # numbers as near as this are similar
 

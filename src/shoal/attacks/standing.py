@@ -14,25 +14,24 @@ from numpy.typing import NDArray
 from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
+from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.notation import DecimalMark
 from shoal.table.reading import Reader, unread_cells
 
-Rows = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class KnownColumn:
     """A column that intruder and release share: which released texts stand for which kind of known value.
 
     Known values for which the same texts stand are one kind. A null is the last known value and the last text.
     """
 
     name: str
-    kind_of: Rows  # (known values)  -1 where no released text stands for the value
+    kind_of: RowNumbers  # (known values)  -1 where no released text stands for the value
     n_kinds: int
-    kinds: Rows  # (pairs)  a kind …
-    texts: Rows  # (pairs)  … and a text that stands for it; sorted by kind, then text
+    kinds: RowNumbers  # (pairs)  a kind …
+    texts: RowNumbers  # (pairs)  … and a text that stands for it; sorted by kind, then text
     n_texts: int
     unread: int  # released texts that were not understood
     unread_cells: int  # cells with such a text
@@ -43,7 +42,7 @@ class Column:
         """The share of released cells that were not understood."""
         return self.unread_cells / self.n_cells if self.n_cells else 0.0
 
-    def stand(self, kinds: Rows, texts: Rows) -> NDArray[np.bool_]:
+    def stand(self, kinds: RowNumbers, texts: RowNumbers) -> NDArray[np.bool_]:
         """Whether each text stands for the kind beside it."""
         own = self.kinds * self.n_texts + self.texts
         asked = kinds * self.n_texts + texts
@@ -53,7 +52,7 @@ class Column:
 
 def column_of(
     name: str, known: Coded, released: Coded, ground: Coded | None, policy: Policy | None, *, wildcard: bool = False
-) -> Column:
+) -> KnownColumn:
     """Read a released column for the values known; ``ground`` has the original's, which the hierarchy is built on.
 
     A word that cannot be read stands for all values of the original that no other text stands for: that is
@@ -79,7 +78,7 @@ def column_of(
     number_of: dict[tuple[int, ...], int] = {}
     kind_of = [number_of.setdefault(tuple(texts), len(number_of)) if texts else -1 for texts in stand]
     lengths = [len(texts) for texts in number_of]
-    return Column(
+    return KnownColumn(
         name,
         np.array(kind_of, np.int64),
         len(number_of),

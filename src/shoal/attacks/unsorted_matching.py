@@ -23,9 +23,7 @@ from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Sight, entries
 from shoal.attacks.risk import Control, Risk, percent
-from shoal.attacks.standing import Rows
-
-Floats = NDArray[np.float64]
+from shoal.table.frequency import Floats, RowNumbers
 
 LEVEL = 0.05  # how often a release in random order is taken for one that is not
 FEW = 3_000  # orders that are all tried
@@ -52,7 +50,7 @@ def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
     n = seen.n_records
     if said is None:
         return _risk(n, 0.0, 0.0, "records of a class are alike, so their order tells nothing more", exact=True)
-    classes = _Classes.of(seen, said, random)
+    classes = _MatchedClasses.of(seen, said, random)
     backwards = classes.tested(_Statistics(seen, said, classes, gone), random)
     if backwards is None:
         chance = classes.by_chance
@@ -77,7 +75,7 @@ def _risk(n: int, share: float, chance: float, words: str, *, exact: bool) -> Ri
     return Risk("unsorted matching", "linkability", None, n, share * n, control, None, sentence, effective=effective)
 
 
-def _said(seen: Sight) -> tuple[Rows, Rows] | None:
+def _said(seen: Sight) -> tuple[RowNumbers, RowNumbers] | None:
     """A number for what people and records say besides; whose record it is where they say nothing; -1: neither."""
     if seen.says is not None:
         return seen.says
@@ -90,18 +88,18 @@ def _said(seen: Sight) -> tuple[Rows, Rows] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Classes:
+class _MatchedClasses:
     """The records of classes one after the other, each class in the order of the release."""
 
-    records: Rows
-    class_of: Rows
-    run_of: Rows  # records that follow one another in a class and say the same
+    records: RowNumbers
+    class_of: RowNumbers
+    run_of: RowNumbers  # records that follow one another in a class and say the same
     weighed: Floats  # the place in the class, centred, by the size of the class
     rank: Floats  # of the place in the original of those who could be behind the record, centred
     by_chance: float  # of the people in a class, how many say what a record of it says
 
     @classmethod
-    def of(cls, seen: Sight, said: tuple[Rows, Rows], random: np.random.Generator) -> _Classes:
+    def of(cls, seen: Sight, said: tuple[RowNumbers, RowNumbers], random: np.random.Generator) -> _MatchedClasses:
         mine, theirs = said
         tuple_of = np.zeros(seen.n_records, np.int64) if seen.changed else seen.tuple_of
         kind_of = np.zeros(seen.n_people, np.int64) if seen.changed else seen.kind_of
@@ -155,12 +153,12 @@ class _Classes:
         probability = float((scores.max(axis=1) >= own.max() - 1e-9).mean())
         return None if probability > LEVEL else bool(own.argmax() % 2)
 
-    def _drawn(self, random: np.random.Generator) -> Rows:
+    def _drawn(self, random: np.random.Generator) -> RowNumbers:
         """Runs in random order within their classes."""
         keys = random.random(int(self.run_of[-1]) + 1)
         return np.argsort(self.class_of + keys[self.run_of], kind="stable")
 
-    def _all(self) -> Iterable[Rows] | None:
+    def _all(self) -> Iterable[RowNumbers] | None:
         """All orders of runs within classes; None where there are too many."""
         by_class, n = [], 1
         for members in np.split(np.arange(len(self.records)), np.flatnonzero(np.diff(self.class_of)) + 1):
@@ -175,7 +173,7 @@ class _Classes:
 class _Statistics:
     """How well the records go with the people in several ways, each for the order kept and for it turned round."""
 
-    def __init__(self, seen: Sight, said: tuple[Rows, Rows], classes: _Classes, gone: int) -> None:
+    def __init__(self, seen: Sight, said: tuple[RowNumbers, RowNumbers], classes: _MatchedClasses, gone: int) -> None:
         self.seen, self.mine, self.theirs, self.classes, self.gone = seen, said[0], said[1], classes, gone
         self.pairs = [pairs for backwards in (False, True) if (pairs := _pairs(seen, backwards=backwards)) is not None]
         n = min(seen.n_people, seen.n_records)
@@ -186,7 +184,7 @@ class _Statistics:
         near = gone and seen.n_records <= SMALL
         self.bands = [_Band.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
 
-    def of(self, order: Rows) -> Floats:
+    def of(self, order: RowNumbers) -> Floats:
         """Of the records of classes in some order: what they say changes places with it."""
         records, theirs = self.classes.records, self.theirs.copy()
         theirs[records] = self.theirs[records[order]]
@@ -211,7 +209,7 @@ def _affordable(fits: csr_array, people: csr_array, random: np.random.Generator)
     return kept
 
 
-def _ranks(class_of: Rows, values: Floats, starts: Rows) -> Floats:
+def _ranks(class_of: RowNumbers, values: Floats, starts: RowNumbers) -> Floats:
     """The rank of each value in its class, from 0; equal ones share the mean of theirs."""
     order = np.lexsort((values, class_of))
     sorted_values, sorted_classes = values[order], class_of[order]
@@ -229,7 +227,7 @@ def _ranks(class_of: Rows, values: Floats, starts: Rows) -> Floats:
 
 
 def _gain(
-    seen: Sight, said: tuple[Rows, Rows], gone: int, random: np.random.Generator, *, backwards: bool
+    seen: Sight, said: tuple[RowNumbers, RowNumbers], gone: int, random: np.random.Generator, *, backwards: bool
 ) -> tuple[float, float, bool]:
     """The share found by order and by chance, by whichever way of going down the tables leaves most; and if exact."""
     ways = [] if (paired := _paired(seen, said, backwards=backwards)) is None else [(*paired, True)]
@@ -245,13 +243,13 @@ def _gain(
     return max(ways, key=lambda way: ((way[0] - way[1]) / (1 - way[1]) if way[1] < 1 else 0.0, way[0]))
 
 
-def _reversed(seen: Sight, people: Rows, *, classwise: bool) -> Rows:
+def _reversed(seen: Sight, people: RowNumbers, *, classwise: bool) -> RowNumbers:
     if not classwise:
         return people[::-1]
     return np.lexsort((-people, seen.class_of[people]))  # each class from its end
 
 
-def _mixed(seen: Sight, rows: Rows, random: np.random.Generator) -> Rows:
+def _mixed(seen: Sight, rows: RowNumbers, random: np.random.Generator) -> RowNumbers:
     """The rows of each tuple in random order, in the places that they have."""
     tuples = np.zeros(len(rows), np.int64) if seen.changed else seen.tuple_of[rows]
     out = np.empty_like(rows)
@@ -259,7 +257,7 @@ def _mixed(seen: Sight, rows: Rows, random: np.random.Generator) -> Rows:
     return out
 
 
-def _paired(seen: Sight, said: tuple[Rows, Rows], *, backwards: bool) -> tuple[float, float] | None:
+def _paired(seen: Sight, said: tuple[RowNumbers, RowNumbers], *, backwards: bool) -> tuple[float, float] | None:
     """The share found where the n-th person of a class takes its n-th record, and where any of them takes it."""
     if (pairs := _pairs(seen, backwards=backwards)) is None:
         return None
@@ -272,7 +270,7 @@ def _paired(seen: Sight, said: tuple[Rows, Rows], *, backwards: bool) -> tuple[f
     return float((mine == theirs).mean()), float(expected.sum() / seen.n_people)
 
 
-def _pairs(seen: Sight, *, backwards: bool) -> tuple[Rows, Rows] | None:
+def _pairs(seen: Sight, *, backwards: bool) -> tuple[RowNumbers, RowNumbers] | None:
     """The n-th people of classes beside their n-th records; None unless each fits one class, as large as they are."""
     if seen.changed or (np.diff(seen.fits.indptr)[seen.kind_of] != 1).any():
         return None
@@ -283,7 +281,7 @@ def _pairs(seen: Sight, *, backwards: bool) -> tuple[Rows, Rows] | None:
     return np.lexsort((-place if backwards else place, class_of)), np.argsort(seen.tuple_of, kind="stable")
 
 
-def aligned(seen: Sight, said: tuple[Rows, Rows], rows: Rows, people: Rows, gone: int) -> int:
+def aligned(seen: Sight, said: tuple[RowNumbers, RowNumbers], rows: RowNumbers, people: RowNumbers, gone: int) -> int:
     """The most rows that fit people in one order, each at most so far from its place.
 
     A longest common subsequence, within a band around the diagonal: rows may have been left out, or stand elsewhere.
@@ -295,12 +293,12 @@ def aligned(seen: Sight, said: tuple[Rows, Rows], rows: Rows, people: Rows, gone
 class _Band:
     """Rows beside the people around their places."""
 
-    rows: Rows
-    people: Rows  # (rows, offsets)
+    rows: RowNumbers
+    people: RowNumbers  # (rows, offsets)
     fit: NDArray[np.bool_]  # (rows, offsets)
 
     @classmethod
-    def of(cls, seen: Sight, rows: Rows, people: Rows, gone: int) -> _Band:
+    def of(cls, seen: Sight, rows: RowNumbers, people: RowNumbers, gone: int) -> _Band:
         offsets = np.arange(-ASIDE, min(gone, AHEAD) + ASIDE + 1)
         places = np.arange(len(rows))[:, None] + offsets
         there = (places >= 0) & (places < len(people))
@@ -308,7 +306,7 @@ class _Band:
         fit = _fit(seen, who.ravel(), np.repeat(rows, len(offsets))).reshape(who.shape)
         return cls(rows, who, there & fit)
 
-    def alike(self, mine: Rows, theirs: Rows) -> NDArray[np.bool_]:
+    def alike(self, mine: RowNumbers, theirs: RowNumbers) -> NDArray[np.bool_]:
         """Which of the people fit and say what the row says."""
         return np.asarray(self.fit & (mine[self.people] == theirs[self.rows][:, None]))
 
@@ -322,5 +320,5 @@ def _longest(fits: NDArray[np.bool_]) -> int:
     return int(best.max(initial=0))
 
 
-def _fit(seen: Sight, people: Rows, rows: Rows) -> NDArray[np.bool_]:
+def _fit(seen: Sight, people: RowNumbers, rows: RowNumbers) -> NDArray[np.bool_]:
     return np.ones(len(rows), np.bool_) if seen.changed else seen.fit(people, rows)

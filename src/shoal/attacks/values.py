@@ -11,27 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.attacks.standing import as_in, behind_of
 from shoal.policy import Policy
 from shoal.table.codec import Coded
+from shoal.table.frequency import RowNumbers
 from shoal.table.reading import unread_cells
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class SensitiveValues:
     """A sensitive column of a release, and of people: equal numbers say the same."""
 
     texts: tuple[str, ...]  # as the original has them, where it does; a null is the number after the last
-    of_record: Rows
-    of_person: Rows  # -1 for a value that the release does not have
+    of_record: RowNumbers
+    of_person: RowNumbers  # -1 for a value that the release does not have
     unread_share: float  # of the released cells, those of which nobody can tell what they say
 
 
-def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> Values:
+def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> SensitiveValues:
     """Read a sensitive column for the people known; ``ground`` has the values of the original."""
     said, shared, unread = _read(name, released, ground.texts, policy)
     theirs = as_in(ground.texts, name, known.texts, policy)  # who are not in the original may write otherwise
@@ -39,7 +37,7 @@ def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: P
     number = [place[text] for text in said]
     labels = {value: place[label] for value, label in shared.items()}
     found = [place.get(text, labels.get(text, -1)) for text in theirs]
-    return Values(
+    return SensitiveValues(
         tuple(place),
         np.array([*number, len(place)], np.int64)[released.codes],  # a null, -1, takes the last place
         np.array([*found, len(place)], np.int64)[known.codes],

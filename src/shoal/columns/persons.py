@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shoal.columns import vocabulary
-from shoal.columns.roles import ENOUGH, CountTuples, Seen, called
+from shoal.columns.roles import ENOUGH, CountTuples, RawColumn, called
 from shoal.columns.telling import MISSED, determined
 from shoal.engines.dependence import Countable, Dependence, Pair, Spread
 from shoal.policy import Policy
@@ -20,7 +20,7 @@ CONSTANT = 0.99  # of the persons with several records, a trait may be wrong for
 BY_CHANCE = 0.8  # a trait that two records in any case share says nothing
 
 
-def person_key(columns: Sequence[Seen], tuples: CountTuples) -> str | None:
+def person_key(columns: Sequence[RawColumn], tuples: CountTuples) -> str | None:
     """The column whose values are persons, of whom some have several records; None where there is none."""
     traits = [
         c for c in columns if c.named(vocabulary.STABLE) and 1 < c.distinct <= 50 and _shared_by_chance(c) < BY_CHANCE
@@ -114,12 +114,12 @@ def _stays(told: Dependence, frequencies: Counts) -> bool:
     return told.errors(1) <= MISSED * told.told(1) * by_chance
 
 
-def household_key(columns: Sequence[Seen]) -> str | None:
+def household_key(columns: Sequence[RawColumn]) -> str | None:
     """The column whose values are households, by its name, where several records share one."""
     return next((c.name for c in columns if c.named(vocabulary.HOUSEHOLDS) and _may_be_key(c)), None)
 
 
-def _may_be_key(column: Seen) -> bool:
+def _may_be_key(column: RawColumn) -> bool:
     """Many different values, no fractions among them, some of which repeat."""
     if column.kind == "date" or column.distinct <= FEW or column.filled < ENOUGH:
         return False
@@ -127,17 +127,17 @@ def _may_be_key(column: Seen) -> bool:
     return repeats and not any("." in text for text in column.some)
 
 
-def _about_persons(column: Seen) -> bool:
+def _about_persons(column: RawColumn) -> bool:
     """An age or a place repeats as well, and is no key."""
     return any(map(column.named, (vocabulary.WHEN, vocabulary.PERSONAL, vocabulary.PLACES, vocabulary.SAMPLING)))
 
 
-def _shared_by_chance(column: Seen) -> float:
+def _shared_by_chance(column: RawColumn) -> float:
     """How often two records have the same value."""
     return float(((column.counts / max(1, column.filled)) ** 2).sum())
 
 
-def _constant_within(place: Seen, key: Seen, traits: Sequence[Seen], tuples: CountTuples) -> bool:
+def _constant_within(place: RawColumn, key: RawColumn, traits: Sequence[RawColumn], tuples: CountTuples) -> bool:
     """Whether the values of the key are persons in each place: most have several records, and constant traits there."""
     own = [trait for trait in traits if trait.name != place.name]
     keys = tuples(place.name, key.name)
@@ -149,7 +149,7 @@ def _constant_within(place: Seen, key: Seen, traits: Sequence[Seen], tuples: Cou
     )
 
 
-def _constant(key: Seen, trait: Seen, tuples: CountTuples) -> bool:
+def _constant(key: RawColumn, trait: RawColumn, tuples: CountTuples) -> bool:
     """Whether nearly every value of the key goes with one value of the trait; a null counts as one."""
     keys = key.distinct + (key.nulls > 0)
     repeated = min(keys, key.records - keys)  # no more values than that have a second record

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.columns import vocabulary as words_of
+from shoal.policy.policy import Role
 from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, words
 
 Kind = Literal["number", "date", "code", "text", "category"]
-Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Sure = Literal["sure", "likely", "unsure"]
 CountTuples = Callable[..., int]  # of the names of columns: how many different tuples of values they have
 
@@ -70,7 +70,7 @@ def called(name: str, vocabulary: re.Pattern[str]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RawColumn:
     """A column as it came, with what the guesses need."""
 
     name: str
@@ -188,7 +188,7 @@ class Guess:
     sure: Sure
 
 
-def roles_of(seen: Sequence[Seen], *, any_quasi: bool = False) -> list[Guess]:
+def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Guess]:
     """The role of each column; ``any_quasi`` tells that another column is known to outsiders in any case."""
     guesses = [_guess(column) for column in seen]
     # A release without any quasi column promises nothing: take the next best for one.
@@ -201,7 +201,7 @@ def roles_of(seen: Sequence[Seen], *, any_quasi: bool = False) -> list[Guess]:
     return guesses
 
 
-def repeating(seen: Sequence[Seen], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
+def repeating(seen: Sequence[RawColumn], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
     """Columns that would be released as they are although they repeat a quasi-identifier: the log of a town's size.
 
     Such a column counts as known itself, or coarsening the other would hide nothing. What tells only a part of another
@@ -217,7 +217,7 @@ def repeating(seen: Sequence[Seen], guesses: Mapping[str, Guess], tuples: CountT
     return found
 
 
-def _repeats(column: Seen, other: Seen, tuples: CountTuples) -> bool:
+def _repeats(column: RawColumn, other: RawColumn, tuples: CountTuples) -> bool:
     """Whether each value goes with one value of the other and the other way round, too often for chance."""
     values = column.distinct + (column.nulls > 0)
     others = other.distinct + (other.nulls > 0)
@@ -228,14 +228,14 @@ def _repeats(column: Seen, other: Seen, tuples: CountTuples) -> bool:
     return tuples(column.name, other.name) == values
 
 
-def _guess(column: Seen) -> Guess:
+def _guess(column: RawColumn) -> Guess:
     found = _identifier(column) or _harmless(column) or _named(column) or _by_categories(column) or _by_shape(column)
     if not column.by_label:
         return found
     return replace(found, reason=found.reason.replace("its name", "its label").replace("the name", "the label"))
 
 
-def _identifier(column: Seen) -> Guess | None:
+def _identifier(column: RawColumn) -> Guess | None:
     if SAVED_INDEX.fullmatch(column.name):
         return Guess("identifier", "a row index that was saved with the table", "sure")
     if not column.some:
@@ -259,7 +259,7 @@ def _identifier(column: Seen) -> Guess | None:
     return None
 
 
-def _harmless(column: Seen) -> Guess | None:
+def _harmless(column: RawColumn) -> Guess | None:
     if not column.texts:
         return Guess("plain", "empty", "sure")
     if column.distinct == 1 and not column.nulls and column.records >= CROWD:
@@ -270,7 +270,7 @@ def _harmless(column: Seen) -> Guess | None:
     return None
 
 
-def _named(column: Seen) -> Guess | None:
+def _named(column: RawColumn) -> Guess | None:
     """What the name says. Private things win over known ones, but dates and ages are known whatever their subject."""
     if column.kind == "date" or column.named(words_of.WHEN):
         return Guess("quasi", "a date or an age, which others may know", "sure" if column.kind == "date" else "likely")
@@ -296,7 +296,7 @@ def _named(column: Seen) -> Guess | None:
     return None
 
 
-def _by_categories(column: Seen) -> Guess | None:
+def _by_categories(column: RawColumn) -> Guess | None:
     """What the labels of most of its values speak of."""
     told = [words(label) for label in column.categories.values()]
 
@@ -310,7 +310,7 @@ def _by_categories(column: Seen) -> Guess | None:
     return None
 
 
-def _by_shape(column: Seen) -> Guess:
+def _by_shape(column: RawColumn) -> Guess:
     """The name says nothing: measurements and short answers are rarely known outside, codes and texts often are."""
     if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
         return Guess("identifier", "long texts may hold anything, names among it", "likely")

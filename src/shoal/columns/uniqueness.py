@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Keys = NDArray[np.int64]
+KeyNumbers = NDArray[np.int64]
 
 STRONGEST = 12  # columns of which all pairs and triples are counted: 298 sets
 
@@ -26,7 +26,7 @@ class Separation:
     alike: int  # pairs of records with the same tuple
 
     @classmethod
-    def of(cls, columns: tuple[str, ...], counts: Keys) -> Separation:
+    def of(cls, columns: tuple[str, ...], counts: KeyNumbers) -> Separation:
         """From how many records have each tuple."""
         alike = int((counts * (counts - 1) // 2).sum())  # below 2^63 for up to four billion records
         return cls(columns, int(counts.sum()), len(counts), int((counts == 1).sum()), alike)
@@ -59,7 +59,7 @@ class Separation:
         }
 
 
-def separations(codes: Mapping[str, Keys], records: int) -> tuple[Separation, ...]:
+def separations(codes: Mapping[str, KeyNumbers], records: int) -> tuple[Separation, ...]:
     """Count every column, and every pair and triple of the strongest columns; ``codes`` are not negative.
 
     Sets of one size are ranked by unique records, then by pairs told apart.
@@ -90,7 +90,7 @@ def rank(separation: Separation) -> tuple[int, int, int]:
     return -separation.unique, separation.alike, -separation.distinct
 
 
-def _joined(left: Keys, n_left: int, right: Keys, n_right: int) -> tuple[Keys, int]:
+def _joined(left: KeyNumbers, n_left: int, right: KeyNumbers, n_right: int) -> tuple[KeyNumbers, int]:
     """One key per pair of keys, and how many there could be."""
     if n_left * n_right > 2**62:  # the product would overflow: number the keys that occur
         left = np.unique(left, return_inverse=True)[1]
@@ -102,11 +102,11 @@ def _joined(left: Keys, n_left: int, right: Keys, n_right: int) -> tuple[Keys, i
 class Tuples:
     """Counts the tuples of columns from their codes; ``weights`` tell how many records a row stands for."""
 
-    def __init__(self, codes: Mapping[str, Keys], weights: Keys | None) -> None:
+    def __init__(self, codes: Mapping[str, KeyNumbers], weights: KeyNumbers | None) -> None:
         self._codes = codes
         self._weights = weights
         self._sizes = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
-        self._pair: tuple[tuple[str, ...], tuple[Keys, int]] | None = None  # the last, as triples begin with it
+        self._pair: tuple[tuple[str, ...], tuple[KeyNumbers, int]] | None = None  # the last, as triples begin with it
 
     def __call__(self, columns: tuple[str, ...]) -> Separation:
         """How well some columns tell records apart."""
@@ -116,7 +116,7 @@ class Tuples:
             key, size = _joined(*self._first(tuple(before)), key, size)
         return Separation.of(columns, self._counts(key, size))
 
-    def _first(self, columns: tuple[str, ...]) -> tuple[Keys, int]:
+    def _first(self, columns: tuple[str, ...]) -> tuple[KeyNumbers, int]:
         if len(columns) == 1:
             return self._codes[columns[0]], self._sizes[columns[0]]
         if self._pair is None or self._pair[0] != columns:
@@ -124,7 +124,7 @@ class Tuples:
             self._pair = columns, _joined(self._codes[a], self._sizes[a], self._codes[b], self._sizes[b])
         return self._pair[1]
 
-    def _counts(self, key: Keys, size: int) -> Keys:
+    def _counts(self, key: KeyNumbers, size: int) -> KeyNumbers:
         if size <= 4 * len(key) + 2**16:
             # As floats weights add up exactly, below 2^53 records.
             counts = np.bincount(key, self._weights, minlength=1)

@@ -158,7 +158,7 @@ def people_like(
     columns for which a policy names one.
     """
     columns = [
-        _Column.of(h, coded, wildcard=wildcard, mark=(marks or {}).get(h.column))
+        _ReleasedTexts.of(h, coded, wildcard=wildcard, mark=(marks or {}).get(h.column))
         for h, coded in zip(population.hierarchies, released, strict=True)
     ]
     kinds, people = _kinds(population.codes, population.counts, columns)
@@ -170,11 +170,11 @@ def _engine(data: Any) -> LocalEngine:
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 
-def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], policy: Policy) -> list[_Column]:
+def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], policy: Policy) -> list[_ReleasedTexts]:
     """Released columns, read by the hierarchies of the original's and as the policy says that numbers are written."""
     wildcard = policy.release.nulls == "wildcard"
     return [
-        _Column.of(h, coded, wildcard=wildcard, mark=policy.marks.get(h.column))
+        _ReleasedTexts.of(h, coded, wildcard=wildcard, mark=policy.marks.get(h.column))
         for h, coded in zip(hierarchies, released, strict=True)
     ]
 
@@ -183,7 +183,7 @@ def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], po
 
 
 @dataclass(frozen=True, eq=False)
-class _Column:
+class _ReleasedTexts:
     """The released texts of a column, by number, and which of them stand for a value.
 
     Leaves for which the same texts stand are of one kind: no release can be read so as to tell them apart.
@@ -198,7 +198,7 @@ class _Column:
     n_unknown: int  # released cells whose text stands for nothing
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, coded: Coded, *, wildcard: bool, mark: DecimalMark | None) -> _Column:
+    def of(cls, hierarchy: Hierarchy, coded: Coded, *, wildcard: bool, mark: DecimalMark | None) -> _ReleasedTexts:
         """Read ``coded``, a released column, by the hierarchy of the original one."""
         null = len(coded.texts)
         n_texts = null + 1
@@ -253,7 +253,7 @@ def _others(
     return out, [strange[i] for i in read.everything]
 
 
-def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Codes, Counts]:
+def _kinds(codes: Codes, counts: Counts, columns: Sequence[_ReleasedTexts]) -> tuple[Codes, Counts]:
     """The distinct kinds of original tuples, and how many records are of each.
 
     After full-domain generalization there are about as many as there are classes, far fewer than tuples.
@@ -266,13 +266,13 @@ def _kinds(codes: Codes, counts: Counts, columns: Sequence[_Column]) -> tuple[Co
 # ── Who could be whose ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> csr_array:
+def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> csr_array:
     """(kinds, tuples)  Which released tuples each kind is consistent with."""
     matches, consistent = best_matches(kinds, tuples, columns)
     return _rows_where(consistent, matches)
 
 
-def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> tuple[csr_array, NDArray[np.bool_]]:
+def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> tuple[csr_array, NDArray[np.bool_]]:
     """For each kind the released tuples with the most consistent columns, and whether these are all columns."""
     found, lengths, consistent = [], [], []
     n_found = 0
@@ -294,7 +294,9 @@ def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> tup
     return csr_array((np.ones(len(indices), np.int8), indices, starts), shape=shape), np.concatenate(consistent)
 
 
-def _scores(kinds: Codes, tuples: Codes, columns: Sequence[_Column]) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
+def _scores(
+    kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]
+) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
     """In how many columns each kind is consistent with each released tuple, some kinds at a time."""
     number = np.min_scalar_type(len(columns))  # a byte; casting while adding would cost more than the sum
     many, few = (max(1, pairs // len(tuples)) for pairs in (BLOCK, CHUNK))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -26,15 +25,13 @@ from shoal.errors import ShoalError
 from shoal.judge.original import LARGEST, consistent_pairs, read_columns
 from shoal.policy import Policy
 from shoal.table.centres import CENTRES
-from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, packed
+from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
 ROUNDS = 1000  # after which what is open stays open
-
-Places = NDArray[np.int64]
 
 
 class Between(NamedTuple):
@@ -79,14 +76,14 @@ class _Pairs:
 
     table: FrequencyTable  # of the original: each row has one person
     tuples: Codes  # (classes, columns)  of the release
-    class_of: Places  # (cells)
-    cell_of_row: Places  # (released rows)
+    class_of: RowNumbers  # (cells)
+    cell_of_row: RowNumbers  # (released rows)
     needed: Counts  # (cells)  records that are not settled yet
-    group_of: Places  # (rows of the table)
+    group_of: RowNumbers  # (rows of the table)
     left: Counts  # (groups)  originals that are not settled yet
-    group: Places  # (pairs)
-    cell: Places  # (pairs)
-    owner: Places  # (groups)  the cell that all of the group are in, or -1
+    group: RowNumbers  # (pairs)
+    cell: RowNumbers  # (pairs)
+    owner: RowNumbers  # (groups)  the cell that all of the group are in, or -1
     contradicted: bool = False  # the release was not made from the original
 
     @classmethod
@@ -162,7 +159,7 @@ class _Pairs:
             self._settle(self.group[forced], self.cell[forced])
         return bool(forced.any())
 
-    def _settle(self, groups: Places, cells: Places) -> None:
+    def _settle(self, groups: RowNumbers, cells: RowNumbers) -> None:
         if len(np.unique(groups)) < len(groups):  # all of a group cannot be in two cells
             self.contradicted = True
             return
@@ -182,7 +179,7 @@ class _Pairs:
         return Whose(None, self._between(), missing)
 
     @property
-    def _person(self) -> Places:
+    def _person(self) -> RowNumbers:
         """Of each row of the original's table."""
         if self.table.entities is None:
             raise TypeError("no persons were counted")
@@ -253,7 +250,7 @@ def _secrets(release: LocalEngine, table: FrequencyTable, policy: Policy) -> tup
     return number[:n], number[n:]
 
 
-def _sums(values: Counts, place: Places, n: int) -> Counts:
+def _sums(values: Counts, place: RowNumbers, n: int) -> Counts:
     return np.bincount(place, values, n).astype(np.int64)  # exact below 2^53
 
 

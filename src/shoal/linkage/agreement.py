@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.linkage.columns import Codes, Column
+from shoal.linkage.columns import LinkedColumn
+from shoal.table.frequency import Codes
 from shoal.table.notation import is_star
 from shoal.table.spans import EVERYTHING, closed
 
@@ -55,7 +56,7 @@ class Agreement:
         return kind_of, agrees
 
 
-def agreement(column: Column) -> Agreement:
+def agreement(column: LinkedColumn) -> Agreement:
     """Compare the distinct texts of both files."""
     if column.known_spans is not None and column.released_spans is not None:
         points = np.unique([span[0] for of in column.known_spans for span in of if span[0] == span[1]])

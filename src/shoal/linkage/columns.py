@@ -24,20 +24,19 @@ from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.builders import SafeHarbor
 from shoal.table.codec import Coded
+from shoal.table.frequency import Codes, RowNumbers
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import Intervals
 from shoal.table.notation import DecimalMark, released_mark
 from shoal.table.reading import Reader
 from shoal.table.spans import Span, spans
 
-Rows = NDArray[np.int64]
-Codes = NDArray[np.int32]
 On = Sequence[str] | Mapping[str, str] | None
 Truth = Literal["position"] | Sequence[int] | NDArray[np.integer[Any]] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class LinkedColumn:
     """A column that both files have."""
 
     name: str  # in the release
@@ -77,8 +76,8 @@ class Files:
 
     n_known: int
     n_released: int
-    columns: tuple[Column, ...]
-    owners: Rows | None  # per known record, the released record of the same person; -1 where there is none
+    columns: tuple[LinkedColumn, ...]
+    owners: RowNumbers | None  # per known record, the released record of the same person; -1 where there is none
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,7 +180,7 @@ def _column(
     policy: Policy | None,
     by_type: bool,
     asked: bool | None,
-) -> Column:
+) -> LinkedColumn:
     spec = policy.columns[name].hierarchy if policy is not None and name in policy.columns else None
     hierarchy = None
     numeric = by_type if asked is None else asked
@@ -192,7 +191,7 @@ def _column(
         by_spec = isinstance(spec, Intervals) or (isinstance(spec, SafeHarbor) and spec.safe_harbor == "age")
         numeric = numeric or (by_spec and asked is None)
     mark = None if policy is None else policy.marks.get(name)
-    category = Column(name, known, released, hierarchy, None, None, first, mark)
+    category = LinkedColumn(name, known, released, hierarchy, None, None, first, mark)
     if not numeric:
         return category
     values = {*known.texts, *(() if first is None else first.texts)}
@@ -204,7 +203,7 @@ def _column(
     unread = [sum(span is None for span in side) for side in read]
     if not any(unread):
         mine, theirs = (tuple(span for span in side if span is not None) for side in read)
-        return Column(name, known, released, hierarchy, mine, theirs, first, mark)
+        return LinkedColumn(name, known, released, hierarchy, mine, theirs, first, mark)
     if asked:
         n_texts = len(known.texts), len(released.texts)
         raise DataError(
@@ -218,7 +217,7 @@ def _column(
 # ── Who is who ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> Rows | None:
+def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> RowNumbers | None:
     if id is not None:
         if truth is not None:
             raise DataError("truth and id both say who is who", "give one of them")
@@ -246,7 +245,7 @@ def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> R
     return owners
 
 
-def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> Rows:
+def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> RowNumbers:
     if absent := [what for what, t in (("known file", mine), ("release", theirs)) if id not in t.column_names]:
         raise DataError(f"the {absent[0]} has no column {id!r}")
     known, released = codec.texts(id, mine[id]), codec.texts(id, theirs[id])

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.linkage.columns import Files, On, Rows, Truth, side_by_side
-from shoal.linkage.measure import Categories, Floats, Nulls, Part, Scale, parts
+from shoal.linkage.columns import Files, On, Truth, side_by_side
+from shoal.linkage.measure import Categories, Nulls, Part, ScaledBy, parts
 from shoal.linkage.nearest import Distinct, nearest, squared_between
 from shoal.policy import PolicySource
+from shoal.table.frequency import Floats, RowNumbers
 
 ASSIGNABLE = 2**24  # pairs of records that can be assigned one to one: 4,096 by 4,096, minutes at the worst
 
@@ -32,11 +33,11 @@ class DistanceLinkage:
     columns: tuple[str, ...]
     distance: Floats  # of the nearest records of the other file
     ties: NDArray[np.int64]  # how many are as near
-    rows: Rows  # the first of them
+    rows: RowNumbers  # the first of them
     of: int | None  # linked records whose person is in the other file; None where the truth is not known
     correct: float | None  # links to the right record, one among t equally near counting 1/t
     singled_out: int | None  # right links without a tie
-    assigned: Rows | None  # one to one: the other file's row, -1 where it has none left
+    assigned: RowNumbers | None  # one to one: the other file's row, -1 where it has none left
     assigned_correct: float | None
 
     @property
@@ -73,7 +74,7 @@ def distance_linkage(
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
     original: Any = None,
-    scale: Scale = "own",
+    scale: ScaledBy = "own",
     categories: Categories = "equal",
     weights: Mapping[str, float] | None = None,
     nulls: Nulls = "category",
@@ -128,7 +129,7 @@ def distance_linkage(
     )
 
 
-def _inverse(owners: Rows, files: Files) -> Rows:
+def _inverse(owners: RowNumbers, files: Files) -> RowNumbers:
     """Per released record the known one of the same person."""
     people = np.flatnonzero(owners >= 0)
     if repeated := len(people) - len(np.unique(owners[people])):
@@ -141,7 +142,7 @@ def _inverse(owners: Rows, files: Files) -> Rows:
     return inverse
 
 
-def _assigned(left: Distinct, right: Distinct, measured: Sequence[Part]) -> Rows:
+def _assigned(left: Distinct, right: Distinct, measured: Sequence[Part]) -> RowNumbers:
     """The row on the right that each record on the left is given when nobody shares."""
     from scipy.optimize import linear_sum_assignment
 
@@ -160,7 +161,7 @@ def _assigned(left: Distinct, right: Distinct, measured: Sequence[Part]) -> Rows
     return assigned
 
 
-def _credit(assigned: Rows, owners: Rows, right: Distinct) -> float:
+def _credit(assigned: RowNumbers, owners: RowNumbers, right: Distinct) -> float:
     """Who is given one of t records that look the same is given the right one with chance 1/t."""
     given = assigned >= 0
     mine, theirs = right.class_of[assigned[given]], right.class_of[owners[given]]

@@ -12,11 +12,10 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import DataError
+from shoal.table.frequency import Floats
 
-Floats = NDArray[np.float64]
 Name = Literal["mean", "owa", "bilinear", "choquet"]
 
 FULL = 6  # columns up to which a capacity has a value for each set of them: 63

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.linkage.columns import Codes, Column
+from shoal.linkage.columns import LinkedColumn
+from shoal.table.frequency import Codes, Floats
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
 from shoal.table.notation import decimal_mark, is_star, read_number
 from shoal.table.spans import EVERYTHING, Span, closed, standard_deviation
 
-Floats = NDArray[np.float64]
 Index = NDArray[np.integer[Any]]
-Scale = Literal["own", "original"]
+ScaledBy = Literal["own", "original"]
 Nulls = Literal["category", "wildcard"]
 Categories = Literal["equal", "hierarchy"]
 
@@ -97,9 +97,9 @@ Part = Spans | Equal | Table
 
 
 def parts(
-    columns: Sequence[Column],
+    columns: Sequence[LinkedColumn],
     *,
-    scale: Scale = "own",
+    scale: ScaledBy = "own",
     nulls: Nulls = "category",
     categories: Categories = "equal",
     weights: Mapping[str, float] | None = None,
@@ -130,7 +130,7 @@ def parts(
 # ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _numbers(j: int, column: Column, scale: Scale, nulls: Nulls, weight: float) -> list[Part]:
+def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight: float) -> list[Part]:
     known, released = column.known_spans, column.released_spans
     if known is None or released is None:
         raise TypeError("not a column of numbers")
@@ -162,7 +162,7 @@ def _numbers(j: int, column: Column, scale: Scale, nulls: Nulls, weight: float) 
     return [Table(j, (table / sd) ** 2 * weight), *missing]
 
 
-def _null_part(j: int, column: Column, nulls: Nulls, weight: float) -> list[Part]:
+def _null_part(j: int, column: LinkedColumn, nulls: Nulls, weight: float) -> list[Part]:
     if nulls == "wildcard" or not any((side.codes < 0).any() for side in (column.known, column.released)):
         return []
     codes = [
@@ -176,7 +176,7 @@ def _points(spans: Sequence[tuple[Span, ...]]) -> Floats:
     return np.array([of[0][0] for of in spans if len(of) == 1 and of[0][0] == of[0][1]], np.float64)
 
 
-def _reference(column: Column) -> Floats:
+def _reference(column: LinkedColumn) -> Floats:
     """The numbers that tell the scale: of the original file where it is given, else the known one, else the release."""
     if column.original is not None:
         texts = column.original.texts
@@ -205,7 +205,7 @@ def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tu
 # ── Categories ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _category(j: int, column: Column, nulls: Nulls, categories: Categories, weight: float) -> Part:
+def _category(j: int, column: LinkedColumn, nulls: Nulls, categories: Categories, weight: float) -> Part:
     known, released = column.known.texts, column.released.texts
     found = [sorted(of) for of in column.reader.of(known)]
     silent = set(column.reader.everything)

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from shoal.linkage.columns import Codes, Rows
 from shoal.linkage.kernels import EQUAL, SPAN, TABLE, Half, nearest_tuples
-from shoal.linkage.measure import Equal, Floats, Part, Spans, Table
-from shoal.table.frequency import packed
+from shoal.linkage.measure import Equal, Part, Spans, Table
+from shoal.table.frequency import Codes, Floats, RowNumbers, packed
 from shoal.table.kernels import group
 
 # Squared distances this close, relative to 1 + the distance, are one: sums in another order differ in the last bits.
@@ -26,9 +25,9 @@ class Nearest:
 
     squared: Floats  # distance of the nearest records
     ties: NDArray[np.int64]  # how many records are as near
-    rows: Rows  # the first of them
+    rows: RowNumbers  # the first of them
 
-    def holds_at(self, records: Rows, squared: Floats) -> NDArray[np.bool_]:
+    def holds_at(self, records: RowNumbers, squared: Floats) -> NDArray[np.bool_]:
         """Whether what lies at these squared distances from some records is among their nearest."""
         least = self.squared[records]
         return squared <= least + TIE * (1 + least)
@@ -39,9 +38,9 @@ class Distinct:
     """The distinct tuples of a file."""
 
     codes: Codes  # (tuples, columns)
-    class_of: Rows  # of each record
+    class_of: RowNumbers  # of each record
     counts: NDArray[np.int64]
-    rows: Rows  # the first with the tuple
+    rows: RowNumbers  # the first with the tuple
 
     @classmethod
     def of(cls, codes: Codes) -> Distinct:

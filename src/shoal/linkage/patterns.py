@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.linkage.agreement import Agreement, agreement
-from shoal.linkage.columns import Codes, Files, On, Rows, side_by_side
+from shoal.linkage.columns import Files, On, side_by_side
 from shoal.linkage.nearest import Distinct
 from shoal.policy import PolicySource
-from shoal.search.full_domain.rollup import Layout
-from shoal.table.frequency import Counts, packed
+from shoal.search.full_domain.rollup import KeyLayout
+from shoal.table.frequency import Codes, Counts, RowNumbers, packed
 from shoal.table.kernels import derive, derive_large, group
 
 MOST = 16  # columns: 65,536 patterns
@@ -109,12 +109,12 @@ def _mapped(codes: Codes, maps: Sequence[Codes]) -> Codes:
 
 
 @dataclass(frozen=True, eq=False)
-class Best:
+class BestMatches:
     """Per known record: the number of its best level, how many released records reach it, and the first of them."""
 
     level: NDArray[np.int64]  # -1 where none is reached
     ties: Counts
-    rows: Rows
+    rows: RowNumbers
 
 
 # ── Agreement is equality of codes ──────────────────────────────────────────────────────────────────────────
@@ -132,7 +132,7 @@ class ByCode:
         """The distinct tuples of both files."""
         return Distinct.of(self.codes[0]), Distinct.of(self.codes[1])
 
-    def patterns(self, known: Rows, released: Rows) -> Rows:
+    def patterns(self, known: RowNumbers, released: RowNumbers) -> RowNumbers:
         """The pattern of each pair of records."""
         same = self.codes[0][known] == self.codes[1][released]
         return np.asarray(same @ (1 << np.arange(self.q)))
@@ -144,7 +144,7 @@ class ByCode:
         sizes = [int(column.max()) + 1 for column in both.T]
         # Columns with many values first: without them a table is small, and half of all tables are derived from it.
         order = sorted(range(self.q), key=lambda j: -sizes[j])
-        layout = Layout([sizes[j] for j in order])
+        layout = KeyLayout([sizes[j] for j in order])
         counts = np.repeat(np.array([HALF, 1], np.int64), [len(known), len(released)])
         at_least = np.zeros(1 << self.q, np.int64)
         rollup = _Rollup(layout, [sizes[j] for j in order])
@@ -153,7 +153,7 @@ class ByCode:
             at_least[pattern] = int(((sums >> 32) * (sums & (HALF - 1))).sum())
         return exactly(at_least)
 
-    def best(self, level_of: Rows, informative: Sequence[int]) -> Best:
+    def best(self, level_of: RowNumbers, informative: Sequence[int]) -> BestMatches:
         """The lowest level that a pair of each known record has.
 
         ``level_of`` gives the level of each pattern, -1 for one that does not count. It must fall with every
@@ -178,10 +178,10 @@ class ByCode:
             left = left[~linked]
             if not len(left):
                 break
-        return Best(level[known.class_of], ties[known.class_of], rows[known.class_of])
+        return BestMatches(level[known.class_of], ties[known.class_of], rows[known.class_of])
 
 
-def _joined(mine: Codes, released: Distinct, columns: Sequence[int]) -> tuple[Counts, Rows]:
+def _joined(mine: Codes, released: Distinct, columns: Sequence[int]) -> tuple[Counts, RowNumbers]:
     """How many released records have the same codes in some columns, and the first of them."""
     theirs = released.codes[:, list(columns)]
     class_of, firsts = group(packed(np.concatenate([theirs, mine])))
@@ -204,7 +204,7 @@ def exactly(at_least: Counts) -> Counts:
 class _Rollup:
     """Groupings by every set of columns, each from one with a column more; depth first, so that few are kept."""
 
-    def __init__(self, layout: Layout, sizes: Sequence[int]) -> None:
+    def __init__(self, layout: KeyLayout, sizes: Sequence[int]) -> None:
         self.layout = layout
         self.sizes = sizes
         self.zeros = np.zeros(int(layout.masks.max()) + 1, np.uint64)  # what every code of a dropped column becomes
@@ -256,7 +256,7 @@ class ByPair:
                 "compare fewer columns or a sample; a release of one level per column is compared without pairs",
             )
 
-    def patterns(self, known: Rows, released: Rows) -> Rows:
+    def patterns(self, known: RowNumbers, released: RowNumbers) -> RowNumbers:
         """The pattern of each pair of records."""
         mine = self.known.codes[self.known.class_of[known]]
         theirs = self.released.codes[self.released.class_of[released]]
@@ -283,7 +283,7 @@ class ByPair:
                 total += n * np.bincount(row, self.released.counts, 1 << self.q).astype(np.int64)
         return total
 
-    def best(self, level_of: Rows, informative: Sequence[int]) -> Best:
+    def best(self, level_of: RowNumbers, informative: Sequence[int]) -> BestMatches:
         """The lowest level that a pair of each known record has; a pattern of level -1 does not count."""
         n = len(self.known.codes)
         level, ties, rows = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
@@ -298,4 +298,4 @@ class ByPair:
             ties[block] = at_best @ self.released.counts
             rows[block] = np.where(linked, np.where(at_best, self.released.rows, none).min(axis=1), -1)
         of = self.known.class_of
-        return Best(level[of], ties[of], rows[of])
+        return BestMatches(level[of], ties[of], rows[of])

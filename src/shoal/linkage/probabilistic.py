@@ -21,12 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.linkage.columns import On, Rows, Truth, side_by_side
+from shoal.linkage.columns import On, Truth, side_by_side
 from shoal.linkage.patterns import PatternCounts, compared, counted_pairs
 from shoal.policy import PolicySource
-from shoal.table.frequency import Counts
-
-Floats = NDArray[np.float64]
+from shoal.table.frequency import Counts, Floats, RowNumbers
 
 STARTS = tuple(product((0.9, 0.6), (1.0, 0.1)))  # m, and matches as a share of the most that are possible
 SAME = 1e-7  # no parameter moves by more: converged
@@ -81,7 +79,7 @@ class ProbabilisticLinkage:
     false_non_link: float  # P(non-link | same person) that the model expects
     weight: Floats  # per known record, of its best pairs; minus infinite where nothing speaks for any
     ties: Counts  # released records that are as good
-    rows: Rows  # the first of them, -1 for none
+    rows: RowNumbers  # the first of them, -1 for none
     of: int | None  # known records whose person is in the release; None where the truth is not known
     correct: float | None  # best pairs that are right, one among t counting 1/t, links or not
     correct_links: float | None  # of these, links

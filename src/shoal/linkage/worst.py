@@ -23,12 +23,13 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array, vstack
 
 from shoal.errors import DataError
-from shoal.linkage.columns import On, Rows, Truth, side_by_side
-from shoal.linkage.families import Family, Floats, Name
+from shoal.linkage.columns import On, Truth, side_by_side
+from shoal.linkage.families import Family, Name
 from shoal.linkage.families import family as family_of
-from shoal.linkage.measure import Categories, Nulls, Part, Scale, Spans, parts
+from shoal.linkage.measure import Categories, Nulls, Part, ScaledBy, Spans, parts
 from shoal.linkage.nearest import TIE, Distinct
 from shoal.policy import PolicySource
+from shoal.table.frequency import Floats, RowNumbers
 
 LARGEST = 2**26  # differences that are held: half a gigabyte
 CHUNK = 2**22  # features computed at once
@@ -87,7 +88,7 @@ def worst_case(
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
     original: Any = None,
-    scale: Scale = "own",
+    scale: ScaledBy = "own",
     categories: Categories = "equal",
     nulls: Nulls = "category",
     truth: Truth = None,
@@ -121,11 +122,11 @@ def worst_case(
     chosen = family_of(family, files.names)
     measured = parts(files.columns, scale=scale, nulls=nulls, categories=categories)
     problem = _Problem.of(*files.codes, files.owners, measured, chosen)
-    search = _Search(problem, np.random.default_rng(seed))
+    search = _ParameterSearch(problem, np.random.default_rng(seed))
     if chosen.of_mean is not None:
         # The best weights of columns alone are found sooner, and are a good start.
         simpler = _Problem.of(*files.codes, files.owners, measured, family_of("mean", files.names))
-        first = _Search(simpler, np.random.default_rng(seed))
+        first = _ParameterSearch(simpler, np.random.default_rng(seed))
         first.run()
         search.start(chosen.of_mean(first.best[1]))
     search.run()
@@ -153,7 +154,7 @@ class _Problem:
     """People, the distinct released tuples, and the differences between them."""
 
     differences: Floats  # (people, tuples, columns)
-    right: Rows  # (people)  the tuple that is theirs
+    right: RowNumbers  # (people)  the tuple that is theirs
     credit: Floats  # (people)  what finding it is worth: 1 / records with the tuple, times equal people
     n_people: int
     family: Family
@@ -163,7 +164,7 @@ class _Problem:
         cls,
         known: NDArray[np.int32],
         released: NDArray[np.int32],
-        owners: Rows,
+        owners: RowNumbers,
         measured: Sequence[Part],
         family: Family,
     ) -> _Problem:
@@ -222,12 +223,12 @@ class _Problem:
         """The same, of gaps."""
         return float(self.credit[gaps.min(axis=1) > 0].sum())
 
-    def row(self, people: Rows, others: Rows) -> Floats:
+    def row(self, people: RowNumbers, others: RowNumbers) -> Floats:
         """Features of the gap between each of some people and one other tuple."""
         mine = self.differences[people, others], self.differences[people, self.right[people]]
         return self.family.features(mine[0]) - self.family.features(mine[1])
 
-    def lowest(self, people: Rows, others: Rows) -> Floats:
+    def lowest(self, people: RowNumbers, others: RowNumbers) -> Floats:
         """The least that such a gap can be."""
         return self.family.lowest(self.differences[people, others], self.differences[people, self.right[people]])
 
@@ -236,15 +237,15 @@ class _Problem:
 
 
 @dataclass
-class _Search:
+class _ParameterSearch:
     """The best θ so far, and the constraints that were found to matter."""
 
     problem: _Problem
     rng: np.random.Generator
     best: tuple[float, Floats] = field(init=False)
     bound: float = field(init=False)
-    people: Rows = field(init=False)  # of each constraint
-    others: Rows = field(init=False)  # the tuple that it keeps farther away
+    people: RowNumbers = field(init=False)  # of each constraint
+    others: RowNumbers = field(init=False)  # the tuple that it keeps farther away
     rows: Floats = field(init=False)  # (constraints, parameters)  gap = row · θ
     cuts: list[Floats] = field(default_factory=list)
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.masking.kernels import distances, exchanged, from_mean, least, shortest_path
-from shoal.masking.points import Floats, Points, unit
+from shoal.masking.points import Points, unit
+from shoal.table.frequency import Floats
 
 Groups = NDArray[np.int64]  # of each record, the number of its group
 Heard = Callable[[float], None]  # the share that is done; it may raise to end it all

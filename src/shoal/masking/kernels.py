@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.table.frequency import Floats
 from shoal.table.jit import compiled
 
-Floats = NDArray[np.float64]
 Signs = NDArray[np.int32]
 Records = NDArray[np.int64]
 

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
 from shoal.masking.groups import Groups, improved, mdav, univariate, v_mdav
-from shoal.masking.points import Floats, Points, unit
+from shoal.masking.points import Points, unit
 from shoal.table.codec import Coded
+from shoal.table.frequency import Floats
 from shoal.table.intervals import number
 from shoal.table.labels import written_range, written_set
 
@@ -89,9 +90,9 @@ def microaggregate(
     table = engine.table
     for name in (*columns, *categories):
         shown = (
-            _Column(engine, name, groups[name], numbers[name]).shown(value)
+            _MaskedColumn(engine, name, groups[name], numbers[name]).shown(value)
             if name in numbers
-            else _Column(engine, name, groups[name]).shown("range" if value == "range" else "mode")
+            else _MaskedColumn(engine, name, groups[name]).shown("range" if value == "range" else "mode")
         )
         table = table.set_column(table.column_names.index(name), name, shown)
     varying = {name: unit(column) for name, column in numbers.items() if column.min() < column.max()}
@@ -178,7 +179,7 @@ def _groups(
 
 
 @dataclass(frozen=True, eq=False)
-class _Column:
+class _MaskedColumn:
     """A column and the groups of its records."""
 
     engine: LocalEngine

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Signs = NDArray[np.int32]
+from shoal.masking.kernels import Signs
+from shoal.table.frequency import Floats
 
 
 @dataclass(frozen=True, eq=False)

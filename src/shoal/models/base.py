@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.table.frequency import FrequencyTable, Histogram
 
-Verdicts = NDArray[np.bool_]
+Passing = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 
 # absorbing: a passing class passes whatever joins it.
@@ -40,7 +40,7 @@ class PrivacyModel(BaseModel):
         """The figure of each class."""
         raise NotImplementedError
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """Whether each class satisfies the model."""
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ class SensitiveModel(PrivacyModel):
         """The figure of each class, for one sensitive column."""
         raise NotImplementedError
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """Whether each class satisfies the model, for one sensitive column."""
         raise NotImplementedError
 
@@ -92,7 +92,7 @@ class SensitiveModel(PrivacyModel):
         worst = np.minimum if self.least else np.maximum
         return np.asarray(worst.reduce([self.score(h) for h in self.histograms(table)]))
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """Every column covered must pass."""
         return np.asarray(np.logical_and.reduce([self.accepts(h) for h in self.histograms(table)]))
 

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from shoal.errors import PolicyError
-from shoal.models.base import TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
+from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveModel
 from shoal.models.diversity import shares
-from shoal.models.largest_part import by_blocks, under_caps, with_mean_within
+from shoal.models.largest_part import Shares, by_blocks, under_caps, with_mean_within
 from shoal.table.frequency import Domain, Histogram
-
-Shares = NDArray[np.float64]
 
 
 def equal(p: Shares, domain: Domain) -> Scores:
@@ -203,7 +201,7 @@ class TCloseness(SensitiveModel):
         """D(p, q)."""
         return distance(histogram, self.distance)
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """D(p, q) ≤ t."""
         return np.asarray(self.score(histogram) <= self.t + TOLERANCE)
 
@@ -230,7 +228,7 @@ class BasicLikeness(SensitiveModel):
         """max (p − q)/q."""
         return likeness(histogram)
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """(p − q)/q ≤ β for every value that gains."""
         p, q = _gains(histogram)
         return _all(histogram, p <= q * (1 + self.gain(q)) + TOLERANCE)
@@ -289,7 +287,7 @@ class DeltaDisclosure(SensitiveModel):
         """max |ln(p/q)|."""
         return largest_log_ratio(histogram, absent=self.absent)
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """|ln(p/q)| < δ: strictly, so a rounding never turns an equality into a pass."""
         return np.asarray(self.score(histogram) < self.delta - TOLERANCE)
 
@@ -317,6 +315,6 @@ class DeltaDisclosure(SensitiveModel):
         return f"{self.delta:g}-disclosure privacy{self.where}"
 
 
-def _all(histogram: Histogram, entries: NDArray[np.bool_]) -> Verdicts:
+def _all(histogram: Histogram, entries: NDArray[np.bool_]) -> Passing:
     """Whether every entry of a class is true."""
     return np.logical_and.reduceat(entries, histogram.starts[:-1]) if len(entries) else np.zeros(0, np.bool_)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.models.base import MOST, TOLERANCE, Merging, Scores, SensitiveModel, Verdicts
+from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
 from shoal.models.largest_part import by_blocks, under_caps
 from shoal.table.frequency import Counts, Histogram
 
@@ -88,7 +88,7 @@ class DistinctDiversity(SensitiveModel):
         """m."""
         return distinct(histogram).astype(np.float64)
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """m ≥ ℓ."""
         return np.asarray(distinct(histogram) >= self.l)
 
@@ -111,7 +111,7 @@ class EntropyDiversity(SensitiveModel):
         """exp H: the ℓ that the class reaches."""
         return np.exp(entropy(histogram))
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """H ≥ ln ℓ (≥, not >: ℓ values in equal shares are entropy ℓ-diverse)."""
         return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
 
@@ -140,7 +140,7 @@ class RecursiveDiversity(SensitiveModel):
         """The c that the class needs (to be exceeded)."""
         return least_c(histogram, self.l)
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """r_1 < c · tail; a rounding of c · tail never turns an equality into a pass."""
         head, tail = head_and_tail(histogram, self.l)
         return np.asarray(head * (1 + TOLERANCE) < self.c * tail)

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shoal.models.base import TOLERANCE
 from shoal.models.verdict import Verdict
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks, Question, Risk
-
-TOLERANCE = 1e-12
 
 
 class Reached(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.models.base import TOLERANCE, Merging, PrivacyModel, Scores, Verdicts
+from shoal.models.base import TOLERANCE, Merging, Passing, PrivacyModel, Scores
 from shoal.models.size import PopulationModel
 from shoal.table.frequency import Counts, FrequencyTable
 
@@ -42,7 +42,7 @@ class ReleaseModel(PrivacyModel):
         """The figure, the same for every class."""
         return np.full(table.n_classes, self.value(table))
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """All or none."""
         excess = float(self.excess(table).sum())
         return np.full(table.n_classes, excess <= TOLERANCE * max(1, int(records(table).sum())))

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from shoal.models.base import MOST, TOLERANCE, Merging, PrivacyModel, Scores, SensitiveModel, Verdicts
+from shoal.models.base import MOST, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.diversity import distinct, most_frequent
 from shoal.models.largest_part import by_blocks, under_caps
 from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
@@ -60,7 +60,7 @@ class KAnonymity(PrivacyModel):
         """n_E."""
         return self.crowd(table).astype(np.float64)
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """n_E ≥ k."""
         return self.crowd(table) >= self.k
 
@@ -83,7 +83,7 @@ class MaximumRisk(PrivacyModel):
         """1/n_E."""
         return np.asarray(1 / table.persons)
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """1/n_E ≤ max."""
         return np.asarray(table.persons * self.max >= 1 - TOLERANCE)
 
@@ -113,7 +113,7 @@ class PSensitive(SensitiveModel):
         """The least number of distinct values over the sensitive columns."""
         return np.asarray(np.minimum.reduce([distinct(h) for h in self.histograms(table)]), np.float64)
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """n_E ≥ k and m ≥ p."""
         return np.asarray((table.persons >= self.k) & (self.scores(table) >= self.p))
 
@@ -141,11 +141,11 @@ class AlphaK(SensitiveModel):
         """The greatest share."""
         return most_frequent(histogram)
 
-    def accepts(self, histogram: Histogram) -> Verdicts:
+    def accepts(self, histogram: Histogram) -> Passing:
         """max p_s ≤ α."""
         return np.asarray(most_frequent(histogram) <= self.alpha + TOLERANCE)
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """n_E ≥ k and max p_s ≤ α."""
         return np.asarray((table.persons >= self.k) & super().passes(table))
 
@@ -182,7 +182,7 @@ class KMap(PopulationModel):
         """N_E."""
         return table.people.astype(np.float64)
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """N_E ≥ k."""
         return table.people >= self.k
 
@@ -217,7 +217,7 @@ class DeltaPresence(PopulationModel):
         nobody = np.full(table.n_classes, np.inf)
         return np.asarray(np.divide(table.counts, table.people, out=nobody, where=table.people > 0))
 
-    def passes(self, table: FrequencyTable) -> Verdicts:
+    def passes(self, table: FrequencyTable) -> Passing:
         """low ≤ n_E / N_E ≤ high; none where a population class of which nobody is in the table has too low a share."""
         share = self.scores(table)
         nobody_missing = self.low == 0 or table.absent == 0

@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.columns.persons import household_key, person_key
-from shoal.columns.roles import AS_TOLD, CROWD, Guess, Kind, Role, Seen, Sure, all_numbers, repeating, roles_of
-from shoal.columns.uniqueness import STRONGEST, Keys, Separation, Tuples, rank, ranked, separations
+from shoal.columns.roles import AS_TOLD, CROWD, Guess, Kind, RawColumn, Sure, all_numbers, repeating, roles_of
+from shoal.columns.uniqueness import STRONGEST, KeyNumbers, Separation, Tuples, rank, ranked, separations
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
+from shoal.policy.policy import Role
 from shoal.table import codec
 from shoal.table.frequency import packed
 from shoal.table.kernels import group
@@ -46,7 +47,7 @@ KEPT = 10  # times as much a column counts that a study needs
 
 
 @dataclass(frozen=True)
-class Column:
+class InspectedColumn:
     """What a column holds, and what it may be to an intruder."""
 
     name: str
@@ -111,7 +112,7 @@ class Inspection(Shown):
     """What was found; ``policy`` is something to run, ``toml`` the same as text to edit."""
 
     records: int
-    columns: tuple[Column, ...]
+    columns: tuple[InspectedColumn, ...]
     separations: tuple[Separation, ...]  # single quasi columns, pairs, triples; of each the strongest first
     entity: str | None = None  # the column that tells persons apart, where some have several records
     household: str | None = None  # the column that tells households apart
@@ -338,7 +339,9 @@ def policy_for(
     return Policy.of(fields | ({"missing": list(found.missing)} if found.missing else {}))
 
 
-def _require_columns(seen: Sequence[Seen], known: Sequence[str], sensitive: Sequence[str], keep: Sequence[str]) -> None:
+def _require_columns(
+    seen: Sequence[RawColumn], known: Sequence[str], sensitive: Sequence[str], keep: Sequence[str]
+) -> None:
     names = {column.name for column in seen}
     for what, given in (("known", known), ("sensitive", sensitive), ("keep", keep)):
         if isinstance(given, str):
@@ -358,14 +361,14 @@ def _keys(found: dict[str | None, str], told: dict[str, Guess]) -> dict[str, Gue
 
 
 def _column(
-    column: Seen, guessed: Guess, keep: Sequence[str], spelling: Spelling | None, missing_apart: bool
-) -> Column:
+    column: RawColumn, guessed: Guess, keep: Sequence[str], spelling: Spelling | None, missing_apart: bool
+) -> InspectedColumn:
     proposal = None
     if guessed.role == "quasi":
         proposal = propose(column.name, column.texts, column.counts) if column.all_there else HIDDEN_OR_SETS
         if column.labelled and proposal.cells == "range":
             proposal = replace(proposal, cells="set")  # of codes: what lies between two of them means nothing
-    return Column(
+    return InspectedColumn(
         column.name,
         column.kind,
         column.distinct,
@@ -406,9 +409,9 @@ class _InMemory:
             table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.string()))
         return _InMemory(read_table(table, spellings), self._codebook)
 
-    def seen(self, names: Sequence[str] | None = None) -> list[Seen]:
+    def seen(self, names: Sequence[str] | None = None) -> list[RawColumn]:
         return [
-            Seen(
+            RawColumn(
                 name,
                 coded.texts,
                 _counts(coded, None),
@@ -426,7 +429,7 @@ class _InMemory:
         codes = {name: self._coded[name].codes.astype(np.int64) + 1 for name in names}
         return Tuples(codes, None)(names).distinct
 
-    def decisions(self, columns: Sequence[Column]) -> tuple[Decision, ...]:
+    def decisions(self, columns: Sequence[InspectedColumn]) -> tuple[Decision, ...]:
         """How many records are unique with and without each column that was guessed without being sure."""
         quasi = [column.name for column in columns if column.role == "quasi"]
         doubtful = [c for c in columns if c.sure == "unsure" and c.role in ("quasi", "sensitive")]
@@ -443,7 +446,7 @@ class _InMemory:
         codes = np.column_stack([self._coded[name].codes + 1 for name in names]).astype(np.int32)
         return int((np.bincount(group(packed(codes))[0]) == 1).sum())
 
-    def separations(self, columns: Sequence[Seen]) -> tuple[Separation, ...]:
+    def separations(self, columns: Sequence[RawColumn]) -> tuple[Separation, ...]:
         codes = {column.name: self._coded[column.name].codes.astype(np.int64) + 1 for column in columns}
         return separations(codes, columns[0].records if columns else 0)
 
@@ -462,27 +465,27 @@ class _InEngine:
     def spelled(self, spellings: Spellings) -> _InEngine:
         return _InEngine(self._engine.spelled(spellings))
 
-    def seen(self, names: Sequence[str] | None = None) -> list[Seen]:
+    def seen(self, names: Sequence[str] | None = None) -> list[RawColumn]:
         distinct = self._engine.n_distinct(names or self._engine.columns)
         return [self._many(name, n) if n > MANY else self._few(name) for name, n in distinct.items()]
 
-    def _few(self, name: str) -> Seen:
+    def _few(self, name: str) -> RawColumn:
         groups = self._engine.groups([name])
         coded = codec.texts(name, groups.table[name])
         n = groups.table[groups.weight].to_numpy().astype(np.int64)
         counts, records, distinct = _counts(coded, n), int(n.sum()), len(coded.texts)
-        return Seen(name, coded.texts, counts, records, distinct, _may_number_rows(coded.texts, records))
+        return RawColumn(name, coded.texts, counts, records, distinct, _may_number_rows(coded.texts, records))
 
-    def _many(self, name: str, distinct: int) -> Seen:
+    def _many(self, name: str, distinct: int) -> RawColumn:
         """Its values are too many to come here: some are looked at, and all are counted."""
         values, filled, records = self._engine.some_values(name, SOME)
         texts = codec.texts(name, values).texts
-        return Seen(name, texts, np.array([filled], np.int64), records, distinct, False, all_there=False)
+        return RawColumn(name, texts, np.array([filled], np.int64), records, distinct, False, all_there=False)
 
     def tuples(self, *names: str) -> int:
         return self._engine.n_tuples(names)
 
-    def decisions(self, columns: Sequence[Column]) -> tuple[Decision, ...]:
+    def decisions(self, columns: Sequence[InspectedColumn]) -> tuple[Decision, ...]:
         """The same, counted there."""
         quasi = [column.name for column in columns if column.role == "quasi"]
         found = []
@@ -495,7 +498,7 @@ class _InEngine:
                 )
         return tuple(sorted(found, key=lambda d: d.unknown - d.known))
 
-    def separations(self, columns: Sequence[Seen]) -> tuple[Separation, ...]:
+    def separations(self, columns: Sequence[RawColumn]) -> tuple[Separation, ...]:
         if not columns:
             return ()
         single = [
@@ -521,7 +524,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _counts(coded: codec.Coded, weights: Keys | None) -> Keys:
+def _counts(coded: codec.Coded, weights: KeyNumbers | None) -> KeyNumbers:
     """Records with each text."""
     there = coded.codes >= 0
     counts = np.bincount(coded.codes[there], None if weights is None else weights[there], len(coded.texts))
@@ -544,7 +547,7 @@ def _numbers_rows(coded: codec.Coded) -> bool:
     return rows[0] in (0, 1) and bool((np.diff(rows) == 1).all())
 
 
-def _line(column: Column, purpose: Purpose) -> str:
+def _line(column: InspectedColumn, purpose: Purpose) -> str:
     fields = column.fields(purpose)
     taken = column.proposal.told if column.proposal else ""
     told = f"; taken for {taken}" if taken else ""
@@ -552,11 +555,11 @@ def _line(column: Column, purpose: Purpose) -> str:
     return f"{toml.key(column.name)} = {toml.value(fields)}  # {said}"
 
 
-def _codes(column: Column) -> str:
+def _codes(column: InspectedColumn) -> str:
     """What the first codes stand for, in the words of the codebook."""
     told = [f"{code} = {label}" for code, label in column.categories[:CODES]]
     return f"; {', '.join([*told, *['…'][: len(column.categories) > CODES]])}" if told else ""
 
 
-def _doubt(column: Column) -> str:
+def _doubt(column: InspectedColumn) -> str:
     return " (unsure)" if column.sure == "unsure" else ""

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from shoal.alternatives.frontier import Frontier
 from shoal.alternatives.recommend import beaten
 from shoal.report.fates import Fate
-from shoal.report.summary import Bin, Distribution, LatticeNode, Partition, Slice, Tick
+from shoal.report.summary import Bin, Distribution, LatticeNode, PartitionPlot, Slice, Tick
 from shoal.text.figures import visible
 
 PALETTE = {
@@ -138,7 +138,7 @@ def _states(nodes: Sequence[LatticeNode]) -> dict[str, Any]:
     }
 
 
-def partition_chart(found: Partition) -> Any:
+def partition_chart(found: PartitionPlot) -> Any:
     """Where the classes lie in two columns; along the axes only values that many people have are named."""
     rows = [{"x": b.left, "x2": b.right, "y": b.bottom, "y2": b.top, "records": b.records} for b in found.boxes]
     across, up = found.ticks

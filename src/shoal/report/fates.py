@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SHARED = 5
 
-Kind = Literal["kept", "coarsened", "hidden"]
+FateKind = Literal["kept", "coarsened", "hidden"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Fate:
     became: str | None  # … and what it was released as
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FateKind:
         """In a word."""
         return "kept" if self.kept == 1 else "hidden" if self.hidden == 1 else "coarsened"
 
@@ -133,6 +133,6 @@ def shown(label: Label, most: int = 40) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def named(columns: Sequence[Fate], kind: Kind) -> list[str]:
+def named(columns: Sequence[Fate], kind: FateKind) -> list[str]:
     """The columns of a kind."""
     return [column.name for column in columns if column.kind == kind]

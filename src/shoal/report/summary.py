@@ -93,7 +93,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Box:
+class Rectangle:
     """The classes that lie in one rectangle of two columns."""
 
     left: float
@@ -104,12 +104,12 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Partition:
+class PartitionPlot:
     """Classes in two columns."""
 
     across: str
     up: str
-    boxes: tuple[Box, ...]
+    boxes: tuple[Rectangle, ...]
     hidden: int  # rectangles that are not drawn
     ticks: tuple[tuple[Tick, ...], tuple[Tick, ...]]  # of the axis across and of the one up
 
@@ -145,7 +145,7 @@ class Summary:
     lattice: tuple[LatticeNode, ...]
     n_nodes: int | None  # of the lattice, drawn or not; None where the search did not choose levels
     slice: Slice | None  # of a lattice that is too large, or in the columns that were named
-    partition: Partition | None
+    partition: PartitionPlot | None
     sensitive: tuple[Distribution, ...]
 
 
@@ -407,7 +407,9 @@ def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> 
     return state
 
 
-def _partition(release: Release, original: FrequencyTable, parts: Parts, chosen: tuple[int, ...]) -> Partition | None:
+def _partition(
+    release: Release, original: FrequencyTable, parts: Parts, chosen: tuple[int, ...]
+) -> PartitionPlot | None:
     """The classes in two columns, those split most where none are chosen; each as wide as what its label stands for."""
     values = release.recoding.released
     kept = np.flatnonzero(~parts.suppressed)
@@ -424,11 +426,11 @@ def _partition(release: Release, original: FrequencyTable, parts: Parts, chosen:
     for i in order:
         codes = parts.codes[kept[firsts[i]]]
         (left, right), (bottom, top) = (_ends(values[j], int(codes[j])) for j in (across, up))
-        boxes.append(Box(left, right, bottom, top, int(records[i])))
+        boxes.append(Rectangle(left, right, bottom, top, int(records[i])))
     hidden = len(firsts) - len(boxes)
     crowd = shared(release.policy)
     ticks = (_ticks(original, across, values[across], crowd), _ticks(original, up, values[up], crowd))
-    return Partition(values[across].hierarchy.column, values[up].hierarchy.column, tuple(boxes), hidden, ticks)
+    return PartitionPlot(values[across].hierarchy.column, values[up].hierarchy.column, tuple(boxes), hidden, ticks)
 
 
 def _ends(values: Values, code: int) -> tuple[float, float]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.models.diversity import shares
-from shoal.risk.keys import Floats, keys_of
-from shoal.table.frequency import Histogram
+from shoal.risk.keys import keys_of
+from shoal.table.frequency import Floats, Histogram
 
 
 @dataclass(frozen=True)

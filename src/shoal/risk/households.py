@@ -21,13 +21,12 @@ from shoal.judge import as_seen
 from shoal.policy import Policy
 from shoal.risk.individual import household_risk
 from shoal.table import codec
-from shoal.table.frequency import Counts, FrequencyTable, packed
+from shoal.table.frequency import Counts, Floats, FrequencyTable, packed
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Numbers = NDArray[np.int64]
 
 
 def household_figures(
@@ -54,7 +53,7 @@ def household_figures(
     return figures_of(np.asarray(risks), home.astype(np.int64), None if person is None else person.astype(np.int64), n)
 
 
-def figures_of(risks: Floats, home: Integers, person: Integers | None, n: Counts) -> dict[str, float]:
+def figures_of(risks: Floats, home: Numbers, person: Numbers | None, n: Counts) -> dict[str, float]:
     """From the risk, household (-1: none) and person of rows that stand for ``n`` records each."""
     own = home.copy()
     alone = home < 0  # whoever has no household is one
@@ -73,7 +72,7 @@ def figures_of(risks: Floats, home: Integers, person: Integers | None, n: Counts
     return {"household_risk_max": float(found.max()), "household_risk_mean": float((found * n).sum() / n.sum())}
 
 
-def _class_of(table: pa.Table, released: FrequencyTable) -> Integers:
+def _class_of(table: pa.Table, released: FrequencyTable) -> Numbers:
     """The class of each row: classes are sorted by their codes, as packed codes are."""
     columns = []
     for name in released.columns:

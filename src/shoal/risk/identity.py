@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
-from shoal.risk.keys import Floats, keys_of
-from shoal.table.frequency import ClassOf, FrequencyTable
+from shoal.risk.keys import keys_of
+from shoal.table.frequency import ClassOf, Floats, FrequencyTable
 
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.2, 1 / 3, 0.5, 1.0)
 
@@ -34,7 +34,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Guess:
+class Chance:
     """One intruder's chance to be right about a record."""
 
     max: float  # the record most at risk
@@ -49,9 +49,9 @@ class IdentityRisk:
     records: int
     classes: int
     uniques: int  # records alone with their key
-    prosecutor: Guess
+    prosecutor: Chance
     marketer: float  # classes ÷ records
-    journalist: Guess | None  # None without a population
+    journalist: Chance | None  # None without a population
     prosecutor_risks: Floats  # (classes)  1/n_E
     journalist_risks: Floats | None  # (classes)  1/N_E
     counts: NDArray[np.int64]  # (classes)
@@ -108,11 +108,11 @@ def identity(table: FrequencyTable, thresholds: Sequence[float] = THRESHOLDS) ->
     )
 
 
-def _guess(risks: Floats, counts: NDArray[np.int64], edges: Sequence[float]) -> Guess:
+def _guess(risks: Floats, counts: NDArray[np.int64], edges: Sequence[float]) -> Chance:
     n = int(counts.sum())
     upto = np.array([int(counts[risks <= edge].sum()) for edge in edges])
     bands = tuple(
         Band(low, high, int(records), float(records / n) if n else 0.0)
         for (low, high), records in zip(pairwise(edges), np.diff(upto), strict=True)
     )
-    return Guess(float(risks.max(initial=0.0)), float(risks @ counts / n) if n else 0.0, bands)
+    return Chance(float(risks.max(initial=0.0)), float(risks @ counts / n) if n else 0.0, bands)

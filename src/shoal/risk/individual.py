@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
-from shoal.risk.keys import Floats, Nulls, frequencies_of, groups, keys_of
+from shoal.risk.keys import Nulls, frequencies_of, groups, keys_of
+from shoal.table.frequency import Floats
 
 LARGE = 64  # from here on the series needs fewer than LARGE terms whatever q is: the n-th is below 1/C(f+n, n)
 

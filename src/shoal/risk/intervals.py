@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError, PolicyError
-from shoal.risk.keys import Floats, engine_of, numbers
+from shoal.risk.keys import engine_of, numbers
+from shoal.table.frequency import Floats
 from shoal.table.spans import standard_deviation
 
 PERCENTS = tuple(range(1, 11))

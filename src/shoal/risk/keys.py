@@ -14,16 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, FrequencyTable, counted
+from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, counted
 from shoal.table.intervals import number
 from shoal.table.wildcard import matches
 
-Floats = NDArray[np.float64]
 Nulls = Literal["category", "wildcard"]
 
 

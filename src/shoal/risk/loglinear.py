@@ -23,9 +23,9 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import DataError, PolicyError
-from shoal.risk.keys import Floats, keys_of
+from shoal.risk.keys import keys_of
 from shoal.risk.uniqueness import fraction_of
-from shoal.table.frequency import ClassOf, Codes, FrequencyTable
+from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable
 
 CELLS = 2**24  # of one cross table: 128 MB
 ROUNDS = 1_000

@@ -24,11 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
-from shoal.risk.keys import Floats, Nulls, keys_of, matched
-from shoal.table.frequency import ClassOf, FrequencyTable, packed
+from shoal.risk.keys import Nulls, keys_of, matched
+from shoal.table.frequency import ClassOf, Floats, FrequencyTable, RowNumbers, packed
 from shoal.table.kernels import group
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +136,7 @@ def _dis(scores: Floats, in_pairs: int, M: int, fraction: float) -> Floats:
 
 def minimal_uniques(
     table: FrequencyTable, unique: NDArray[np.bool_], max_size: int, nulls: Nulls = "category"
-) -> Iterator[tuple[tuple[int, ...], Rows]]:
+) -> Iterator[tuple[tuple[int, ...], RowNumbers]]:
     """Sets of columns, and the classes of which each is an MSU; ``unique`` classes are alone on all columns.
 
     Bits, one per class, hold who is left of each set of the last size.
@@ -164,8 +162,8 @@ def minimal_uniques(
 
 
 def _apart(
-    table: FrequencyTable, rows: Rows, columns: tuple[int, ...], unique: NDArray[np.bool_], nulls: Nulls
-) -> tuple[Rows, Rows]:
+    table: FrequencyTable, rows: RowNumbers, columns: tuple[int, ...], unique: NDArray[np.bool_], nulls: Nulls
+) -> tuple[RowNumbers, RowNumbers]:
     """Of some classes those alone on ``columns``, and those that are not but share with a class that can be."""
     codes = table.codes[rows][:, columns]
     counts = np.stack([table.counts[rows], unique[rows]]).astype(float)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.risk import superpopulation
-from shoal.risk.keys import Floats, keys_of
+from shoal.risk.keys import keys_of
 from shoal.risk.superpopulation import SizeCounts
-from shoal.table.frequency import ClassOf, FrequencyTable
+from shoal.table.frequency import ClassOf, Floats, FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from shoal.errors import HierarchyError
-from shoal.table.codes import Codes
+from shoal.table.codes import ClassificationCodes
 from shoal.table.dates import Dates
 from shoal.table.description import Description, listed
 from shoal.table.hierarchy import TOP, Hierarchy, uncovered_values
@@ -290,7 +290,7 @@ BY_KEY: dict[str, type[Description]] = {
     "mask": Mask,
     "dates": Dates,
     "times": Times,
-    "codes": Codes,
+    "codes": ClassificationCodes,
     "ordered": Ordered,
     "tree": Tree,
     "flat": Flat,
@@ -333,7 +333,7 @@ def _dumped(spec: Description, info: SerializationInfo) -> Any:
 
 
 Spec = Annotated[
-    Intervals | Mask | Dates | Times | Codes | Ordered | Tree | Flat | SafeHarbor | File,
+    Intervals | Mask | Dates | Times | ClassificationCodes | Ordered | Tree | Flat | SafeHarbor | File,
     BeforeValidator(_chosen),
     PlainSerializer(_dumped),
 ]

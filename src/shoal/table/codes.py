@@ -22,7 +22,7 @@ Classification = Literal["icd-10", "isco-08", "nace", "country"]
 Path = tuple[str, ...]  # the groups of a code, from the narrowest to the widest
 
 
-class Codes(Description):
+class ClassificationCodes(Description):
     """Codes of a classification to the groups they lie in, then ``*``.
 
     ``icd-10``: E11.9, E11, E10-E19, E00-E99. ``isco-08``: 2512, 251*, 25**, 2***. ``nace``: 01.11, 01.1, 01, A.

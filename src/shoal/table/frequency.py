@@ -18,6 +18,8 @@ from shoal.table.kernels import group, merge_histograms, sum_by_class
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 ClassOf = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

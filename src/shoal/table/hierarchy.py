@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shoal.errors import HierarchyError, UncoveredValueError
 
 Label = str | None
-Number = TypeVar("Number", bound=np.generic)
+Scalar = TypeVar("Scalar", bound=np.generic)
 LeafOrder = Literal["given", "numeric", "time", "rank", "text"]
 
 # Searches prepare for every pair of levels, before they look at the clock.
@@ -308,6 +308,6 @@ def _raised(shares: tuple[NDArray[np.float64], ...], codes: NDArray[np.int32]) -
     return tuple(_frozen(np.where(np.arange(len(share)) == code, 1.0, share)) for share, code in pairs)
 
 
-def _frozen(array: NDArray[Number]) -> NDArray[Number]:
+def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
     array.setflags(write=False)
     return array

@@ -22,16 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.builders import Flat, Mask
-from shoal.table.codes import CLASSIFICATIONS, Classification, Codes
+from shoal.table.codes import CLASSIFICATIONS, Classification, ClassificationCodes
 from shoal.table.dates import ISO, ISO_DATE, UNITS, Dates, Unit
+from shoal.table.frequency import Counts
 from shoal.table.intervals import Intervals, round_numbers
 from shoal.table.scales import SCALES, Ordered, folded, places
 from shoal.table.times import UNITS as TIME_UNITS
 from shoal.table.times import Times, TimeUnit, read_time
 
-Spec = Intervals | Mask | Dates | Times | Codes | Ordered | Flat
-Counts = NDArray[np.int64]
-Sure = Literal["sure", "likely"]
+ProposedSpec = Intervals | Mask | Dates | Times | ClassificationCodes | Ordered | Flat
+Confidence = Literal["sure", "likely"]
 
 FEW = 12  # up to so many distinct values, a number may be a code for a category
 BINS = 64  # of the range of a column: finer boundaries lose no less, and end at single people's values
@@ -45,11 +45,11 @@ FINER = 1000  # times: so much smaller than the first width is the least interva
 class Proposal:
     """A hierarchy, the finest level that is released, and what cells between two levels are written as."""
 
-    hierarchy: Spec
+    hierarchy: ProposedSpec
     cells: Literal["hierarchy", "range", "set"] = "hierarchy"
     min_level: int = 0
     kind: str = ""  # what the values were taken for, where that is more than numbers, dates or texts
-    sure: Sure = "sure"
+    sure: Confidence = "sure"
 
     @property
     def told(self) -> str:
@@ -138,7 +138,10 @@ def _classified(column: str, values: Sequence[str], counts: Counts) -> Proposal 
             continue
         cells: Literal["set", "hierarchy"] = "set" if len(values) <= SETS else "hierarchy"
         return Proposal(
-            Codes(codes=kind), cells, kind=f"{CODE_NAMES[kind]} codes", sure="sure" if by_name else "likely"
+            ClassificationCodes(codes=kind),
+            cells,
+            kind=f"{CODE_NAMES[kind]} codes",
+            sure="sure" if by_name else "likely",
         )
     return None
 

@@ -27,7 +27,7 @@ Scale = Literal[
 ]  # fmt: skip
 
 
-class Place(NamedTuple):
+class ScalePosition(NamedTuple):
     """Where a value stands on its scale."""
 
     rank: float
@@ -84,7 +84,7 @@ def _pairs(leaves: Sequence[str]) -> list[list[str]]:
     return [_named(leaves, [i // width for i in range(len(leaves))]) for width in widths]
 
 
-def places(scale: str, values: Sequence[str]) -> dict[str, Place]:
+def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
     """Where each value stands on a scale; those that are not on it are left out."""
     if scale in WORDS:
         known = _words(scale)
@@ -234,13 +234,13 @@ WORDS: dict[str, str] = {
 
 
 @cache
-def _words(scale: str) -> Mapping[str, Place]:
-    found: dict[str, Place] = {}
+def _words(scale: str) -> Mapping[str, ScalePosition]:
+    found: dict[str, ScalePosition] = {}
     rank = 0
     for group, lines in enumerate(re.split(r"\n\s*\n", WORDS[scale].strip())):
         for step in lines.split("- ")[1:]:
             for word in step.split(","):
-                found.setdefault(folded(word), Place(rank, group))
+                found.setdefault(folded(word), ScalePosition(rank, group))
             rank += 1
     return found
 
@@ -250,11 +250,11 @@ def _words(scale: str) -> Mapping[str, Place]:
 _MARK = re.compile(r"([A-F])([+-]?)")
 
 
-def _marks(values: Sequence[str]) -> dict[str, Place]:
+def _marks(values: Sequence[str]) -> dict[str, ScalePosition]:
     """A+ is above A, which is above A-; all of them come before B+."""
     found = {text: _MARK.fullmatch(text.strip()) for text in values}
     return {
-        text: Place(3 * "ABCDEF".index(match[1]) + {"+": 0, "": 1, "-": 2}[match[2]], "ABCDEF".index(match[1]))
+        text: ScalePosition(3 * "ABCDEF".index(match[1]) + {"+": 0, "": 1, "-": 2}[match[2]], "ABCDEF".index(match[1]))
         for text, match in found.items()
         if match
     }
@@ -278,7 +278,7 @@ _NUMBERED = re.compile(r"(.*?)\b([0-9]{1,3})(st|nd|rd|th|er|e|eme|o|a)?\b(.*)")
 _IN_ROMAN = re.compile(r"(.*?)\b(viii|vii|vi|v|xii|xi|x|ix|iv|iii|ii|i)\b(.*)")
 
 
-def _numbered(values: Sequence[str]) -> dict[str, Place]:
+def _numbered(values: Sequence[str]) -> dict[str, ScalePosition]:
     """Texts that are alike but for one number; those that most others are not like are left out."""
     read: dict[str, tuple[str, int]] = {}
     for text in values:
@@ -291,13 +291,13 @@ def _numbered(values: Sequence[str]) -> dict[str, Place]:
     if not shapes:
         return {}
     common = max(sorted(set(shapes)), key=shapes.count)
-    return {text: Place(n, n) for text, (shape, n) in read.items() if shape == common}
+    return {text: ScalePosition(n, n) for text, (shape, n) in read.items() if shape == common}
 
 
 _MONEY = re.compile(r"[$€£¥]|\b(?:USD|EUR|GBP|CHF)\b")
 
 
-def _ranges(values: Sequence[str]) -> dict[str, Place]:
+def _ranges(values: Sequence[str]) -> dict[str, ScalePosition]:
     """Groups of numbers that follow one another; none where they overlap."""
     read = {}
     n_ranges = 0
@@ -314,7 +314,7 @@ def _ranges(values: Sequence[str]) -> dict[str, Place]:
     for before, after in pairwise(in_order):
         if read[before][1] > read[after][0]:  # sharing an end is how many are written: 0-10, 10-20
             return {}
-    return {text: Place(i, i) for i, text in enumerate(in_order)}
+    return {text: ScalePosition(i, i) for i, text in enumerate(in_order)}
 
 
 SCALES: tuple[str, ...] = (*WORDS, "marks", "numbered", "ranges")

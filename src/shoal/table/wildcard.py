@@ -10,12 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, packed
+from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
-
-Rows = NDArray[np.int64]
 
 
 def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> FrequencyTable:
@@ -26,7 +23,7 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
     if not table.n_classes:
         return table
     counts = np.zeros(table.n_classes, np.int64)
-    gathered: dict[str, list[tuple[Rows, Histogram]]] = {name: [] for name in table.sensitive}
+    gathered: dict[str, list[tuple[RowNumbers, Histogram]]] = {name: [] for name in table.sensitive}
     for mine, my_class, theirs, their_class in matches(table, nulls):
         n_classes = int(max(my_class.max(), their_class.max())) + 1
         counts[mine] += sum_by_class(table.counts[theirs], their_class, n_classes)[my_class]
@@ -36,7 +33,9 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
     return replace(table, counts=counts, sensitive=sensitive, nulls=tuple(nulls), own=table.counts)
 
 
-def matches(table: FrequencyTable, nulls: Sequence[int | None]) -> Iterator[tuple[Rows, ClassOf, Rows, ClassOf]]:
+def matches(
+    table: FrequencyTable, nulls: Sequence[int | None]
+) -> Iterator[tuple[RowNumbers, ClassOf, RowNumbers, ClassOf]]:
     """Rows against rows, by pattern of nulls: two rows are compatible where they get the same class.
 
     Two patterns meet on the columns where neither has a null; that is one grouping, so no pair of rows is enumerated.
@@ -54,7 +53,7 @@ def matches(table: FrequencyTable, nulls: Sequence[int | None]) -> Iterator[tupl
             yield mine, class_of[: len(mine)], theirs, class_of[len(mine) :]
 
 
-def _summed(parts: list[tuple[Rows, Histogram]], n_rows: int) -> Histogram:
+def _summed(parts: list[tuple[RowNumbers, Histogram]], n_rows: int) -> Histogram:
     """Add up histograms whose rows belong to the given rows."""
     rows = np.concatenate([r for r, _ in parts])
     lengths = np.concatenate([np.diff(h.starts) for _, h in parts])

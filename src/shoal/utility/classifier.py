@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, hstack
 
 from shoal.errors import PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.utility.reading import Column, Pair, engine_of
+from shoal.utility.reading import ColumnPair, Pair, engine_of
 
 
 def classification(
@@ -74,13 +74,13 @@ def _labels(data: Any, label: str, policy: Policy) -> Any:
     return np.array(["" if code < 0 else f"={coded.texts[code]}" for code in coded.codes.tolist()])
 
 
-def _leaves(known: Column, other: Column) -> Any:
+def _leaves(known: ColumnPair, other: ColumnPair) -> Any:
     """The leaves of another table's records among those of the original; −1 where a value is new."""
     place = {text: leaf for leaf, text in enumerate(known.hierarchy.leaves)}
     return np.array([place.get(text, -1) for text in other.hierarchy.leaves], np.int64)[other.original]
 
 
-def _drawn(column: Column, draw: np.random.Generator) -> Any:
+def _drawn(column: ColumnPair, draw: np.random.Generator) -> Any:
     """For each released record one of the leaves that its cell may stand for."""
     starts = column.masses.indptr
     lengths = np.diff(starts)[column.released]

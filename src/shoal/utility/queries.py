@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of
-from shoal.utility.reading import Column, Floats, Pair
+from shoal.table.frequency import Floats
+from shoal.utility.reading import ColumnPair, Pair
 
 BLOCK = 2**22  # answers kept at a time: tuples times queries
 
@@ -93,7 +94,7 @@ def workload_error(
     }
 
 
-def _regions(column: Column, n: int, share: float, draw: np.random.Generator) -> NDArray[np.bool_]:
+def _regions(column: ColumnPair, n: int, share: float, draw: np.random.Generator) -> NDArray[np.bool_]:
     """``n`` sets of leaves, each about ``share`` of all: ranges where leaves have an order."""
     size = min(column.n_leaves, max(1, math.ceil(share * column.n_leaves - 1e-9)))
     out = np.zeros((n, column.n_leaves), np.bool_)
@@ -106,7 +107,9 @@ def _regions(column: Column, n: int, share: float, draw: np.random.Generator) ->
     return out
 
 
-def _counts(pair: Pair, columns: Sequence[Column], regions: Sequence[NDArray[np.bool_]], *, released: bool) -> Floats:
+def _counts(
+    pair: Pair, columns: Sequence[ColumnPair], regions: Sequence[NDArray[np.bool_]], *, released: bool
+) -> Floats:
     """Records in each region; of the release, as many as are expected there."""
     codes, counts = pair.tuples(columns, released=released)
     shares = [

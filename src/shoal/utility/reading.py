@@ -22,7 +22,7 @@ from shoal.errors import PolicyError
 from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
-from shoal.table.frequency import Codes, Counts, packed
+from shoal.table.frequency import Codes, Counts, Floats, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
@@ -30,11 +30,9 @@ from shoal.table.notation import DecimalMark, is_star, released_mark
 from shoal.table.reading import Leaves
 from shoal.table.spans import spans
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ColumnPair:
     """One column of both tables."""
 
     hierarchy: Hierarchy
@@ -92,7 +90,7 @@ class Column:
 class Pair:
     """Both tables, column by column."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnPair, ...]
     n_original: int
     n_released: int
 
@@ -111,7 +109,7 @@ class Pair:
         read = tuple(_column(name, before.coded(name), after.coded(name), policy) for name in names)
         return cls(read, before.table.num_rows, after.table.num_rows)
 
-    def tuples(self, columns: Sequence[Column], *, released: bool) -> tuple[Codes, Counts]:
+    def tuples(self, columns: Sequence[ColumnPair], *, released: bool) -> tuple[Codes, Counts]:
         """The distinct tuples of some columns, and how often each occurs."""
         codes = np.column_stack([c.released if released else c.original for c in columns]).astype(np.int32)
         class_of, firsts = group(packed(codes))
@@ -130,7 +128,7 @@ def engine_of(data: Any) -> LocalEngine:
     return LocalEngine.of(data.table if isinstance(data, Released) else data)
 
 
-def _column(name: str, before: Coded, after: Coded, policy: Policy) -> Column:
+def _column(name: str, before: Coded, after: Coded, policy: Policy) -> ColumnPair:
     column = policy.columns[name]
     hierarchy = builders.build(
         name,
@@ -146,7 +144,7 @@ def _column(name: str, before: Coded, after: Coded, policy: Policy) -> Column:
     mark = policy.marks.get(name)
     masses, understood = _masses(hierarchy, texts, wildcard=wildcard, mark=mark)
     released = np.where(after.codes < 0, len(after.texts), after.codes).astype(np.int32)
-    return Column(
+    return ColumnPair(
         hierarchy,
         leaf_of[before.codes],
         released,

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from shoal.policy import PolicySource, policy_of
+from shoal.table.frequency import Floats
 from shoal.table.intervals import number
-from shoal.utility.reading import Column, Floats, Pair
+from shoal.utility.reading import ColumnPair, Pair
 
 MOST_VALUES = 30  # of a category: more would be a column of indicators each
 
@@ -49,11 +50,11 @@ def regressions(pair: Pair, targets: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _usable(column: Column) -> bool:
+def _usable(column: ColumnPair) -> bool:
     return column.numbers is not None or column.n_leaves <= MOST_VALUES
 
 
-def _regression(target: Column, explaining: Sequence[Column]) -> list[dict[str, Any]]:
+def _regression(target: ColumnPair, explaining: Sequence[ColumnPair]) -> list[dict[str, Any]]:
     """A line per coefficient; none where the target is not a number, or neither it nor the columns vary."""
     values = _numbers(target)
     if values is None or np.ptp(y_before := values[target.original]) == 0:
@@ -74,14 +75,14 @@ def _regression(target: Column, explaining: Sequence[Column]) -> list[dict[str, 
     ]
 
 
-def _numbers(target: Column) -> Floats | None:
+def _numbers(target: ColumnPair) -> Floats | None:
     """The number of each value; None where the column has other values, or a record has none."""
     read = [None if text is None else number(text) for text in target.hierarchy.leaves]
     values = np.array([np.nan if value is None else float(value) for value in read])
     return None if np.isnan(values[target.original]).any() else values
 
 
-def _designs(columns: Sequence[Column]) -> tuple[list[str], Floats, Floats]:
+def _designs(columns: Sequence[ColumnPair]) -> tuple[list[str], Floats, Floats]:
     """The names of the regressors, and both matrices with a column of ones in front.
 
     Numbers are standardized by the original, so that one scale serves both. Of a category the most frequent value is

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from shoal.policy import PolicySource, policy_of
-from shoal.utility.reading import Column, Floats, Pair
+from shoal.table.frequency import Floats
+from shoal.utility.reading import ColumnPair, Pair
 
 LARGEST_TABLE = 4_000_000  # cells of a table of two columns: more are left out
 LARGEST_JOINT = 400_000_000  # pairs of tuples, times columns, that the divergence of the joint may look at
@@ -42,7 +43,7 @@ def kept(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _values(column: Column) -> tuple[Floats, Floats]:
+def _values(column: ColumnPair) -> tuple[Floats, Floats]:
     """The numbers before and after."""
     numbers = column.numbers
     if numbers is None:
@@ -50,7 +51,7 @@ def _values(column: Column) -> tuple[Floats, Floats]:
     return numbers[column.original], column.midpoints[column.released]
 
 
-def _moments(column: Column) -> dict[str, float]:
+def _moments(column: ColumnPair) -> dict[str, float]:
     before, after = _values(column)
     return {
         "mean_before": float(before.mean()),
@@ -60,7 +61,7 @@ def _moments(column: Column) -> dict[str, float]:
     }
 
 
-def _correlations(columns: Sequence[Column]) -> dict[str, Any]:
+def _correlations(columns: Sequence[ColumnPair]) -> dict[str, Any]:
     """Pearson's, of all pairs of columns of numbers that vary; 0 where the release shows one value only."""
     pairs: list[dict[str, Any]] = []
     for a, b in combinations(columns, 2):
@@ -77,7 +78,7 @@ def _correlation(x: Floats, y: Floats) -> float | None:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _marginal(column: Column) -> float:
+def _marginal(column: ColumnPair) -> float:
     """Total variation of the column's own distribution."""
     before = np.bincount(column.original, minlength=column.n_leaves) / len(column.original)
     texts = np.bincount(column.released, minlength=len(column.texts)) / len(column.released)

@@ -15,7 +15,7 @@ from shoal.table.codes import (
     CLASSIFICATIONS,
     SECTION_OF,
     SUB_MAJOR,
-    Codes,
+    ClassificationCodes,
     countries,
     icd_path,
     isco_path,
@@ -26,7 +26,7 @@ from shoal.table.propose import Proposal, propose
 
 
 def built(kind: str, values: list[str]) -> Hierarchy:
-    spec = Codes.model_validate({"codes": kind})
+    spec = ClassificationCodes.model_validate({"codes": kind})
     return build("x", spec, values, nulls=False, uncovered="error", folder=Path())
 
 
@@ -180,14 +180,14 @@ COUNTRIES = ["AUT", "BRA", "CHN", "DEU", "FRA", "IND", "ITA", "JPN", "KEN", "MEX
 )  # fmt: skip
 def test_codes_are_found_by_their_look_or_by_the_name(column, values, kind, sure):
     found = proposed(column, values)
-    assert found.hierarchy == Codes(codes=kind)
+    assert found.hierarchy == ClassificationCodes(codes=kind)
     assert found.sure == sure
     assert ("by the look of the values only" in found.told) == (sure == "likely")
 
 
 def test_nearly_all_values_will_do():
     found = proposed("x", [*ICD, "none"], [10] * len(ICD) + [1])
-    assert found.hierarchy == Codes(codes="icd-10")
+    assert found.hierarchy == ClassificationCodes(codes="icd-10")
     assert proposed("x", [*ICD, "none"], [1] * len(ICD) + [100]).hierarchy == Flat()  # most records have something else
 
 

@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.table.builders import Dates, Flat, Intervals, Mask, build
-from shoal.table.propose import BINS, EXACT, Proposal, Spec, date_formats, is_code, propose, sample, words
+from shoal.table.propose import BINS, EXACT, Proposal, ProposedSpec, date_formats, is_code, propose, sample, words
 
 
 def proposal(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Proposal:
     return propose(column, values, np.array(counts or [1] * len(values), dtype=np.int64))
 
 
-def proposed(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> Spec:
+def proposed(values: Sequence[str], column: str = "x", counts: Sequence[int] | None = None) -> ProposedSpec:
     return proposal(values, column, counts).hierarchy
 
 

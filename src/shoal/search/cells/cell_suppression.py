@@ -21,10 +21,9 @@ from scipy.sparse import coo_array
 from shoal.models.size import KAnonymity
 from shoal.search.cells.classes import SUPPRESSED, Partition, grouped, passing
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, Counts, packed
+from shoal.table.frequency import ClassOf, Codes, Counts, Floats, packed
 from shoal.table.kernels import group, sum_by_class
 
-Floats = NDArray[np.float64]
 Pattern = NDArray[np.bool_]  # (columns)  which are hidden
 
 PATTERNS = 1024  # patterns that are looked at, the cheapest first: all of them up to ten columns
@@ -35,7 +34,7 @@ AROUND = 18  # parts of rows in one
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class HideableCells:
     """The cells of a problem whose columns have two levels, shown and hidden, and what hiding each costs."""
 
     problem: Problem
@@ -44,7 +43,7 @@ class Cells:
     counts: Counts  # records of each row
 
     @classmethod
-    def of(cls, problem: Problem, costs: Floats) -> Cells:
+    def of(cls, problem: Problem, costs: Floats) -> HideableCells:
         """``costs`` of all cells; what is a star from the start costs nothing."""
         codes = np.empty(problem.table.codes.shape, np.int32)
         costs = costs.copy()
@@ -113,7 +112,7 @@ def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
             heapq.heappush(heap, (weight - ranked[last - 1] + ranked[last], (*chosen[:-1], last)))
 
 
-def bound(cells: Cells) -> float:
+def bound(cells: HideableCells) -> float:
     """What no answer costs less than: every record at its cheapest pattern with a group that could pass."""
     rows = np.arange(len(cells.counts))
     least = left_out(cells)
@@ -126,7 +125,7 @@ def bound(cells: Cells) -> float:
     return float(cells.counts @ least)
 
 
-def left_out(cells: Cells) -> Floats:
+def left_out(cells: HideableCells) -> Floats:
     """Per row, what the patterns that are not looked at cost at the least; infinite where none is left out."""
     q = cells.codes.shape[1]
     sizes = np.bincount([int(pattern.sum()) for pattern in cells.patterns], minlength=q + 1)
@@ -136,7 +135,7 @@ def left_out(cells: Cells) -> Floats:
     return np.asarray(np.sort(cells.costs, axis=1)[:, :n].sum(axis=1))
 
 
-def dealt(cells: Cells) -> tuple[Partition | None, float]:
+def dealt(cells: HideableCells) -> tuple[Partition | None, float]:
     """Records dealt out to classes that pass, and what no answer costs less than; None where even one class fails."""
     n_rows = len(cells.counts)
     if not cells.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
@@ -158,7 +157,7 @@ def dealt(cells: Cells) -> tuple[Partition | None, float]:
 # --- greedy: the cheapest patterns first -------------------------------------------------------------------------
 
 
-def covered(cells: Cells) -> Partition:
+def covered(cells: HideableCells) -> Partition:
     """Release at each pattern, the cheapest first, every group of the records that are left that passes."""
     n_rows = len(cells.counts)
     class_of = np.full(n_rows, SUPPRESSED, np.int64)
@@ -176,7 +175,7 @@ def covered(cells: Cells) -> Partition:
     return _with_leftover(cells, Partition.of_rows(cells.problem.table, class_of), left)
 
 
-def _with_leftover(cells: Cells, partition: Partition, left: NDArray[np.int64]) -> Partition:
+def _with_leftover(cells: HideableCells, partition: Partition, left: NDArray[np.int64]) -> Partition:
     """Join the rows that are left to the class that it costs least, if it passes; else everything is one class."""
     class_of = partition.class_of.copy()
     for r in left:
@@ -198,7 +197,7 @@ def _with_leftover(cells: Cells, partition: Partition, left: NDArray[np.int64]) 
 TRIES = 8  # classes that a row which is left is offered to
 
 
-def _nearest(cells: Cells, class_of: ClassOf, others: NDArray[np.int64], r: int) -> list[int]:
+def _nearest(cells: HideableCells, class_of: ClassOf, others: NDArray[np.int64], r: int) -> list[int]:
     """The classes that it costs least to widen so that they hold row ``r``."""
     n_classes = int(class_of.max()) + 1
     order = others[np.argsort(class_of[others], kind="stable")]
@@ -215,7 +214,7 @@ def _nearest(cells: Cells, class_of: ClassOf, others: NDArray[np.int64], r: int)
 # --- exact, where sizes decide and the table is small ------------------------------------------------------------
 
 
-def exact(cells: Cells, k: int, patterns: list[Pattern], branches: int) -> tuple[Partition | None, float]:
+def exact(cells: HideableCells, k: int, patterns: list[Pattern], branches: int) -> tuple[Partition | None, float]:
     """The least cost by integer programming, and what none costs less than; nothing where the table is too large.
 
     A class is open or not; records choose among the open classes, and an open class is chosen by k records at least.
@@ -258,7 +257,7 @@ def exact(cells: Cells, k: int, patterns: list[Pattern], branches: int) -> tuple
     return (Partition(row[chosen], dealt[chosen], numbers) if whole and large else None), least
 
 
-def _choices(cells: Cells, k: int, patterns: list[Pattern]) -> tuple[NDArray[np.int64], ClassOf, Floats]:
+def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDArray[np.int64], ClassOf, Floats]:
     """Every row with every class that it may join, class by class, and what that costs a record; none if too many."""
     rows = np.arange(len(cells.counts))
     chosen, classes, costs = [], [], []
@@ -286,7 +285,7 @@ def _choices(cells: Cells, k: int, patterns: list[Pattern]) -> tuple[NDArray[np.
 # --- improving, where the table is too large for that ------------------------------------------------------------
 
 
-def improved(cells: Cells, k: int, partition: Partition) -> Partition:
+def improved(cells: HideableCells, k: int, partition: Partition) -> Partition:
     """Take classes near each other apart and deal their records out again, exactly; a fixed number of times."""
     rng = np.random.default_rng(cells.problem.seed)
     for i in range(ROUNDS):
@@ -320,7 +319,7 @@ def _pairwise(codes: Codes, spread: NDArray[np.bool_]) -> list[Pattern]:
     return list(np.unique(np.concatenate([differ, spread]), axis=0))
 
 
-def _around(cells: Cells, partition: Partition, part: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _around(cells: HideableCells, partition: Partition, part: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The parts of the classes nearest to one part, few enough to be solved together; chance decides among equals."""
     apart = cells.codes[partition.row] != cells.codes[partition.row[part]]
     distance = (apart * cells.costs[partition.row[part]]).sum(axis=1) + 0.5 * rng.random(len(partition.row))
@@ -337,13 +336,13 @@ def _around(cells: Cells, partition: Partition, part: int, rng: np.random.Genera
     return np.isin(partition.class_of, list(chosen))
 
 
-def cost_of(cells: Cells, partition: Partition) -> float:
+def cost_of(cells: HideableCells, partition: Partition) -> float:
     """What a partition costs: every class hides the columns in which it differs."""
     hidden = _spread(cells, partition)[partition.class_of] * cells.costs[partition.row]
     return float(partition.counts @ hidden.sum(axis=1))
 
 
-def _spread(cells: Cells, partition: Partition) -> NDArray[np.bool_]:
+def _spread(cells: HideableCells, partition: Partition) -> NDArray[np.bool_]:
     """Per class, the columns in which its records differ."""
     order = np.argsort(partition.class_of, kind="stable")
     return _differing(

@@ -16,11 +16,11 @@ from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.closeness import TCloseness
 from shoal.search.cells.classes import Partition, grouped, passing
 from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_kernels import FAR, Boxes, Floats, Ints, widen, wider
+from shoal.search.cells.local_kernels import FAR, Boxes, Ints, widen, wider
 from shoal.search.cells.merge import least_size, merged
 from shoal.search.cells.nearest import Metric
 from shoal.search.problem import Problem
-from shoal.table.frequency import FrequencyTable, packed
+from shoal.table.frequency import Floats, FrequencyTable, packed
 from shoal.table.jit import compiled
 from shoal.table.kernels import group
 

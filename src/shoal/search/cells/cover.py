@@ -43,8 +43,9 @@ from shoal.recoding import Recoding
 from shoal.search.cells.classes import recoding, require_class_by_class
 from shoal.search.cells.forest import claimed, hiding
 from shoal.search.cells.merge import least_size, merged, require_crowd
-from shoal.search.cells.nearest import Floats, Metric, Neighbours, Piece, Tuples, joined, size
+from shoal.search.cells.nearest import Metric, Neighbours, Piece, Tuples, joined, size
 from shoal.search.problem import Problem
+from shoal.table.frequency import Floats
 
 SUBSETS = 100_000  # sets that are tried, of FEW records at the most; beyond, balls are
 FEW = 64

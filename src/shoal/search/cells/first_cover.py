@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.search.cells.classes import Partition, grouped, passing
-from shoal.search.cells.local_boxes import Keys, Space
+from shoal.search.cells.local_boxes import NodeKeys, Space
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf
 from shoal.table.kernels import group, sum_by_class
@@ -33,7 +33,7 @@ def first_cover(problem: Problem, space: Space, *, sizes_decide: bool) -> Partit
     nodes = _ordered(space, counts, shape)
     most = min(len(nodes), max(200, WORK // max(1, m)), len(nodes) if sizes_decide else MOST_JUDGED)
     nodes = np.append(nodes[: len(nodes) - 1 : max(1, len(nodes) // most)], nodes[-1])
-    keys = Keys(space)
+    keys = NodeKeys(space)
     class_of = np.full(m, -1, np.int64)
     left = np.arange(m)
     n_classes = 0

@@ -38,17 +38,16 @@ from shoal.search.cells.local_kernels import (
     APART,
     LOCKED,
     Atoms,
-    Classes,
-    Floats,
+    LinkedClasses,
     Log,
     attach_all,
     improve,
     rebox_all,
     settle,
 )
-from shoal.search.cells.local_start import Answer, best_start, first_answer, sizes_decide
+from shoal.search.cells.local_start import Solution, best_start, first_answer, sizes_decide
 from shoal.search.problem import Problem
-from shoal.table.frequency import Counts
+from shoal.table.frequency import Counts, Floats
 from shoal.table.kernels import sum_by_class
 
 STEPS = 12  # for each record at k = 5, where no time is given
@@ -77,10 +76,10 @@ def local(problem: Problem) -> Recoding:
     found = start = best_start(problem, space, first)
     if problem.out_of_time:
         return replace(start.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
-    search = _Search(problem, space, start.partition)
+    search = _LocalSearch(problem, space, start.partition)
     if search.total > 0:
         search.run(start.seconds)
-        ended = Answer.of(problem, search.partition)
+        ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
     bound, claim = least_loss(problem, space, found.partition)
@@ -102,7 +101,7 @@ def _unfinished(problem: Problem, share: float, saved: float) -> str:
 # --- the search --------------------------------------------------------------------------------------------------
 
 
-class _Search:
+class _LocalSearch:
     """The classes as they are now, and how they get better."""
 
     def __init__(self, problem: Problem, space: Space, start: Partition) -> None:
@@ -310,10 +309,10 @@ def _kinds(problem: Problem) -> NDArray[np.int64]:
     return histogram.values[histogram.starts[:-1]].astype(np.int64)  # a row has one
 
 
-def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int, n_words: int) -> Classes:
+def _emptied(n_atoms: int, n_classes: int, problem: Problem, k: int, n_words: int) -> LinkedClasses:
     most = max(n_classes, problem.n_records // k) + 2 * SPARE + 1
     nobody, none = np.full(n_atoms, -1, np.int64), np.zeros(most, np.int64)
-    return Classes(
+    return LinkedClasses(
         nobody, nobody.copy(), nobody.copy(), np.full(most, -1, np.int64), none, none.copy(),
         np.zeros((most, n_words), np.uint32), np.zeros(most), np.zeros(most, np.int8),
     )  # fmt: skip

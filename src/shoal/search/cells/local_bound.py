@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_boxes import Keys, Space
-from shoal.search.cells.local_kernels import Codes, Floats, Ints
+from shoal.search.cells.local_boxes import NodeKeys, Space
+from shoal.search.cells.local_kernels import BoxCodes, Ints
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
+from shoal.table.frequency import Floats
 from shoal.table.jit import compiled
 from shoal.table.kernels import group, sum_by_class
 
@@ -90,7 +91,7 @@ def _least_costs(
     sizes = np.array([price.shape[1] for price in prices])
     costs = costs.copy()
     k = problem.least_class_size
-    keys = Keys(space)
+    keys = NodeKeys(space)
     for i, (node, floor) in enumerate(zip(nodes, floors[order], strict=True)):
         if i % 512 == 0:
             problem.progress("bounding", i / len(nodes))
@@ -108,7 +109,7 @@ def _least_costs(
 
 
 @compiled
-def _cheaper(codes: Codes, prices: Floats, at: Ints, costs: Floats, active: Ints) -> tuple[Ints, Floats]:
+def _cheaper(codes: BoxCodes, prices: Floats, at: Ints, costs: Floats, active: Ints) -> tuple[Ints, Floats]:
     """The tuples that would cost less at a node than they do, and how much; column j is priced from ``at[j]`` on."""
     found = np.empty(active.shape[0], np.int64)
     cheaper = np.empty(active.shape[0])

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.cells.local_kernels import LARGE, Boxes, Codes, Floats, Ints, meet_along, meet_friends
+from shoal.search.cells.local_kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
 from shoal.search.losses.cells import leaf_counts, prices
 from shoal.search.losses.lattice import LOSSES, ArxLoss, CellLoss
 from shoal.search.problem import Problem
-from shoal.table.frequency import packed
+from shoal.table.frequency import Floats, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
@@ -33,7 +33,7 @@ def stand_in(problem: Problem) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ColumnPrices:
     """The prices of a column, unscaled; ranks put every label's leaves in a row where cells are labels.
 
     Where cells are sets, ``set_prices[n]`` is what a set of n leaves costs, and ``bits`` has one for every leaf of a
@@ -44,11 +44,11 @@ class Column:
     nodes: NDArray[np.int32]  # (levels, ranks)
     node_prices: Floats  # (levels, ranks)
     pairs: Floats | None  # (ranks, ranks), where they are few
-    bits: Codes | None = None  # (ranks, words)
+    bits: BoxCodes | None = None  # (ranks, words)
     set_prices: Floats | None = None
 
     @classmethod
-    def of(cls, problem: Problem, j: int, name: str) -> Column:
+    def of(cls, problem: Problem, j: int, name: str) -> ColumnPrices:
         """Priced in the loss ``name``."""
         hierarchy = problem.table.hierarchies[j]
         vocabulary = Vocabulary(hierarchy)
@@ -118,7 +118,7 @@ def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]], costs: Floats) 
     return np.asarray(upper[None, :] - lower[:, None])
 
 
-def _sets(hierarchy: Hierarchy, name: str, prices: Floats, groups: Sequence[NDArray[Any]]) -> tuple[Codes, Floats]:
+def _sets(hierarchy: Hierarchy, name: str, prices: Floats, groups: Sequence[NDArray[Any]]) -> tuple[BoxCodes, Floats]:
     """The bits of each rank, and the price of so many of them: near what a set will cost when it is written."""
     n_bits = 32 * (1 + len(hierarchy.leaves) // 32)  # more than there are leaves
     bits = np.zeros((len(groups), 2 * n_bits), np.bool_)
@@ -145,12 +145,12 @@ class Space:
         table = problem.table
         self.problem = problem
         self.name = stand_in(problem)
-        self.columns = [Column.of(problem, j, self.name) for j in range(len(table.columns))]
+        self.columns = [ColumnPrices.of(problem, j, self.name) for j in range(len(table.columns))]
         self._ranges = [column for column in self.columns if column.bits is None]
         ranks = [column.ranks[table.codes[:, j]] for j, column in enumerate(self.columns)]
         codes = np.column_stack(ranks).astype(np.uint32)
         self.tuple_of_row, firsts = group(packed(codes.astype(np.int32)))
-        self.codes: Codes = np.ascontiguousarray(codes[firsts])
+        self.codes: BoxCodes = np.ascontiguousarray(codes[firsts])
         loss = LOSSES[self.name](problem)
         if not isinstance(loss, CellLoss):
             raise TypeError(f"{self.name} is not a sum over cells")
@@ -234,7 +234,7 @@ class Space:
             np.concatenate(set_prices).astype(np.float32),
         )
 
-    def sums(self, box: Codes, n_records: NDArray[np.int64]) -> Floats:
+    def sums(self, box: BoxCodes, n_records: NDArray[np.int64]) -> Floats:
         """What the cells of each column cost, over the records of all classes; class 0 holds those suppressed."""
         sums = []
         n_pairs, j, q = 1, 0, len(self._ranges)
@@ -317,7 +317,7 @@ class Space:
         return near, away
 
 
-class Keys:
+class NodeKeys:
     """The tuples at any node of the lattice, one word each."""
 
     def __init__(self, space: Space) -> None:

@@ -11,11 +11,10 @@ from shoal.search.cells.local_kernels import (
     APART,
     NOBODY,
     Atoms,
+    BoxCodes,
     Boxes,
-    Classes,
-    Codes,
-    Int,
     Ints,
+    LinkedClasses,
     attach,
     detach,
     random,
@@ -23,6 +22,7 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
+from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.jit import compiled
 
 CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
@@ -30,7 +30,7 @@ CROWDED = 96  # atoms of a class above which it is left alone: each exchange loo
 
 @compiled
 def _replaced(
-    of: Boxes, atoms: Atoms, classes: Classes, box: Codes, c: Int, gone: Int, came: Int, most: float
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, box: BoxCodes, c: Int, gone: Int, came: Int, most: float
 ) -> float:
     """What class c costs a record with one atom in place of another; any number from ``most`` on where it is that."""
     widen(of, box, 0, atoms.tuple_of[came], True)
@@ -44,7 +44,7 @@ def _replaced(
 
 @compiled
 def exchange(
-    of: Boxes, atoms: Atoms, classes: Classes, alike: Ints, side: int, n_steps: int, seed: int, temperature: float
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, alike: Ints, side: int, n_steps: int, seed: int, temperature: float
 ) -> int:
     """Let a class take a record that is near one of its own for another of the same kind, ``n_steps`` times.
 

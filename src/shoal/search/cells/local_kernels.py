@@ -8,21 +8,21 @@ multiply the seconds that compiling takes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.table.frequency import Floats
 from shoal.table.jit import compiled
 
-Int = int | np.integer[Any]
 Ints = NDArray[np.int64]
 Ids = NDArray[np.int32]
 # Unsigned: an index that may be negative costs a comparison each time, and most of the work is looking prices up.
-Codes = NDArray[np.uint32]
+BoxCodes = NDArray[np.uint32]
 Prices = NDArray[np.float32]
 Words = NDArray[np.uint64]
-Floats = NDArray[np.float64]
 
 NOBODY = -1
 APART = 0  # the class of suppressed records
@@ -42,7 +42,7 @@ class Boxes(NamedTuple):
     ``set_prices[place + n]`` is the price of n of them.
     """
 
-    codes: Codes  # (tuples, words)  rows of the ranges, then their ranks, then the bits of the sets
+    codes: BoxCodes  # (tuples, words)  rows of the ranges, then their ranks, then the bits of the sets
     pairs: Prices
     levels: Ints  # (ranges, 2)  where its levels begin in nodes, and its ranks
     nodes: Ids
@@ -63,7 +63,7 @@ class Atoms(NamedTuple):
     kinds: Ints  # (atoms)  a class of many kinds is more likely to pass, where it is judged by more than its size
 
 
-class Classes(NamedTuple):
+class LinkedClasses(NamedTuple):
     """Who is with whom: doubly linked lists of atoms, and the box and the price of each class."""
 
     class_of: Ints  # (atoms)
@@ -72,7 +72,7 @@ class Classes(NamedTuple):
     first: Ints  # (classes)
     n_atoms: Ints
     n_records: Ints
-    box: Codes  # (classes, words)  lowest rows, then highest ranks, then all bits
+    box: BoxCodes  # (classes, words)  lowest rows, then highest ranks, then all bits
     cost: Floats  # (classes)  per record
     side: NDArray[np.int8]  # who may touch it
 
@@ -85,7 +85,7 @@ class Log(NamedTuple):
     touched: Ints  # classes
     cost: Floats
     records: Ints
-    box: Codes
+    box: BoxCodes
     stamp: Ints  # (all classes)  the step that touched it last
     ends: Ints  # (proposals, 2)  in atoms and in touched
     n: Ints  # atoms, touched, the step, free classes
@@ -115,7 +115,7 @@ def _ones(word: Int) -> Int:
 
 
 @compiled
-def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
+def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
     """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
     codes, pairs, levels, nodes, node_prices, sets, set_prices = of
     q, n_sets = levels.shape[0], sets.shape[0]
@@ -139,7 +139,7 @@ def wider(of: Boxes, box: Codes, c: Int, u: Int, most: float) -> float:
 
 
 @compiled
-def widen(of: Boxes, box: Codes, c: Int, u: Int, alone: bool) -> None:
+def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
     """Let box c hold tuple u too, or ``alone``."""
     codes, q = of.codes, of.levels.shape[0]
     if alone:
@@ -154,7 +154,7 @@ def widen(of: Boxes, box: Codes, c: Int, u: Int, alone: bool) -> None:
 
 
 @compiled
-def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
+def rebox(of: Boxes, atoms: Atoms, classes: LinkedClasses, c: Int) -> None:
     """The least box of a class, and its price."""
     box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
     a = classes.first[c]
@@ -169,7 +169,7 @@ def rebox(of: Boxes, atoms: Atoms, classes: Classes, c: Int) -> None:
 
 
 @compiled
-def rebox_all(of: Boxes, atoms: Atoms, classes: Classes) -> float:
+def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
     """All boxes anew, after prices have changed; returns what all records cost."""
     total = 0.0
     for c in range(classes.first.shape[0]):
@@ -238,7 +238,7 @@ def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, las
 
 
 @compiled
-def attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
+def attach(atoms: Atoms, classes: LinkedClasses, a: Int, c: Int) -> None:
     """Put an atom into a class, whose box is not looked at."""
     before, first = classes.before, classes.first
     other = first[c]
@@ -253,14 +253,14 @@ def attach(atoms: Atoms, classes: Classes, a: Int, c: Int) -> None:
 
 
 @compiled
-def attach_all(atoms: Atoms, classes: Classes, class_of: Ints) -> None:
+def attach_all(atoms: Atoms, classes: LinkedClasses, class_of: Ints) -> None:
     """Fill empty classes."""
     for a in range(class_of.shape[0]):
         attach(atoms, classes, a, class_of[a])
 
 
 @compiled
-def detach(atoms: Atoms, classes: Classes, a: Int) -> None:
+def detach(atoms: Atoms, classes: LinkedClasses, a: Int) -> None:
     """Take an atom out of its class, whose box is not looked at."""
     before, after, c = classes.before, classes.after, classes.class_of[a]
     if before[a] >= 0:
@@ -275,7 +275,7 @@ def detach(atoms: Atoms, classes: Classes, a: Int) -> None:
 
 
 @compiled
-def _touch(classes: Classes, log: Log, c: Int) -> None:
+def _touch(classes: LinkedClasses, log: Log, c: Int) -> None:
     """Remember a class before it changes."""
     if log.stamp[c] == log.n[2]:
         return
@@ -288,7 +288,7 @@ def _touch(classes: Classes, log: Log, c: Int) -> None:
 
 
 @compiled
-def _leave(of: Boxes, atoms: Atoms, classes: Classes, log: Log, a: Int, shrink: bool) -> None:
+def _leave(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
     c = classes.class_of[a]
     _touch(classes, log, c)
     log.atoms[log.n[0]], log.left[log.n[0]] = a, c
@@ -300,7 +300,7 @@ def _leave(of: Boxes, atoms: Atoms, classes: Classes, log: Log, a: Int, shrink: 
 
 @compiled
 def undo(
-    atoms: Atoms, classes: Classes, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
+    atoms: Atoms, classes: LinkedClasses, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
 ) -> None:
     """Put everybody back who left from ``n_atoms`` to ``to_atoms`` in the log."""
     for i in range(to_atoms - 1, n_atoms - 1, -1):
@@ -316,7 +316,7 @@ def undo(
 
 
 @compiled
-def settle(atoms: Atoms, classes: Classes, log: Log, ends: Ints, failed: NDArray[np.bool_]) -> None:
+def settle(atoms: Atoms, classes: LinkedClasses, log: Log, ends: Ints, failed: NDArray[np.bool_]) -> None:
     """Undo the proposals that failed; they touch different classes."""
     n_atoms = n_touched = 0
     for p in range(ends.shape[0]):
@@ -326,7 +326,7 @@ def settle(atoms: Atoms, classes: Classes, log: Log, ends: Ints, failed: NDArray
 
 
 @compiled
-def _changed(classes: Classes, log: Log, n_touched: Int) -> float:
+def _changed(classes: LinkedClasses, log: Log, n_touched: Int) -> float:
     """What the classes touched from ``n_touched`` on cost more than before."""
     more = 0.0
     for i in range(n_touched, log.n[1]):
@@ -352,7 +352,7 @@ def random(state: Words) -> float:
 def _apart(
     of: Boxes,
     atoms: Atoms,
-    classes: Classes,
+    classes: LinkedClasses,
     log: Log,
     k: int,
     side: int,
@@ -393,7 +393,7 @@ def _apart(
 
 @compiled
 def _options(
-    of: Boxes, atoms: Atoms, classes: Classes, k: int, side: int, limit: int, f: Int, seen: Ints, mark: int,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, side: int, limit: int, f: Int, seen: Ints, mark: int,
     crowd: Ints, gains: Floats, n: int,
 ) -> tuple[int, int, float]:  # fmt: skip
     """What may become of a loose atom: the class that it costs least to join, and who could found one with it.
@@ -438,8 +438,8 @@ def _options(
 
 @compiled
 def _founded(
-    of: Boxes, atoms: Atoms, classes: Classes, k: int, f: Int, crowd: Ints, gains: Floats, n: int,
-    chosen: Ints, known: Floats, handicap: Floats, push: float, box: Codes,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, f: Int, crowd: Ints, gains: Floats, n: int,
+    chosen: Ints, known: Floats, handicap: Floats, push: float, box: BoxCodes,
 ) -> tuple[int, float]:  # fmt: skip
     """Gather k records around a loose atom, each time who adds least to what the class costs less what it cost before.
 
@@ -495,7 +495,7 @@ def _founded(
 
 @compiled
 def improve(
-    of: Boxes, atoms: Atoms, classes: Classes, log: Log, k: int, limit: int, side: int, n_steps: int, seed: int,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, k: int, limit: int, side: int, n_steps: int, seed: int,
     hot: float, cold: float, n_ruined: int, verify: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Take classes apart and put their records together again, ``n_steps`` times; what costs less stays.

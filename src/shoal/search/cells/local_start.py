@@ -33,7 +33,7 @@ JUDGED = 10  # times as much work is a node where classes are judged by more tha
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Solution:
     """A partition, what it is released as, and what that costs."""
 
     problem: Problem
@@ -43,7 +43,7 @@ class Answer:
     seconds: float  # that it took to write it, where time is given
 
     @classmethod
-    def of(cls, problem: Problem, partition: Partition) -> Answer:
+    def of(cls, problem: Problem, partition: Partition) -> Solution:
         """Written and priced."""
         before = problem.seconds_left
         answer = recoding(problem, partition, "local")
@@ -61,14 +61,14 @@ class Answer:
         return alike or bool(passing(problem, released(problem, self.recoding)).all())
 
 
-def first_answer(problem: Problem) -> Answer:
+def first_answer(problem: Problem) -> Solution:
     """Mondrian by gain, to its end; where all records together fail, that of the lattice, which may suppress some."""
     together = _whole(problem).classes(problem.table)
     if passing(problem, together).all():
         starts = _attempts([lambda: [_split(problem)], lambda: [_whole(problem)]])
     else:
         starts = iter([partition_of(_of_the_lattice(problem, together), problem)])
-    found = next((answer for start in starts if (answer := Answer.of(problem, start)).holds), None)
+    found = next((answer for start in starts if (answer := Solution.of(problem, start)).holds), None)
     if found is None:
         raise InfeasibleError(
             "algorithm 'local' found no release to start from: classes that pass look alike, and fail together",
@@ -77,7 +77,7 @@ def first_answer(problem: Problem) -> Answer:
     return found
 
 
-def best_start(problem: Problem, space: Space, first: Answer) -> Answer:
+def best_start(problem: Problem, space: Space, first: Solution) -> Solution:
     """The best of the first answer and of those that can be finished in time."""
     if not passing(problem, _whole(problem).classes(problem.table)).all():
         return first
@@ -101,7 +101,7 @@ def best_start(problem: Problem, space: Space, first: Answer) -> Answer:
     best = first
     ways = [relaxed("gain"), covered, relaxed("range"), of_the_lattice, lambda: clusters(in_part(), space)]
     for start in _attempts(ways):
-        answer = Answer.of(problem, start)
+        answer = Solution.of(problem, start)
         if answer.loss < best.loss and answer.holds:
             best = answer
         if problem.out_of_time:

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from shoal.errors import OutOfTimeError
 from shoal.masking.groups import Groups
 from shoal.masking.groups import mdav as grouped
-from shoal.masking.points import Floats, Points
+from shoal.masking.points import Points
 from shoal.recoding import Parts, Recoding
 from shoal.search.cells.classes import Partition, passing, recoding, released, require_class_by_class
 from shoal.search.cells.merge import least_size, merged, require_crowd
 from shoal.search.cells.nearest import Metric
 from shoal.search.problem import Problem
-from shoal.table.frequency import FrequencyTable, packed
+from shoal.table.frequency import Floats, FrequencyTable, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group, sum_by_class

@@ -18,7 +18,7 @@ from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.models.size import MaximumRisk
 from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing
-from shoal.search.cells.nearest import Classes, Metric
+from shoal.search.cells.nearest import Clustering, Metric
 from shoal.search.problem import Problem
 from shoal.table.frequency import Counts
 
@@ -88,7 +88,7 @@ def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, N
         partition = replace(partition, class_of=numbers[partition.class_of])
 
 
-def _nearest(problem: Problem, classes: Classes, i: int) -> tuple[float, int]:
+def _nearest(problem: Problem, classes: Clustering, i: int) -> tuple[float, int]:
     if problem.out_of_time:
         raise OutOfTimeError(
             f"no answer was found within {problem.time_budget:g} seconds, while merging classes that fail",

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from shoal.errors import OutOfTimeError
 from shoal.search.cells.classes import Partition
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, Counts, packed
+from shoal.table.frequency import Codes, Counts, Floats, packed
 from shoal.table.jit import compiled
 from shoal.table.kernels import group, sum_by_class
 
-Floats = NDArray[np.float64]
 Tuples = NDArray[np.int64]  # numbers of tuples
 Piece = dict[int, int]  # of each tuple so many records
 
@@ -95,7 +94,7 @@ class Metric:
         costs = np.concatenate([self.to_value(j, int(self.codes[i, j])) for j in self._order])
         return _nearest(self._places, costs, barred, m)
 
-    def classes(self, partition: Partition) -> Classes:
+    def classes(self, partition: Partition) -> Clustering:
         """What the classes of a partition cost in each column."""
         kept = np.flatnonzero(partition.class_of >= 0)
         order = kept[np.argsort(partition.class_of[kept], kind="stable")]
@@ -106,7 +105,7 @@ class Metric:
         hull = np.empty((len(starts), codes.shape[1]))
         for j in range(codes.shape[1]):
             hull[:, j] = np.maximum.reduceat(self.between(j, codes[:, j], first[of, j]), starts)
-        return Classes(self, first, hull)
+        return Clustering(self, first, hull)
 
     def cost(self, partition: Partition) -> float:
         """The cost of all released cells, in columns of weight 1."""
@@ -130,7 +129,7 @@ class Metric:
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Clustering:
     """Classes of tuples: one value of each column, and what the column costs there."""
 
     metric: Metric

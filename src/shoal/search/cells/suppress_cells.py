@@ -38,7 +38,7 @@ def suppress_cells(problem: Problem) -> Recoding:
     else:
         classes.require_class_by_class(problem, "suppress_cells")
     narrowed = with_levels(problem, levels_of(problem, problem.lattice.ground))
-    cells = cell_suppression.Cells.of(narrowed, np.tile(problem.weights, (problem.table.n_classes, 1)))
+    cells = cell_suppression.HideableCells.of(narrowed, np.tile(problem.weights, (problem.table.n_classes, 1)))
     answer, cost, least = _nulls(problem, cells) if problem.wildcard else _stars(problem, cells)
     exact = cost <= least + 1e-9
     counted = cells_count(problem)
@@ -67,7 +67,7 @@ def _written(x: float) -> str:
     return str(round(x)) if abs(x - round(x)) < 1e-6 else f"{x:.6g}"
 
 
-def _stars(problem: Problem, cells: cell_suppression.Cells) -> tuple[Cells, float, float]:
+def _stars(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
     """Deal the records out to classes; the answer, what it costs, and what none costs less than."""
     partition, least = cell_suppression.dealt(cells)
     if partition is None:
@@ -98,7 +98,7 @@ def _require_absorbing(problem: Problem) -> None:
         )
 
 
-def _nulls(problem: Problem, cells: cell_suppression.Cells) -> tuple[Cells, float, float]:
+def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
     """Every row hides its cheapest pattern under which it matches enough of the table as it was."""
     table = cells.problem.table
     nulls = [null_code(h, 0) for h in table.hierarchies]

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from shoal.models.size import KAnonymity
 from shoal.search.cells.classes import passing
 from shoal.search.cuts.ordered import Axis, Chosen
-from shoal.search.losses.cuts import Classes, cut_cost
+from shoal.search.losses.cuts import IntervalClasses, cut_cost
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf, Codes, FrequencyTable, packed
 from shoal.table.kernels import group
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class EvaluatedChoice:
     """What a set of values tells."""
 
     classes: FrequencyTable
@@ -42,7 +42,7 @@ class Choices:
         self.sizes_decide = problem.table.entities is None and all(isinstance(m, KAnonymity) for m in problem.models)
         self.n_evaluated = 0
 
-    def seen(self, chosen: Chosen) -> Seen:
+    def seen(self, chosen: Chosen) -> EvaluatedChoice:
         """Group the records by intervals, judge the classes, and price them; those that fail are suppressed."""
         problem = self.problem
         self.n_evaluated += 1
@@ -53,11 +53,13 @@ class Choices:
         failing = classes.counts < problem.least_class_size if self.sizes_decide else ~passing(problem, classes)
         n_suppressed = int(classes.counts[failing].sum())
         if n_suppressed > problem.limit or failing.all() or not self._stars_pass(classes, failing):
-            return Seen(classes, failing, n_suppressed, math.inf)
+            return EvaluatedChoice(classes, failing, n_suppressed, math.inf)
         left = classes.taken(np.flatnonzero(~failing))
-        kept = Classes(left.codes, left.counts, ends, problem.labels(left))
+        kept = IntervalClasses(left.codes, left.counts, ends, problem.labels(left))
         sums = self.cost.kept(kept).sum(axis=0) + self.cost.gone(classes.counts[failing]).sum(axis=0)
-        return Seen(classes, failing, n_suppressed, float(self.cost.figure(sums[None], np.array([n_suppressed]))[0]))
+        return EvaluatedChoice(
+            classes, failing, n_suppressed, float(self.cost.figure(sums[None], np.array([n_suppressed]))[0])
+        )
 
     def _stars_pass(self, classes: FrequencyTable, failing: NDArray[np.bool_]) -> bool:
         """Whether the suppressed records may stay as one class, where they do."""

@@ -19,17 +19,16 @@ from numpy.typing import NDArray
 from shoal.errors import InfeasibleError
 from shoal.recoding import Cuts, FullDomain
 from shoal.search.cuts.cuts import Judged, Pieces, judged, recoding
-from shoal.search.cuts.ordered import Ordered, ordered
+from shoal.search.cuts.ordered import OrderedDomain, ordered
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import leaf_counts, prices
 from shoal.search.losses.lattice import CellLoss, most_frequent
 from shoal.search.problem import Problem
-from shoal.table.frequency import FrequencyTable
+from shoal.table.frequency import Floats, FrequencyTable
 from shoal.table.values import Leaves, Vocabulary
 
 Bits = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 FEW_NODES = 50_000  # nodes of a lattice of which the best is soon found
 
@@ -69,7 +68,7 @@ class _Prices:
         return prices(self._table, self._j, values, self._objective)
 
 
-class Tree:
+class TreeGene:
     """Labels of a hierarchy that are split or not; those with one occurring label below always are: it loses less."""
 
     def __init__(self, table: FrequencyTable, j: int, objective: str) -> None:
@@ -117,11 +116,11 @@ class Tree:
         return self.pieces(bits)[0]
 
 
-class Intervals:
+class IntervalGene:
     """Values of a row that start an interval; null, and values without an entry, are alone or all are together."""
 
     def __init__(self, table: FrequencyTable, j: int, objective: str, cells: str) -> None:
-        self.domain: Ordered = ordered(table, j)
+        self.domain: OrderedDomain = ordered(table, j)
         self.n_bits = max(0, self.domain.n_values - 1)
         hierarchy = self.domain.hierarchy
         self._alone = np.array(
@@ -282,5 +281,5 @@ def _gene(problem: Problem, j: int) -> Gene:
     hierarchy = problem.table.hierarchies[j]
     ordered_cells = problem.cells[j] == "range" and hierarchy.leaf_order in ("numeric", "time")
     if ordered_cells and not ordered(problem.table, j).whole:
-        return Intervals(problem.table, j, problem.objective_name, problem.cells[j])
-    return Tree(problem.table, j, problem.objective_name)
+        return IntervalGene(problem.table, j, problem.objective_name, problem.cells[j])
+    return TreeGene(problem.table, j, problem.objective_name)

@@ -40,9 +40,9 @@ from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import recoding
 from shoal.search.cuts.ordered import Axis, Chosen
 from shoal.search.full_domain.optimal import optimal
-from shoal.search.losses.cuts import Classes
+from shoal.search.losses.cuts import IntervalClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, packed
+from shoal.table.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, packed
 from shoal.table.kernels import group
 
 KICKS = 20  # columns that the hill climb starts anew
@@ -51,13 +51,11 @@ SHARE = 0.5  # of the time, at the most, for the hill climb
 # values are tried one by one, so many of them take as long as the rest of a look.
 LOOKS, VALUES = 8_000, 8
 
-Floats = NDArray[np.float64]
-
 
 def k_optimize(problem: Problem) -> Recoding:
     """Take the node of least bound until no bound is below the best."""
     require_class_by_class(problem, "k_optimize")
-    search = _Search(problem)
+    search = _SetEnumeration(problem)
     search.climb_and_kick()
     bound = search.close()
     if search.best is None:
@@ -85,7 +83,7 @@ class _Tried:
 
 
 @dataclass(frozen=True, eq=False)
-class _Look:
+class _PrunedNode:
     """A node with what is left of its tail; none of its sets costs less than ``bound``."""
 
     tail: Chosen
@@ -94,7 +92,7 @@ class _Look:
     n_split: Counts
 
 
-class _Search:
+class _SetEnumeration:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.choices = Choices(problem)
@@ -214,7 +212,7 @@ class _Search:
             heapq.heappush(heap, (float(seen.bounds[v]), 2 * n_nodes + 1, _with(head, v), rest))
         return None
 
-    def pruned(self, head: Chosen, tail: Chosen) -> _Look | None:
+    def pruned(self, head: Chosen, tail: Chosen) -> _PrunedNode | None:
         """Values leave the tail until none can; None where none is left, or no set below the node can be better."""
         while tail.any():
             sums, n_lost, tried = self._look(head, tail)
@@ -226,7 +224,7 @@ class _Search:
             if self.prune_useless:
                 leaves |= tried.n_useful == 0
             if not (leaves & tail).any():
-                return _Look(tail, bound, bounds, tried.n_split)
+                return _PrunedNode(tail, bound, bounds, tried.n_split)
             tail = tail & ~leaves
         return None
 
@@ -243,7 +241,7 @@ class _Search:
         fails = self._fails(finest.merged(inside, len(firsts), coarse[firsts]))
         gone, kept = (
             self.cost.gone(finest.counts),
-            self.cost.kept(Classes(finest.codes, finest.counts, ends, self.problem.labels(finest)), least=True),
+            self.cost.kept(IntervalClasses(finest.codes, finest.counts, ends, self.problem.labels(finest)), least=True),
         )
         sums = np.where(fails[inside][:, None], gone, kept).sum(axis=0)
         n_lost = int(finest.counts[fails[inside]].sum())
@@ -353,7 +351,7 @@ def _nothing(n_values: int, n_sums: int) -> tuple[Counts, Floats, Counts, Counts
     return none, np.zeros((n_values, n_sums)), none.copy(), none.copy()
 
 
-def _most_splitting(seen: _Look) -> int:
+def _most_splitting(seen: _PrunedNode) -> int:
     """The paper's order of the tail, of which only the first is needed; the first of equals."""
     return int(np.where(seen.tail, seen.n_split, -1).argmax())
 

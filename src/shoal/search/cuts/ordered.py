@@ -23,7 +23,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Ordered:
+class OrderedDomain:
     """The values of a column in order."""
 
     hierarchy: Hierarchy
@@ -64,7 +64,7 @@ class Ordered:
         return pieces
 
 
-def ordered(table: FrequencyTable, j: int) -> Ordered:
+def ordered(table: FrequencyTable, j: int) -> OrderedDomain:
     """The domain of column ``j``."""
     hierarchy = table.hierarchies[j]
     if hierarchy.leaf_order in ("numeric", "time", "rank"):
@@ -78,7 +78,7 @@ def ordered(table: FrequencyTable, j: int) -> Ordered:
     place = np.full(len(hierarchy.leaves), ABSENT, np.int64)
     for i, of in enumerate(groups):
         place[of] = i
-    return Ordered(hierarchy, place, tuple(groups), _all_or_nothing(hierarchy))
+    return OrderedDomain(hierarchy, place, tuple(groups), _all_or_nothing(hierarchy))
 
 
 def _all_or_nothing(hierarchy: Hierarchy) -> bool:
@@ -90,7 +90,7 @@ def _all_or_nothing(hierarchy: Hierarchy) -> bool:
 # --- all columns in one list -------------------------------------------------------------------------------------
 
 Chosen = NDArray[np.bool_]  # (values of the list)  those that start an interval
-Interval = tuple[int, int]  # the first and the last place
+IntervalEnds = tuple[int, int]  # the first and the last place
 
 
 class Axis:
@@ -116,7 +116,7 @@ class Axis:
         """Per place of column ``j``, whether an interval starts there."""
         return np.concatenate([[True], chosen[self.listed[j]]])
 
-    def intervals(self, chosen: Chosen) -> tuple[list[NDArray[np.int32]], list[list[Interval]]]:
+    def intervals(self, chosen: Chosen) -> tuple[list[NDArray[np.int32]], list[list[IntervalEnds]]]:
         """By column: the interval of each place, and the ends of each interval."""
         numbers, ends = [], []
         for j, domain in enumerate(self.domains):

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from shoal.errors import InfeasibleError
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import require_class_by_class
-from shoal.search.cuts.choices import Choices, Seen
+from shoal.search.cuts.choices import Choices, EvaluatedChoice
 from shoal.search.cuts.cuts import recoding
-from shoal.search.cuts.ordered import Axis, Chosen, Ordered
+from shoal.search.cuts.ordered import Axis, Chosen, OrderedDomain
 from shoal.search.problem import Problem
 from shoal.table.frequency import Histogram
 
@@ -51,7 +51,7 @@ def top_down(problem: Problem) -> Recoding:
         raise problem.infeasible() if problem.monotone else _no_beginning(problem)
     steps = [s for j, d in enumerate(axis.domains) for s in _steps(d, j, problem.cells[j], 0, d.n_values - 1)]
     while steps and not problem.out_of_time:
-        taken: tuple[float, Step, Chosen, Seen] | None = None
+        taken: tuple[float, Step, Chosen, EvaluatedChoice] | None = None
         for step in tuple(steps):
             finer = chosen.copy()
             finer[axis.listed[step.column][np.array(step.starts) - 1]] = True
@@ -100,7 +100,7 @@ def _bits(counts: NDArray[np.int64]) -> float:
     return float(-(p @ np.log2(p)))
 
 
-def _steps(domain: Ordered, j: int, cells: str, first: int, last: int) -> Iterator[Step]:
+def _steps(domain: OrderedDomain, j: int, cells: str, first: int, last: int) -> Iterator[Step]:
     """How an interval may be specialized."""
     if cells == "range" and not domain.whole:
         for start in range(first + 1, last + 1):
@@ -109,7 +109,7 @@ def _steps(domain: Ordered, j: int, cells: str, first: int, last: int) -> Iterat
         yield Step(j, first, last, starts)
 
 
-def _children(domain: Ordered, first: int, last: int) -> tuple[int, ...]:
+def _children(domain: OrderedDomain, first: int, last: int) -> tuple[int, ...]:
     """Where the next labels below start: of the highest level on which the interval has more than one."""
     leaves = np.array([of[0] for of in domain.values[first : last + 1]])
     for codes in domain.hierarchy.table[::-1]:
@@ -125,7 +125,7 @@ def _parts(step: Step) -> Iterator[tuple[int, int]]:
     yield from zip(firsts, (*(start - 1 for start in step.starts), step.last), strict=True)
 
 
-def _helps(before: Seen, after: Seen) -> bool:
+def _helps(before: EvaluatedChoice, after: EvaluatedChoice) -> bool:
     """Whether the objective falls; what tells more and costs neither that nor a record is welcome too."""
     slack = 1e-11 * max(1.0, abs(before.value))
     if after.n_suppressed <= before.n_suppressed:
@@ -133,7 +133,7 @@ def _helps(before: Seen, after: Seen) -> bool:
     return after.value < before.value - slack
 
 
-def _anonymity(seen: Seen) -> int:
+def _anonymity(seen: EvaluatedChoice) -> int:
     """The respondents of the smallest class that is kept."""
     persons: NDArray[np.int64] = seen.classes.persons[~seen.failing]
     return int(persons.min())

@@ -32,11 +32,11 @@ NODES = 60  # nodes that are looked at
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class SuppressedNode:
     """A node, and what it costs once cells are hidden."""
 
     node: Node
-    cells: cell_suppression.Cells
+    cells: cell_suppression.HideableCells
     value: float
 
 
@@ -47,9 +47,9 @@ def local_suppression(problem: Problem) -> Recoding:
     top = _cells(problem, problem.lattice.top)
     if not top.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
         raise problem.infeasible() if problem.monotone else not_as_one(problem, "local_suppression")
-    looks: dict[Node, Look] = {}
+    looks: dict[Node, SuppressedNode] = {}
     best = min((_look(problem, node, looks) for node in _starts(problem)), key=_rank)
-    better: Look | None = best
+    better: SuppressedNode | None = best
     while better is not None:
         best = better
         better = _better_neighbour(problem, best, looks)
@@ -62,7 +62,7 @@ def local_suppression(problem: Problem) -> Recoding:
     return replace(answer[1], n_evaluated=len(looks), n_nodes=problem.lattice.n_nodes)
 
 
-def _rank(look: Look) -> tuple[float, Node]:
+def _rank(look: SuppressedNode) -> tuple[float, Node]:
     return look.value, look.node
 
 
@@ -91,7 +91,9 @@ def _starts(problem: Problem) -> list[Node]:
     return list(dict.fromkeys(found))
 
 
-def _better_neighbour(problem: Problem, best: Look, looks: dict[Node, Look]) -> Look | None:
+def _better_neighbour(
+    problem: Problem, best: SuppressedNode, looks: dict[Node, SuppressedNode]
+) -> SuppressedNode | None:
     """The first step up or down that pays."""
     for j, level in enumerate(best.node):
         for other in (level - 1, level + 1):
@@ -107,24 +109,24 @@ def _better_neighbour(problem: Problem, best: Look, looks: dict[Node, Look]) -> 
     return None
 
 
-def _look(problem: Problem, node: Node, looks: dict[Node, Look]) -> Look:
+def _look(problem: Problem, node: Node, looks: dict[Node, SuppressedNode]) -> SuppressedNode:
     cells = _cells(problem, node)
-    looks[node] = look = Look(node, cells, _answer(problem, cells, cell_suppression.covered(cells))[0])
+    looks[node] = look = SuppressedNode(node, cells, _answer(problem, cells, cell_suppression.covered(cells))[0])
     problem.progress("weighing levels against hidden cells", min(1.0, len(looks) / NODES))
     return look
 
 
-def _cells(problem: Problem, node: Node) -> cell_suppression.Cells:
+def _cells(problem: Problem, node: Node) -> cell_suppression.HideableCells:
     """The cells at a node; hiding one costs what is still to be lost of it."""
     narrowed = with_levels(problem, levels_of(problem, node))
     costs = np.empty(problem.table.codes.shape)
     for j, h in enumerate(narrowed.table.hierarchies):
         shares = h.shares[0][h.table[0][problem.table.codes[:, j]]]
         costs[:, j] = problem.weights[j] * np.maximum(h.shares[-1][0] - shares, 0)
-    return cell_suppression.Cells.of(narrowed, costs)
+    return cell_suppression.HideableCells.of(narrowed, costs)
 
 
-def _answer(problem: Problem, cells: cell_suppression.Cells, partition: Partition) -> tuple[float, Recoding]:
+def _answer(problem: Problem, cells: cell_suppression.HideableCells, partition: Partition) -> tuple[float, Recoding]:
     """What a partition costs in the policy's objective, and what it releases."""
     answer = recoding(cells.problem, partition, "local_suppression")
     answer = replace(answer, hierarchies=problem.table.hierarchies)

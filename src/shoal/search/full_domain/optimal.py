@@ -49,7 +49,7 @@ class Box(NamedTuple):
 
 def optimal(problem: Problem) -> Recoding:
     """Split the box of least bound until no bound is below the best."""
-    search = _Search(problem)
+    search = _BranchAndBound(problem)
     search.descend(problem.lattice.top)
     for node in problem.hints:
         search.look(node)
@@ -72,7 +72,7 @@ DIVE = 200  # boxes between two descents that look for a better answer
 REPORT = 16  # boxes between two words on how it goes
 
 
-class _Search:
+class _BranchAndBound:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.best = Best()

@@ -22,11 +22,11 @@ from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import derive_large, derive_node, sum_by_class
 
-Keys = NDArray[np.uint64]  # (classes, words)
+PackedKeys = NDArray[np.uint64]  # (classes, words)
 Levels = NDArray[np.int64]  # (columns)
 
 
-class Layout:
+class KeyLayout:
     """Where each column's code sits in a packed key: as many bits as its largest code needs, words filled in turn."""
 
     def __init__(self, cardinalities: list[int]) -> None:
@@ -45,18 +45,18 @@ class Layout:
         self.shifts = np.array(shifts, np.uint64)
         self.masks = np.array(masks, np.uint64)
 
-    def packed(self, codes: Codes) -> Keys:
+    def packed(self, codes: Codes) -> PackedKeys:
         """Codes to keys."""
         return self.packed_columns(codes.T, len(codes))
 
-    def packed_columns(self, columns: Iterable[Codes], n_rows: int) -> Keys:
+    def packed_columns(self, columns: Iterable[Codes], n_rows: int) -> PackedKeys:
         """The same from codes that come column by column."""
         keys = np.zeros((n_rows, self.n_words), np.uint64)
         for column, word, shift in zip(columns, self.words, self.shifts, strict=True):
             keys[:, word] |= column.astype(np.uint64) << shift
         return keys
 
-    def codes(self, keys: Keys) -> Codes:
+    def codes(self, keys: PackedKeys) -> Codes:
         """Keys to codes."""
         return ((keys[:, self.words] >> self.shifts) & self.masks).astype(np.int32)
 
@@ -67,11 +67,11 @@ class NodeTable:
 
     node: Node
     levels: Levels  # the node's, as an array
-    keys: Keys
+    keys: PackedKeys
     counts: Counts
     class_of: ClassOf  # the class of each row of the source
     source: NodeTable | FrequencyTable  # what it was derived from
-    layout: Layout
+    layout: KeyLayout
 
     @property
     def room(self) -> int:
@@ -123,7 +123,7 @@ class Rollup:
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
         self.steps = Steps.of(hierarchies)
-        self.layout = Layout(self.steps.n_labels.max(axis=1).tolist())
+        self.layout = KeyLayout(self.steps.n_labels.max(axis=1).tolist())
         # Columns with many values first: generalizing them shrinks a table most.
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
         self._ground = self._grouped_ground()
@@ -201,7 +201,9 @@ class Rollup:
         keys, counts, class_of = self._regrouped(keys, self.table.counts, levels, levels)
         return NodeTable(ground, levels, keys, counts, class_of, self.table, self.layout)
 
-    def _regrouped(self, keys: Keys, counts: Counts, here: Levels, there: Levels) -> tuple[Keys, Counts, ClassOf]:
+    def _regrouped(
+        self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels
+    ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
         place, steps, with_classes = self.layout, self.steps, self._with_classes
         if keys.shape[1] == 1 and (len(counts) <= HUGE or steps.most(there) <= HUGE):

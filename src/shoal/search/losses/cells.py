@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from shoal.recoding import Parts, Recoding
 from shoal.search.losses.lattice import LOSSES, WITH_LABEL, CellLoss, most_frequent
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Counts, FrequencyTable, packed
+from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
-
-Floats = NDArray[np.float64]
 
 
 def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:

@@ -12,25 +12,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shoal.search.cuts.ordered import Interval, Ordered
+from shoal.search.cuts.ordered import IntervalEnds, OrderedDomain
 from shoal.search.losses.cells import leaf_counts, prices
 from shoal.search.losses.lattice import CellLoss, most_frequent
 from shoal.search.problem import Problem
-from shoal.table.frequency import Codes, Counts, Histogram
+from shoal.table.frequency import Codes, Counts, Floats, Histogram
 from shoal.table.values import Vocabulary
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class IntervalClasses:
     """Classes of some intervals."""
 
     codes: Codes  # (classes, columns)  number of the interval
     counts: Counts  # (classes)
-    intervals: Sequence[Sequence[Interval]]  # [column][number]
+    intervals: Sequence[Sequence[IntervalEnds]]  # [column][number]
     labels: Histogram | None = None  # of the column to predict, where the loss looks at it
 
 
@@ -39,13 +36,13 @@ class CutCost:
 
     sees_classes_only = False  # whether cells are worth nothing to it
 
-    def __init__(self, problem: Problem, domains: Sequence[Ordered]) -> None:
+    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain]) -> None:
         self.problem = problem
         self.n = problem.table.n_records
         self.least_size = problem.least_class_size
         self.domains = domains
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """[class, sum]: what it adds; ``least``: if it may grow, and its intervals too."""
         raise NotImplementedError
 
@@ -67,7 +64,7 @@ class Discernibility(CutCost):
 
     sees_classes_only = True
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """A class that is kept has at least k records, whatever it grows from."""
         counts = classes.counts.astype(np.float64)
         return np.asarray(counts * np.maximum(counts, self.least_size))[:, None]
@@ -82,7 +79,7 @@ class AverageClass(CutCost):
 
     sees_classes_only = True
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """A class; never more than its finest ones."""
         return np.ones((len(classes.counts), 1))
 
@@ -108,7 +105,7 @@ class Classification(CutCost):
 
     sees_classes_only = True
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """The records whose labels are wrong."""
         if classes.labels is None:
             raise ValueError("the classes were counted without their labels")
@@ -126,31 +123,31 @@ class Classification(CutCost):
 class OfCells(CutCost):
     """Losses that price every cell by its interval."""
 
-    def __init__(self, problem: Problem, domains: Sequence[Ordered], name: str) -> None:
+    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], name: str) -> None:
         super().__init__(problem, domains)
         self.name = name
         self.vocabularies = [Vocabulary(d.hierarchy, cells) for d, cells in zip(domains, problem.cells, strict=True)]
-        self._known: dict[tuple[int, Interval, bool], float] = {}
+        self._known: dict[tuple[int, IntervalEnds, bool], float] = {}
 
-    def prices(self, classes: Classes, j: int, least: bool) -> Floats:
+    def prices(self, classes: IntervalClasses, j: int, least: bool) -> Floats:
         """Per class, the price of its cell in column ``j``."""
         of = [self._price(j, interval, least) for interval in classes.intervals[j]]
         return np.array(of)[classes.codes[:, j]]
 
-    def _price(self, j: int, interval: Interval, least: bool) -> float:
+    def _price(self, j: int, interval: IntervalEnds, least: bool) -> float:
         key = (j, interval, least)
         if key not in self._known:
             self._known[key] = self._least(j, interval) if least else self._exact(j, interval)
         return self._known[key]
 
-    def _exact(self, j: int, interval: Interval) -> float:
+    def _exact(self, j: int, interval: IntervalEnds) -> float:
         vocabulary = self.vocabularies[j]
         value = vocabulary.taken([vocabulary.of(self.domains[j].leaves(*interval))])
         if self.name == "ambiguity":
             return float(value.sizes[0])
         return float(prices(self.problem.table, j, value, self.name)[0])
 
-    def _least(self, j: int, interval: Interval) -> float:
+    def _least(self, j: int, interval: IntervalEnds) -> float:
         """The least price of an interval around it.
 
         Levels and the records under a value only grow with it. Shares and sizes need not: an interval that holds the
@@ -168,7 +165,7 @@ class OfCells(CutCost):
 class LinearCells(OfCells):
     """A weighted sum over cells: loss, precision, entropy."""
 
-    def __init__(self, problem: Problem, domains: Sequence[Ordered], name: str) -> None:
+    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], name: str) -> None:
         super().__init__(problem, domains, name)
         table, q = problem.table, len(domains)
         self.weights = _cell_loss(problem).scaled(np.ones((q, 1)))[:, 0]
@@ -178,7 +175,7 @@ class LinearCells(OfCells):
             self.suppressed = math.log(self.n)
             self.own = float(self.weights @ [counts @ np.log(np.maximum(counts, 1)) for counts in own])
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """What the cells cost."""
         each = sum(w * self.prices(classes, j, least) for j, w in enumerate(self.weights))
         return np.asarray(classes.counts * each)[:, None]
@@ -195,7 +192,7 @@ class LinearCells(OfCells):
 class ArxCells(OfCells):
     """ARX's loss: a mean of columns that is no sum, so each column has a sum of its own."""
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """What the cells cost, column by column."""
         return np.column_stack([classes.counts * self.prices(classes, j, least) for j in range(len(self.domains))])
 
@@ -212,7 +209,7 @@ class ArxCells(OfCells):
 class Levels(OfCells):
     """The mean level of those that are kept; suppression is free."""
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """Weighted levels."""
         each = sum(w * self.prices(classes, j, least) for j, w in enumerate(self.problem.weights))
         return np.asarray(classes.counts * each)[:, None]
@@ -235,7 +232,7 @@ class Levels(OfCells):
 class Ambiguity(OfCells):
     """How many ground tuples a record could be."""
 
-    def kept(self, classes: Classes, *, least: bool = False) -> Floats:
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """The product of what its cells could be."""
         each = [self.prices(classes, j, least) for j in range(len(self.domains))]
         return np.asarray(classes.counts * np.prod(each, axis=0))[:, None]
@@ -252,7 +249,7 @@ def _cell_loss(problem: Problem) -> CellLoss:
     return loss
 
 
-_COSTS: dict[str, Callable[[Problem, Sequence[Ordered], str], CutCost]] = {
+_COSTS: dict[str, Callable[[Problem, Sequence[OrderedDomain], str], CutCost]] = {
     "discernibility": lambda problem, domains, _: Discernibility(problem, domains),
     "average-class": lambda problem, domains, _: AverageClass(problem, domains),
     "classification": lambda problem, domains, _: Classification(problem, domains),
@@ -265,6 +262,6 @@ _COSTS: dict[str, Callable[[Problem, Sequence[Ordered], str], CutCost]] = {
 }
 
 
-def cut_cost(problem: Problem, domains: Sequence[Ordered]) -> CutCost:
+def cut_cost(problem: Problem, domains: Sequence[OrderedDomain]) -> CutCost:
     """The problem's objective."""
     return _COSTS[problem.objective_name](problem, domains, problem.objective_name)

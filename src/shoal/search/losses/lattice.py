@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.search.full_domain.rollup import Steps
-from shoal.table.frequency import Counts, Histogram
+from shoal.table.frequency import Counts, Floats, Histogram
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import price_levels, sum_by_class
 
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem
-
-Floats = NDArray[np.float64]
 
 
 class Loss(Protocol):
@@ -67,7 +65,7 @@ class CellPrices:
     extra: tuple[Floats, ...]  # [level][code]  more for a suppressed record; never less on a lower level
 
 
-class Column(NamedTuple):
+class LevelCounts(NamedTuple):
     """A column as its prices depend on it."""
 
     hierarchy: Hierarchy
@@ -75,7 +73,7 @@ class Column(NamedTuple):
     under: list[Counts]  # [level][code]  records of each label
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, leaves: Counts) -> Column:
+    def of(cls, hierarchy: Hierarchy, leaves: Counts) -> LevelCounts:
         """Counted on every level."""
         levels = zip(hierarchy.table.astype(np.int64), hierarchy.labels, strict=True)
         return cls(hierarchy, leaves, [sum_by_class(leaves, codes, len(labels)) for codes, labels in levels])
@@ -90,7 +88,7 @@ class CellLoss:
         self.table = problem.table
         self.n = problem.table.n_records
         self._layout, self._steps = problem.rollup.layout, problem.rollup.steps
-        columns = list(starmap(Column.of, zip(problem.table.hierarchies, problem.rollup.leaf_counts, strict=True)))
+        columns = list(starmap(LevelCounts.of, zip(problem.table.hierarchies, problem.rollup.leaf_counts, strict=True)))
         prices = [self.prices(column) for column in columns]
         self._base = np.zeros(self._steps.n_labels.shape)
         for j, column in enumerate(prices):
@@ -104,7 +102,7 @@ class CellLoss:
         self._last_costs = self._floor
 
     @staticmethod
-    def prices(column: Column) -> CellPrices:
+    def prices(column: LevelCounts) -> CellPrices:
         """What the cells of a column cost."""
         raise NotImplementedError
 
@@ -159,7 +157,9 @@ class CellLoss:
         return self.scaled(sums)
 
 
-def _cheapest_under(columns: list[Column], prices: list[CellPrices], steps: Steps) -> tuple[NDArray[np.int64], Floats]:
+def _cheapest_under(
+    columns: list[LevelCounts], prices: list[CellPrices], steps: Steps
+) -> tuple[NDArray[np.int64], Floats]:
     """For every code of every level and every lower level, the least extra among the codes under it that occur.
 
     Returned end to end with ``offsets[column, level, lower level]``.
@@ -183,7 +183,7 @@ def _cheapest_under(columns: list[Column], prices: list[CellPrices], steps: Step
     return offsets, np.where(least < np.inf, least, 0)
 
 
-def _by_price(column: Column, price: Callable[[int], Floats]) -> CellPrices:
+def _by_price(column: LevelCounts, price: Callable[[int], Floats]) -> CellPrices:
     """Prices that depend on the released code alone; a suppressed cell costs 1."""
     levels = [price(level) for level in range(len(column.under))]
     base = [under @ cost for under, cost in zip(column.under, levels, strict=True)]
@@ -197,7 +197,7 @@ class IyengarLoss(CellLoss):
     """
 
     @staticmethod
-    def prices(column: Column) -> CellPrices:
+    def prices(column: LevelCounts) -> CellPrices:
         """The hierarchy's shares."""
         return _by_price(column, lambda level: column.hierarchy.shares[level])
 
@@ -206,7 +206,7 @@ class ArxLoss(CellLoss):
     """ARX's Loss: M/D per cell, each column scaled to 0 … 1, the geometric mean over the columns."""
 
     @staticmethod
-    def prices(column: Column) -> CellPrices:
+    def prices(column: LevelCounts) -> CellPrices:
         """M/D, a suppressed cell 1."""
         return _by_price(column, lambda level: column.hierarchy.sizes[level] / column.hierarchy.domain)
 
@@ -232,7 +232,7 @@ class PrecisionLoss(CellLoss):
     """
 
     @staticmethod
-    def prices(column: Column) -> CellPrices:
+    def prices(column: LevelCounts) -> CellPrices:
         """level/height."""
         hierarchy = column.hierarchy
         top = max(1, hierarchy.number_of_top)
@@ -243,7 +243,7 @@ class HeightLoss(CellLoss):
     """The sum of the levels; suppression is free."""
 
     @staticmethod
-    def prices(column: Column) -> CellPrices:
+    def prices(column: LevelCounts) -> CellPrices:
         """The level itself."""
         levels = [float(column.hierarchy.number(level)) for level in range(column.hierarchy.n_levels)]
         return CellPrices(np.array(levels), tuple(np.zeros(len(under)) for under in column.under))
@@ -260,7 +260,7 @@ class EntropyLoss(CellLoss):
     """
 
     @staticmethod
-    def prices(column: Column) -> CellPrices:
+    def prices(column: LevelCounts) -> CellPrices:
         """ln n(released) − ln n(value), summed over records."""
         own = column.leaves @ np.log(np.maximum(column.leaves, 1))
         logs = [np.log(np.maximum(under, 1)) for under in column.under]

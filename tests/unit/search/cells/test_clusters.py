@@ -92,7 +92,7 @@ def test_an_exchange_changes_no_verdict_and_keeps_the_books(temperature):
     problem = problem_of(500, TCloseness(column="s0", t=0.3), values=(4, 2))
     space = Space(problem)
     start = next(iter(clusters(problem, space)))
-    search = local._Search(problem, space, start)
+    search = local._LocalSearch(problem, space, start)
     search._split(1)
     before, cost = composition(problem, search.partition), search.total
     n = exchange(search.boxes, search.atoms, search.classes, search.alike, 0, 20_000, 3, temperature)

@@ -63,7 +63,7 @@ def test_a_box_costs_what_its_cells_will(monkeypatch, name, small):
     space = Space(problem)
     class_of = np.random.default_rng(1).integers(0, 40, problem.table.n_classes)
     partition = Partition.of_rows(problem.table, class_of)
-    search = local._Search(problem, space, partition)
+    search = local._LocalSearch(problem, space, partition)
     weights = space.weights(None)
     local_kernels.rebox_all(space.boxes(weights), search.atoms, search.classes)
     for c in range(partition.n_classes):
@@ -102,7 +102,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
     problem = Problem(table, (KAnonymity(k=2),), objective=name, cells=cells, weights=(1, 2, 3))
     space = Space(problem)
     partition = Partition.of_rows(table, rng.integers(0, 90, table.n_classes))
-    search = local._Search(problem, space, partition)
+    search = local._LocalSearch(problem, space, partition)
     weights = space.weights(None)
     local_kernels.rebox_all(space.boxes(weights), search.atoms, search.classes)
     vocabularies = [Vocabulary(hierarchy, of) for hierarchy, of in zip(known, cells, strict=True)]
@@ -161,7 +161,7 @@ def test_steps_keep_the_books(hot, k):
     problem = problem_of(300 if k == 3 else 600, k, limit=10)
     space = Space(problem)
     start = first_cover(problem, space, sizes_decide=True)
-    search = local._Search(problem, space, start)
+    search = local._LocalSearch(problem, space, start)
     search._split(1)
     atoms, classes = search.atoms, search.classes
     local_kernels.improve(
@@ -193,7 +193,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     codes = np.concatenate([np.repeat(codes[:12], 9, axis=0), codes])
     problem = Problem(counted(("a", "b", "c"), codes, {}, None, known)[0], (KAnonymity(k=4),))
     space = Space(problem)
-    search = local._Search(problem, space, first_cover(problem, space, sizes_decide=True))
+    search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
     for seed in range(20):
@@ -207,7 +207,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
 def test_what_is_undone_is_as_it_was():
     problem = problem_of(200)
     space = Space(problem)
-    search = local._Search(problem, space, first_cover(problem, space, sizes_decide=True))
+    search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
@@ -244,7 +244,7 @@ def test_it_loses_less_than_what_it_starts_from(objective):
 def test_a_search_with_little_time_cools_down_in_what_the_start_has_left(monkeypatch):
     problem = problem_of(200, time_budget=60)
     whole = Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
-    search = local._Search(problem, Space(problem), whole)
+    search = local._LocalSearch(problem, Space(problem), whole)
     search._seconds, search._for_steps = 20, 18  # of 60: the start took the others
     shares = []
     for left in (20, 11, 2):
@@ -357,7 +357,7 @@ def test_it_tells_after_how_many_of_the_planned_steps_the_time_ended(monkeypatch
     problem = problem_of(400, 4, time_budget=4)
     answer = SEARCHES["local"](problem)
     start = local.first_answer(problem)
-    planned = local._Search(problem, Space(problem), start.partition).n_planned
+    planned = local._LocalSearch(problem, Space(problem), start.partition).n_planned
     percent = int(100 * answer.n_evaluated / planned)
     assert 0 < percent < 100
     assert f"the time budget of 4 seconds ended after {percent} % of the planned steps" in answer.unfinished

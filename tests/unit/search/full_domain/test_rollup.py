@@ -9,7 +9,7 @@ import pytest
 
 from shoal.search.full_domain import rollup as module
 from shoal.search.full_domain.lattice import Lattice, below
-from shoal.search.full_domain.rollup import Layout, NodeTable, Rollup
+from shoal.search.full_domain.rollup import KeyLayout, NodeTable, Rollup
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 
@@ -172,7 +172,7 @@ def test_packing_loses_nothing(cardinalities):
     rng = random.Random(str(cardinalities))
     rows = [[rng.choice([0, size - 1, rng.randrange(size)]) for size in cardinalities] for _ in range(50)]
     codes = np.array(rows, np.int64).astype(np.int32)
-    layout = Layout(cardinalities)
+    layout = KeyLayout(cardinalities)
     assert layout.codes(layout.packed(codes)).tolist() == rows
     bits = sum(max(1, (size - 1).bit_length()) for size in cardinalities)
     assert layout.n_words >= -(-bits // 64)
