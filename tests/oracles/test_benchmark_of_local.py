@@ -63,7 +63,7 @@ def test_the_prices_are_those_of_the_whole_programme_and_no_partition_is_below(b
                 class_of[list(members)] = c
             partition = Partition(row, np.ones(len(row), np.int64), class_of)
             _, mean = benchmark.paid_now(space, partition, lattice)
-            assert mean == pytest.approx(local.Answer.of(problem, partition).loss, abs=1e-9)
+            assert mean == pytest.approx(local.Solution.of(problem, partition).loss, abs=1e-9)
             least = min(least, mean)
         prices = benchmark.highest_prices(lattice, k, np.ones(len(lattice.counts)), lambda _: None)
         bound = lattice.counts @ prices / lattice.counts.sum()

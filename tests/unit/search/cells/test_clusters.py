@@ -125,6 +125,6 @@ def composition(problem: Problem, partition: Partition) -> list[tuple[int, ...]]
 def test_local_starts_from_clusters_where_they_lose_least():
     problem = problem_of(500, TCloseness(column="s0", t=0.25))
     space = Space(problem)
-    least = min(local.Answer.of(problem, each).loss for each in clusters(problem, space))
+    least = min(local.Solution.of(problem, each).loss for each in clusters(problem, space))
     answer = local.local(problem)
     assert loss_of(problem, answer.values, answer.became, problem.objective_name) <= least

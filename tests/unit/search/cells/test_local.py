@@ -75,7 +75,7 @@ def test_a_box_costs_what_its_cells_will(monkeypatch, name, small):
             ground = priced[vocabulary.nodes[0]].min()
             expected += weights[j] * (priced[covering(vocabulary, mine[:, j], np.array([0]))[0]] - ground)
         assert search.classes.cost[c + 1] == pytest.approx(expected, abs=1e-6)
-    answer = local.Answer.of(problem, partition)
+    answer = local.Solution.of(problem, partition)
     assert search.loss == pytest.approx(answer.loss, rel=1e-9)
 
 
@@ -117,7 +117,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
             seen.add((j, value == vocabulary.TOP_ID, len(set(mine[:, j].tolist())) > 1))
         assert search.classes.cost[c + 1] == pytest.approx(expected, abs=1e-6)
     assert len(seen & {(1, True, True), (1, False, True), (1, False, False)}) == 3  # with a null in it, and without
-    answer = local.Answer.of(problem, partition)
+    answer = local.Solution.of(problem, partition)
     assert search.loss == pytest.approx(answer.loss, rel=1e-9)
 
 
@@ -230,7 +230,7 @@ def test_it_loses_less_than_what_it_starts_from(objective):
     problem = problem_of(400, 4, objective=objective)
     answer = SEARCHES["local"](problem)
     covered = first_cover(problem, Space(problem), sizes_decide=True)
-    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.Answer.of(problem, covered).loss]
+    starts = [loss(problem, SEARCHES["mondrian_relaxed"](problem)), local.Solution.of(problem, covered).loss]
     found = loss(problem, answer)
     assert found <= min(starts) if objective == "discernibility" else found < min(starts)
     assert not answer.proved
