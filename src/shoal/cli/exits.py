@@ -25,6 +25,7 @@ BUG = 70  # EX_SOFTWARE
 NOT_PRINTED = 74  # EX_IOERR
 INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports a program whose reader went away
+OUTCOMES = {"holds": 0, "fails": 1, "unknown": BAD_INPUT}  # verdicts
 
 debug: list[None] = []  # asked for; SHOAL_DEBUG=1 asks for it too
 written: list[str] = []  # files that are finished, whatever happens next

@@ -1,0 +1,122 @@
+"""``shoal explore``, ``shoal compare`` and ``anonymize --frontier``: releases that could be made. None is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import exits
+from shoal.cli.options import Force, PolicyFile, Printing, Reading, Rows, Verbose, grouped
+from shoal.cli.signals import loading
+from shoal.cli.targets import check_plot_target
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+    from shoal.engines.local import LocalEngine
+    from shoal.policy import Policy
+
+
+@grouped
+def explore(
+    data: Rows,
+    policy: PolicyFile,
+    *,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(help="Values to solve for, such as k=2,3,5,10; may be repeated. Around the policy when left out."),
+    ] = None,
+    sensitivity: Annotated[
+        str | None, typer.Option(help="Of the data: low, medium or high; all three when left out.")
+    ] = None,
+    tolerable: Annotated[float | None, typer.Option(help="The risk that can be borne, such as 0.1, instead.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw loss against risk: .html, .svg or .png.")] = None,
+    reading: Reading,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Solve a policy for several k, ℓ, t and shares of suppression, and recommend one. Writes no release."""
+    with loading():
+        from shoal.alternatives.frontier import parameters
+        from shoal.alternatives.recommend import explore as run
+        from shoal.cli.terminal import show_exploration
+        from shoal.policy import Policy
+
+    asked = Policy.load(policy)
+    check_plot_target(plot, force, [Path(data), policy, *asked.files])
+    rows = reading.opened(data)
+    swept = parameters(sweep) if sweep else None
+    with printing.progress() as progress:
+        found = run(rows, asked, swept=swept, sensitivity=sensitivity, tolerable=tolerable, progress=progress)
+    if plot is not None:
+        from shoal.report.plots import exploration_chart, save
+
+        save(exploration_chart(found), plot, force=force)
+        exits.written.append(str(plot))
+    printing.show(found.as_dict, lambda: show_exploration(found))
+    _exit_unless_found(point.state for point in found.frontier)
+
+
+@grouped
+def compare(
+    data: Rows,
+    policy: PolicyFile,
+    *,
+    algorithms: Annotated[
+        str | None,
+        typer.Option(
+            help="Which, as in optimal,mondrian,datafly; all but exhaustive and mingen, which look at every node, when "
+            "left out.",
+            show_default=False,
+        ),
+    ] = None,
+    utility: Annotated[
+        bool, typer.Option("--utility", help="Apply every answer and ask a thousand random counts of it.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
+    reading: Reading,
+    printing: Printing,
+    verbose: Verbose = False,
+    force: Force = False,
+) -> None:
+    """Run several algorithms on the same table and policy, side by side. Writes no release."""
+    with loading():
+        from shoal.alternatives.compare import compare as run
+        from shoal.cli.terminal import show_comparison
+        from shoal.policy import Policy
+
+    asked = Policy.load(policy)
+    check_plot_target(plot, force, [Path(data), policy, *asked.files])
+    names = [name.strip() for name in algorithms.split(",")] if algorithms else []
+    rows = reading.opened(data)
+    with printing.progress() as progress:
+        found = run(rows, asked, algorithms=names, utility=utility, progress=progress)
+    if plot is not None:
+        from shoal.report.plots import comparison_chart, save
+
+        save(comparison_chart(found), plot, force=force)
+        exits.written.append(str(plot))
+    printing.show(found.as_dict, lambda: show_comparison(found, verbose=verbose))
+    _exit_unless_found(entry.outcome for entry in found)
+
+
+def frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], printing: Printing) -> None:
+    """Solve for every combination of the values, and show what each release would cost."""
+    with loading():
+        from shoal.alternatives.frontier import frontier as run
+        from shoal.alternatives.frontier import parameters
+        from shoal.cli.terminal import show_frontier
+
+    with printing.progress() as progress:
+        found = run(rows, policy, **parameters(swept), progress=progress)
+    printing.show(found.as_dict, lambda: show_frontier(found))
+    _exit_unless_found(point.state for point in found)
+
+
+def _exit_unless_found(states: Iterable[str]) -> None:
+    """1 where no release was found; 2 where one was found of which it cannot be told whether it holds."""
+    seen = set(states)
+    if "found" not in seen:
+        raise typer.Exit(2 if "cannot be told" in seen else 1)

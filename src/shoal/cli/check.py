@@ -1,0 +1,166 @@
+"""``shoal check``, ``shoal attack`` and ``shoal verify``: what a table or a release is worth. The exit code tells."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import exits
+from shoal.cli.options import (
+    Encoding,
+    Force,
+    PolicyFile,
+    Printing,
+    Reading,
+    Rows,
+    Separator,
+    grouped,
+)
+from shoal.cli.signals import loading
+from shoal.cli.targets import check_text_target
+
+
+@grouped
+def check(
+    data: Rows,
+    policy: PolicyFile,
+    *,
+    original: Annotated[
+        str | None,
+        typer.Option(
+            help="The table before anonymization: distributions (t-closeness) are compared with it instead of DATA "
+            "itself, and its people are attacked where the policy limits what attacks may find. A file, table:name "
+            "beside DATA, or a URI with #name behind it."
+        ),
+    ] = None,
+    previous: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A release of the same people that is published already, named as the original is; may be repeated. "
+            "The policy must also hold for the people whom none of the releases tells apart. Needs --original."
+        ),
+    ] = None,
+    reading: Reading,
+    report: Annotated[
+        Path | None, typer.Option(help="Write what fails, where and what to do, HTML, to this file; shows no value.")
+    ] = None,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Tell whether a table keeps a policy: exit 0 if it holds, 1 if it fails, 2 if it cannot be told."""
+    with loading():
+        from shoal.cli.terminal import show_check
+        from shoal.pipeline import check as run
+        from shoal.policy import Policy
+
+        if report is not None:
+            import shoal.report.failing  # noqa: F401  (here, as an import must not be interrupted)
+    asked = Policy.load(policy)
+    check_text_target(report, force, [Path(data), policy, *asked.files])
+    rows = reading.opened(data)
+    truth, *others = [reading.opened_beside(other, rows) for other in (original, *(previous or ()))]
+    verdicts = run(rows, asked, original=truth, previous=others, report=report, force=force)
+    exits.written += [] if report is None else [str(report)]
+    printing.show(verdicts.as_dict, lambda: show_check(verdicts))
+    raise typer.Exit(exits.OUTCOMES[verdicts.outcome])
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What the intruder knows, and how many people are attacked."""
+
+    register: Annotated[Path | None, typer.Option(help="People with names, linked instead of the original's.")] = None
+    known: Annotated[
+        str | None,
+        typer.Option(help="Quasi columns that the intruder knows, as in age,zip; all of them when left out."),
+    ] = None
+    control: Annotated[Path | None, typer.Option(help="People like those in the release, who are not in it.")] = None
+    previous: Annotated[Path | None, typer.Option(help="Another release of the same people.")] = None
+    id: Annotated[
+        str | None,
+        typer.Option(
+            help="A column of release and original that tells whose record is whose; the intruder never reads it."
+        ),
+    ] = None
+    excludes: Annotated[int, typer.Option(help="Values that background knowledge rules out for a person.")] = 1
+    sample: Annotated[int, typer.Option(help="People attacked at most, drawn at random; 0 for all.")] = 10_000
+
+
+@grouped
+def attack(
+    release: Annotated[Path, typer.Argument(help="The table to attack: CSV or Parquet.", show_default=False)],
+    policy: PolicyFile,
+    *,
+    original: Annotated[
+        Path | None, typer.Option(help="The table it was made from: its people are attacked, its values are the truth.")
+    ] = None,
+    knowledge: Knowledge,
+    printing: Printing,
+    separator: Separator = None,
+    encoding: Encoding = None,
+) -> None:
+    """Play the intruder: link, infer and intersect; exit 1 if a measured limit is exceeded, 2 if it cannot be told."""
+    with loading():
+        from shoal.attacks.run import attack as run
+        from shoal.cli.terminal import show_attacks
+        from shoal.engines.local import LocalEngine
+        from shoal.policy import Policy
+
+    asked = Policy.load(policy)
+    with printing.progress() as progress:
+        engine = LocalEngine.of(release, separator=separator, encoding=encoding)
+        progress("attacking", 0)
+        known = [name.strip() for name in knowledge.known.split(",")] if knowledge.known else ()
+        given = asdict(knowledge) | {"known": known, "sample": knowledge.sample or None}
+        found = run(engine, original=original, policy=asked, **given)
+    limits = [limit.judge(found, "" if original else "needs the original") for limit in asked.limits]
+    exceeded = [verdict.asked for verdict in limits if verdict.outcome == "fails"]
+    told = {"exceeded": exceeded, "limits": [verdict.as_dict() for verdict in limits]}
+    printing.show(lambda: found.as_dict() | told, lambda: show_attacks(found, limits))
+    if any(not verdict.holds for verdict in limits):
+        raise typer.Exit(1 if exceeded else 2)
+
+
+@grouped
+def verify(
+    certificate: Annotated[Path, typer.Argument(help="The certificate, JSON.", show_default=False)],
+    release: Annotated[
+        str,
+        typer.Argument(
+            help="The released table: CSV or Parquet, a folder of Parquet files, or postgresql://…, duckdb://…, "
+            "spark://…",
+            show_default=False,
+        ),
+    ],
+    *,
+    original: Annotated[
+        str | None,
+        typer.Option(
+            help="The table that the release was made from, named as for check: with it requirements are judged that "
+            "the release alone cannot tell, and with --receipt it is told whether it is that table."
+        ),
+    ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="What anonymize --receipt wrote: with it the digests of the input are checked.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The public key of whoever should have signed it.")] = None,
+    reading: Reading,
+    printing: Printing,
+) -> None:
+    """Count a release again and compare with its certificate.
+
+    Exit 0 if every requirement holds and nothing contradicts it, 1 if something does, 2 if one cannot be told.
+    """
+    with loading():
+        from shoal.cli.terminal import show_verification
+        from shoal.verify.certified import require_certificate, verify_certificate
+
+    require_certificate(certificate)  # whoever has swapped the two is told so, and not what the rows are like
+    rows = reading.opened(release)
+    truth = reading.opened_beside(original, rows)
+    found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key)
+    printing.show(found.as_dict, lambda: show_verification(found))
+    raise typer.Exit(exits.OUTCOMES[found.outcome])

@@ -1,0 +1,30 @@
+"""``shoal demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import exits
+from shoal.cli.options import Printing, grouped
+from shoal.cli.signals import loading
+
+
+@grouped
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(help="Where the demo leaves its files; one with other files in it is refused.")
+    ] = Path("shoal-demo"),
+    *,
+    printing: Printing,
+) -> None:
+    """Make a hospital table safe, and show the attack that worked before and fails after."""
+    with loading():
+        from shoal.cli.terminal import show_demo
+        from shoal.demo.run import demo as run
+
+    with printing.progress() as progress:
+        result = run(folder, progress=progress, written=lambda path: exits.written.append(str(path)))
+    printing.show(result.as_dict, lambda: show_demo(result, folder))

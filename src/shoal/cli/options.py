@@ -1,0 +1,188 @@
+"""Options that several commands share, each declared once.
+
+A command takes options that belong together as one argument: a dataclass whose fields are the options. ``grouped``
+shows the parser these fields instead.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import inspect
+import json as jsonlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from shoal.cli.signals import heeding, loading
+
+if TYPE_CHECKING:
+    from shoal.engines.ibis import IbisEngine
+    from shoal.engines.local import LocalEngine
+    from shoal.search.problem import Progress
+
+Rows = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="The table: CSV, Parquet, Excel, SPSS, Stata or SAS, a folder of Parquet files, or postgresql://…, "
+        "duckdb://…, spark://…",
+        show_default=False,
+    ),
+]
+PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every figure, and every note in full.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
+PasswordFile = Annotated[
+    Path | None, typer.Option(help="A file whose first line is the password of the private key.", show_default=False)
+]
+Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected when left out.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected when left out.")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read."""
+
+    table: Annotated[str | None, typer.Option("--table", help="The table behind a URI: name or schema.name.")] = None
+    parquet: Annotated[str | None, typer.Option("--parquet", help="The folder that Spark is to read.")] = None
+    engine: Annotated[str, typer.Option("--engine", help="Who reads files: local (in memory), duckdb, or auto.")] = (
+        "auto"
+    )
+    memory: Annotated[
+        str | None, typer.Option("--memory", help="What DuckDB and this program may use together, such as 4GB.")
+    ] = None
+    separator: Separator = None
+    encoding: Encoding = None
+
+    def opened(self, data: str) -> LocalEngine | IbisEngine:
+        """The engine that has the rows of DATA."""
+        with loading():
+            from shoal.engines.opening import in_memory, opened
+
+            if not in_memory(data, self.engine, self.memory):
+                import shoal.engines.connect  # noqa: F401  (here, as an import must not be interrupted)
+        return opened(
+            data,
+            table=self.table,
+            parquet=self.parquet,
+            engine=self.engine,
+            memory=self.memory,
+            separator=self.separator,
+            encoding=self.encoding,
+        )
+
+    def opened_for(self, data: str, output: str, *, force: bool) -> LocalEngine | IbisEngine:
+        """The same, if a release can be written to ``output``: better refused now than after the work."""
+        with loading():
+            from shoal.engines.files.formats import check_target
+            from shoal.engines.local import LocalEngine
+            from shoal.engines.opening import in_memory
+
+        if in_memory(data, self.engine, self.memory):
+            check_target(Path(output), force)
+        rows = self.opened(data)
+        if not isinstance(rows, LocalEngine):
+            rows.check_target(output, force)
+        return rows
+
+    def opened_beside(self, data: str | None, rows: LocalEngine | IbisEngine) -> LocalEngine | IbisEngine | None:
+        """A second table, which may be named by ``table:name`` where the first one is; None where none is named."""
+        with loading():
+            from shoal.engines.opening import beside
+
+        return None if data is None else beside(data, rows, engine=self.engine, memory=self.memory)
+
+
+@dataclass(frozen=True)
+class Printing:
+    """How results are printed."""
+
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")] = False
+
+    def show(self, as_dict: Callable[[], Any], show: Callable[[], None]) -> None:
+        """Print a result as JSON, or ``show`` it for people to read."""
+        if self.json:
+            _print_json(as_dict())
+        elif not self.quiet:
+            show()
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """A line on stderr that says what is being done; nothing where stderr is not a terminal."""
+        if self.quiet or not sys.stderr.isatty():
+            yield heeding(lambda what, share: None)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("reading", total=1.0)
+            yield heeding(lambda what, share: bar.update(task, description=what, completed=share))
+
+
+def _print_json(value: Any) -> None:
+    from shoal.text.jsonable import finite
+
+    # What a terminal or a pipe cannot encode is escaped, so that it is JSON everywhere.
+    ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(jsonlib.dumps(finite(value), indent=2, ensure_ascii=ascii_only))
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The same command; the parser sees the fields of each dataclass among its arguments as options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        owner = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
+        known = get_type_hints(groups[name], include_extras=True) if name in groups else hints
+        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=known[each.name]) for each in owner]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def names_in(text: str | None) -> list[str]:
+    """Columns with commas between; a name with a comma in it stands in double quotes, as in a CSV file."""
+    return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def numbers_in(text: str | None) -> list[float]:
+    """Numbers with commas between."""
+    from shoal.errors import PolicyError
+
+    try:
+        found = [float(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise PolicyError("steps and boundaries are numbers with commas between, such as 5,10,20") from None
+    return [int(n) if n == int(n) else n for n in found]
+
+
+def password_in(path: Path | None) -> str | None:
+    """The first line of a file: on a command line others could read it."""
+    from shoal.errors import DataError
+
+    if path is None:
+        return None
+    try:
+        password = path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path}: no password can be read from it") from None
+    if not password:
+        raise DataError(f"{path}: its first line is empty", "write the password there")
+    return password

@@ -1,0 +1,93 @@
+"""``shoal inspect`` and ``shoal hierarchy``: look at a table and propose a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import exits
+from shoal.cli.options import Force, Printing, Reading, Rows, grouped, names_in, numbers_in
+from shoal.cli.signals import loading
+from shoal.cli.targets import check_plot_target, check_text_target
+
+
+@grouped
+def inspect(
+    data: Rows,
+    *,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the policy to this file.")] = None,
+    known: Annotated[str | None, typer.Option(help="Columns that outsiders know, such as age,zip: quasi.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="Columns that nobody should learn, such as disease.")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns that a study needs as fine as possible, such as age,stage.")
+    ] = None,
+    purpose: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="analysis: every group of records is coarsened for itself, which loses least. tables: one level per "
+            "column, the same bins everywhere, to tabulate and to join.",
+        ),
+    ] = "analysis",
+    reading: Reading,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
+    with loading():
+        from shoal.cli.terminal import show_inspection
+        from shoal.engines.files.formats import write_text
+        from shoal.propose.inspect import inspect as look
+
+    check_text_target(output, force, [Path(data)])
+    rows = reading.opened(data)
+    found = look(rows, known=names_in(known), sensitive=names_in(sensitive), keep=names_in(keep), purpose=purpose)
+    if output is not None:
+        write_text(output, found.toml(), force=force)
+        exits.written.append(str(output))
+    printing.show(found.as_dict, lambda: show_inspection(found, (*rows.notes, *found.notes), output))
+
+
+@grouped
+def hierarchy(
+    data: Rows,
+    column: Annotated[str, typer.Argument(help="The column.", show_default=False)],
+    *,
+    policy: Annotated[Path | None, typer.Option("-p", "--policy", help="Show the one that this policy has.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Show the one in this hierarchy file.")] = None,
+    steps: Annotated[str | None, typer.Option(help="Intervals of these widths, such as 5,10,20.")] = None,
+    boundaries: Annotated[str | None, typer.Option(help="Intervals that begin here, such as 0,18,65.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="mask, dates, times, flat; icd-10, isco-08, nace, country; or a scale such as frequency."),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Write it as a hierarchy file that a policy can name, CSV. It lists values of the data."),
+    ] = None,
+    chart: Annotated[Path | None, typer.Option(help="Draw it: .html, .svg or .png.")] = None,
+    labels: Annotated[int, typer.Option(help="So many labels of each level are shown.", min=1)] = 8,
+    reading: Reading,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Show the levels of a column's hierarchy with records per label: values of the data, for its holder only."""
+    with loading():
+        from shoal.cli.terminal import show_hierarchy
+        from shoal.propose.preview import hierarchy as look
+
+    check_text_target(save, force, [Path(data)])
+    check_plot_target(chart, force, [Path(data)])
+    widths = {"steps": numbers_in(steps), "boundaries": numbers_in(boundaries)}
+    found = look(reading.opened(data), column, policy=policy, given=file, kind=kind, **widths)
+    if save is not None:
+        found.save(save, force=force)
+        exits.written.append(str(save))
+    if chart is not None:
+        from shoal.report.plots import save as draw
+
+        draw(found.chart(), chart, force=force)
+        exits.written.append(str(chart))
+    printing.show(found.as_dict, lambda: show_hierarchy(found, labels, save))

@@ -1,0 +1,271 @@
+"""``shoal anonymize``, ``shoal apply`` and ``shoal keys``: what is written to be published."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import exits
+from shoal.cli.alternatives import frontier as compare_points
+from shoal.cli.options import Force, PasswordFile, PolicyFile, Printing, Reading, Rows, Verbose, grouped, password_in
+from shoal.cli.signals import loading
+from shoal.cli.targets import check_different, check_text_target
+from shoal.errors import OutputError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from shoal.release import Release
+
+
+@dataclass(frozen=True)
+class Companions:
+    """The files that are written beside a release, and the keys of its certificate."""
+
+    certificate: Annotated[Path | None, typer.Option(help="Write the certificate, JSON, to this file.")] = None
+    recoding: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what became of each value to this file, for shoal apply. It lists values of the data: keep it "
+            "with the data, do not publish it."
+        ),
+    ] = None
+    report: Annotated[Path | None, typer.Option(help="Write a report, HTML, to this file.")] = None
+    receipt: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what the certificate must not tell, with the key of its digests, to this file. Keep it with "
+            "the data, do not publish it: shoal verify --receipt needs it."
+        ),
+    ] = None
+    receipt_key: Annotated[
+        Path | None,
+        typer.Option(help="An earlier receipt whose key is used again, so that the certificate is the same again."),
+    ] = None
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign the certificate with this private key, which shoal keys made.")
+    ] = None
+    password_file: PasswordFile = None
+    attacks: Annotated[
+        bool | None,
+        typer.Option(
+            "--attacks/--no-attacks",
+            help="Attack the release for the certificate too, whatever it takes. Left out, a report has the attacks of "
+            "a fixed amount of work; with --no-attacks, none.",
+            show_default=False,
+        ),
+    ] = None
+    show_originals: Annotated[
+        bool,
+        typer.Option(
+            "--show-originals",
+            help="Show a few original records in the report, before and after. Then it is not for publication; left "
+            "out, they are invented.",
+        ),
+    ] = False
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that are read."""
+        return [path for path in (self.receipt_key, self.sign, self.password_file) if path]
+
+    @property
+    def targets(self) -> dict[str, Path | None]:
+        """The files that are to be written."""
+        return {
+            "certificate": self.certificate,
+            "report": self.report,
+            "recoding": self.recoding,
+            "receipt": self.receipt,
+        }
+
+    def keys(self) -> tuple[bytes | None, Ed25519PrivateKey | None]:
+        """The key of the digests and the one that signs, where they are given."""
+        with loading():
+            from shoal.release.receipt import key_of, read_receipt
+            from shoal.release.signatures import read_private
+
+        kept = None if self.receipt_key is None else key_of(read_receipt(self.receipt_key))
+        if self.sign is None:
+            return kept, None
+        return kept, read_private(self.sign, password=password_in(self.password_file))
+
+    def check_targets(self, output: str, sources: Iterable[Path], *, force: bool) -> None:
+        """Refuse a release or a companion in the place of a source or of each other."""
+        with loading():
+            from shoal.release import refuse_to_overwrite
+
+        sources = [*sources, *self.sources]
+        for source in sources:
+            refuse_to_overwrite(source, output)
+        check_different({"the release": output} | {f"its {what}": path for what, path in self.targets.items()})
+        for target in self.targets.values():
+            check_text_target(target, force, sources)
+
+    def refuse_frontier(self, output: str | None) -> None:
+        """Several releases are compared, and none is written: what belongs to one has no place."""
+        of_one = {"--report": self.report, "--certificate": self.certificate, "--recoding": self.recoding}
+        of_one |= {"--receipt": self.receipt, "--sign": self.sign}
+        for option, given in {**of_one, "--attacks": self.attacks}.items():
+            if given:
+                raise OutputError(f"--frontier compares releases, and {option} is of one", "leave one of them out")
+        if output is not None:
+            raise OutputError("--frontier compares releases and writes none", "leave -o out")
+
+    def write(
+        self, release: Release, proof: dict[str, Any], signer: Ed25519PrivateKey | None, *, force: bool
+    ) -> dict[str, Any]:
+        """Write them for a release that was saved; its certificate, signed where a key is given."""
+        with loading():
+            from shoal.engines.files.formats import write_text
+            from shoal.release.receipt import receipt_of, write_receipt
+            from shoal.release.signatures import sign
+
+            if self.recoding is not None:
+                from shoal.release.replay import save
+            if self.report is not None:
+                import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
+        if self.receipt is not None:  # before the certificate: whose digest nobody could ever check without it
+            write_receipt(receipt_of(release, proof), self.receipt, force=force)
+            exits.written.append(str(self.receipt))
+        if signer is not None:
+            proof = sign(proof, signer)
+        if self.certificate is not None:
+            write_text(self.certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
+            exits.written.append(str(self.certificate))
+        if self.recoding is not None:
+            save(release, self.recoding, force=force)
+            exits.written.append(str(self.recoding))
+        if self.report is not None:
+            tried = () if self.attacks is False else None
+            originals = self.show_originals
+            release.report(self.report, certificate=proof, attacks=tried, show_originals=originals, force=force)
+            exits.written.append(str(self.report))
+        return proof
+
+
+ReleaseFile = Annotated[
+    str | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="The release: .csv, .tsv and .txt are written as text, .parquet and .pq as Parquet, .xlsx, .sav and "
+        ".dta for Excel, SPSS and Stata; engines also write a folder, or table:schema.name. Needed, unless "
+        "--frontier compares.",
+    ),
+]
+
+
+@grouped
+def anonymize(
+    data: Rows,
+    policy: PolicyFile,
+    *,
+    output: ReleaseFile = None,
+    reading: Reading,
+    companions: Companions,
+    ranges: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns beside released ranges, whatever the policy says: bounds (age_from, age_to), midpoint "
+            "(age_mid), or text for none. To check such a file, its policy needs the same under release.ranges."
+        ),
+    ] = None,
+    frontier: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Instead of writing a release, solve for each of these values and compare, such as k=2,3,5,10; of k, "
+            "l, t and max_suppression. Repeated, every combination is solved."
+        ),
+    ] = None,
+    printing: Printing,
+    verbose: Verbose = False,
+    force: Force = False,
+) -> None:
+    """Find the release with the least loss that keeps the policy, verify it, and write it."""
+    with loading():
+        from shoal.cli.terminal import show_release
+        from shoal.pipeline import anonymize as run
+        from shoal.policy import Policy
+
+    asked = Policy.load(policy)
+    if ranges is not None:
+        asked = asked.with_release(ranges=ranges)
+    if frontier:
+        companions.refuse_frontier(output)
+        compare_points(reading.opened(data), asked, frontier, printing)
+        return
+    if output is None:
+        raise OutputError("-o: name the file to write the release to", "or sweep parameters with --frontier k=2,5,10")
+    kept, signer = companions.keys()
+    companions.check_targets(output, [Path(data), policy, *asked.files], force=force)
+    with printing.progress() as progress:
+        release = run(reading.opened_for(data, output, force=force), asked, progress=progress)
+        if companions.attacks and release.attacks is None:  # limits in the policy have brought their own, on everybody
+            progress("attacking", 0)
+            release = release.attacked()
+        if kept is not None:
+            release = release.with_key(kept)
+        progress("writing", 0)
+        proof = release.save(output, force=force)
+    exits.written.append(output)
+    proof = companions.write(release, proof, signer, force=force)
+    beside = companions.targets
+    printing.show(lambda: proof, lambda: show_release(release, output, proof["warnings"], beside, verbose=verbose))
+
+
+@grouped
+def apply(
+    recoding: Annotated[Path, typer.Argument(help="What anonymize --recoding wrote.", show_default=False)],
+    data: Rows,
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            help="The release: .csv, .parquet, .xlsx, .sav, .dta, a folder, or table:schema.name.",
+            show_default=False,
+        ),
+    ],
+    *,
+    reading: Reading,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Recode new rows as earlier ones were; rows that would break the policy are held back."""
+    with loading():
+        from shoal.cli.terminal import show_replay
+        from shoal.release import refuse_to_overwrite
+        from shoal.release.replay import replay
+
+    for source in (recoding, Path(data)):
+        refuse_to_overwrite(source, output)
+    with printing.progress():
+        done = replay(recoding, reading.opened_for(data, output, force=force))
+        done.save(output, force=force)
+    exits.written.append(output)
+    printing.show(done.as_dict, lambda: show_replay(done, output))
+
+
+@grouped
+def keys(
+    name: Annotated[str, typer.Argument(help="The keys will be NAME.key and NAME.pub.", show_default=False)],
+    *,
+    password_file: PasswordFile = None,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Make a pair of keys: NAME.key signs certificates and stays private, NAME.pub verifies them and is published."""
+    with loading():
+        from shoal.cli.terminal import show_keys
+        from shoal.release.signatures import fingerprint, make_keys, read_public
+
+    private, public = make_keys(name, password=password_in(password_file), force=force)
+    own = fingerprint(read_public(public))
+    made = {"private": str(private), "public": str(public), "key": own}
+    printing.show(lambda: made, lambda: show_keys(private, public, own, locked=password_file is not None))
