@@ -302,8 +302,12 @@ def _argument(kind: Any) -> str:
 
 
 def _functions() -> str:
-    given = [(name, getattr(shoal, name)) for name in shoal.__all__]
-    return "\n\n".join(_callable(f"shoal.{name}", it, "###") for name, it in given if not inspect.isclass(it))
+    return "\n\n".join(_callable(f"shoal.{name}", function, "###") for name, function in _public_functions().items())
+
+
+def _public_functions() -> dict[str, Callable[..., Any]]:
+    given = {name: getattr(shoal, name) for name in shoal.__all__}
+    return {name: it for name, it in given.items() if inspect.isfunction(it)}
 
 
 def _callable(name: str, function: Any, heading: str) -> str:
@@ -355,23 +359,24 @@ def _inherited(kind: type) -> list[str]:
 
 def _results() -> str:
     def rows() -> Iterator[tuple[str, ...]]:
-        for name in shoal.__all__:
-            function = getattr(shoal, name)
-            if not inspect.isclass(function):
-                answer = inspect.signature(function).return_annotation
-                kind = getattr(sys.modules[function.__module__], re.sub(r"list\[(.*)\]", r"\1", answer), None)
-                if kind in (None, Any):  # plain values, such as a dict or a pair of paths
-                    continue
-                members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind), *_inherited(kind)])
-                shown = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))
-                yield f"[`shoal.{name}`](#shoal{name})", f"`{answer}`", _said(kind), shown
+        for name, function in _public_functions().items():
+            answer = inspect.signature(function).return_annotation
+            kind = getattr(sys.modules[function.__module__], re.sub(r"list\[(.*)\]", r"\1", answer), None)
+            if kind in (None, Any):  # plain values, such as a dict or a pair of paths
+                continue
+            members = dict.fromkeys([*inspect.get_annotations(kind), *vars(kind), *_inherited(kind)])
+            shown = ", ".join(f"`{member}`" for member in members if not member.startswith("_"))
+            yield f"[`shoal.{name}`](#shoal{name})", f"`{answer}`", _said(kind), shown
 
     return _table(("function", "returns", "which is", "and has"), rows())
 
 
 def _errors() -> str:
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, shoal.ShoalError)]
-    rows = ((f"`{kind.__name__}`", f"`{kind.__mro__[1].__name__}`", str(kind.exit_code), _said(kind)) for kind in kinds)
+    rows = (
+        (f"`shoal.{kind.__name__}`", f"`{kind.__mro__[1].__name__}`", str(kind.exit_code), _said(kind))
+        for kind in kinds
+    )
     return _table(("error", "is a", "exit code", "raised when"), rows)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal.attacks.run import measured
 from shoal.engines import scratch
 from shoal.engines.base import Query, Rows, require_columns
+from shoal.engines.data import Data
 from shoal.engines.files.formats import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, sensitive_of
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def anonymize(
-    data: Any,
+    data: Data,
     policy: PolicySource | None = None,
     *,
     k: int | None = None,
@@ -86,7 +87,7 @@ def anonymize(
 
 
 def _asked(
-    data: Any, policy: PolicySource | None, k: int | None, quasi: Sequence[str], sensitive: Sequence[str]
+    data: Data, policy: PolicySource | None, k: int | None, quasi: Sequence[str], sensitive: Sequence[str]
 ) -> Policy:
     """The policy, or the one that k and the roles of columns stand for."""
     if policy is not None:
@@ -142,11 +143,11 @@ def finished(
 
 
 def check(
-    data: Any,
+    data: Data,
     policy: PolicySource,
     *,
-    original: Any = None,
-    previous: Sequence[Any] = (),
+    original: Data | None = None,
+    previous: Sequence[Data] = (),
     report: str | Path | None = None,
     force: bool = False,
 ) -> Verdicts:
@@ -163,7 +164,7 @@ def check(
     if report is not None:
         refuse_to_overwrite(data, report)
     verdicts, table = _checked(data, policy, original)
-    if previous:
+    if previous and original is not None:
         beside = together(original, [data, *previous], policy)
         verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *beside.verdicts))
     if report is not None:
@@ -171,7 +172,7 @@ def check(
     return verdicts
 
 
-def _checked(data: Any, policy: Policy, original: Any) -> tuple[Verdicts, FrequencyTable]:
+def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdicts, FrequencyTable]:
     """The verdicts on a table by itself, and what was counted."""
     engine = engine_of(data, policy)
     names = engine.columns
@@ -198,13 +199,13 @@ def _checked(data: Any, policy: Policy, original: Any) -> tuple[Verdicts, Freque
 
 
 def measure(
-    data: Any,
+    data: Data,
     *,
     quasi: Sequence[str],
     sensitive: Sequence[str] = (),
     l: int = 2,
     distance: str = "equal",
-    population: Any = None,
+    population: Data | None = None,
     missing: Sequence[str] = (),
 ) -> Figures:
     """What a table satisfies as it stands: k, ℓ, t and their kin, and the risks.

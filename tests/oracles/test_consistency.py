@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.errors import InfeasibleError
-from shoal.judge.original import beside
+from shoal.judge.original import compare_with_original
 
 UNHURRIED = examples(200)
 
@@ -186,7 +186,7 @@ def agree(rows: list[Row], released: list[Row], nulls: str, concealing: list[int
         "confusion": expected.ties(),
     }
     of_released = {"k_one": [sum(column) for column in zip(*edges, strict=True)]}
-    found = beside(table_of(rows), table_of(released), policy(len(rows[0]), nulls))
+    found = compare_with_original(table_of(rows), table_of(released), policy(len(rows[0]), nulls))
     for name, values in (of_original | of_released).items():
         assert getattr(found, name) == min(values), name
         for k in range(len(rows) + 2):
@@ -250,7 +250,7 @@ def test_more_records_than_can_be_permuted(data: st.DataObject) -> None:
 def test_k_anonymity_implies_concealment_implies_candidates(data: st.DataObject) -> None:
     rows = data.draw(originals(30))
     released = data.draw(generalized(rows))
-    found = beside(table_of(rows), table_of(released), policy(len(rows[0])))
+    found = compare_with_original(table_of(rows), table_of(released), policy(len(rows[0])))
     k = min(Counter(released).values())
     assert 1 <= k <= found.concealment <= found.one_k <= len(rows)
     assert k <= found.k_k == min(found.one_k, found.k_one)
@@ -272,7 +272,7 @@ def test_what_shoal_releases_keeps_its_k_beside_the_original(data: st.DataObject
         release = shoal.anonymize(table_of(rows), asked)
     except InfeasibleError:
         return
-    found = beside(table_of(rows), release.table, asked)
+    found = compare_with_original(table_of(rows), release.table, asked)
     assert found.unknown == {}
     assert found.k_one >= k
     if suppression == "drop":

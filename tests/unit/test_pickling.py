@@ -119,7 +119,7 @@ def test_inspections(copied):
         lambda: shoal.explore(PEOPLE, POLICY, tolerable=0.5),
         lambda: shoal.compare(PEOPLE, POLICY, algorithms=["optimal", "mondrian"]),
         lambda: shoal.attack(shoal.anonymize(PEOPLE, POLICY), sample=None),
-        lambda: shoal.beside(PEOPLE, shoal.anonymize(PEOPLE, POLICY).table, POLICY),
+        lambda: shoal.compare_with_original(PEOPLE, shoal.anonymize(PEOPLE, POLICY).table, POLICY),
         lambda: shoal.verify_certificate(
             (release := shoal.anonymize(PEOPLE, POLICY)).certificate, release.table, original=PEOPLE
         ),

@@ -26,7 +26,7 @@ LINKED = {"on": ["age"]}
 CALLS = {
     "shoal.anonymize": lambda call, policy, release: call(PEOPLE, policy).certificate["levels"],
     "shoal.attack": lambda call, policy, release: call(release, original=PEOPLE, policy=policy).as_dict(),
-    "shoal.beside": lambda call, policy, release: call(PEOPLE, release, policy).as_dict(),
+    "shoal.compare_with_original": lambda call, policy, release: call(PEOPLE, release, policy).as_dict(),
     "shoal.check": lambda call, policy, release: call(release, policy).as_dict(),
     "shoal.compare": lambda call, policy, release: call(PEOPLE, policy, algorithms=["optimal"]).entries[0].loss,
     "shoal.explore": lambda call, policy, release: call(PEOPLE, policy, tolerable=0.5).as_dict(),

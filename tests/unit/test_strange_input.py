@@ -126,7 +126,7 @@ def test_numbers_beyond_all_bounds(place: tuple[str | int, ...], value: Any) -> 
 def test_a_seed_may_be_of_any_size() -> None:
     fields = {**FIELDS, "release": {"seed": 10**400}}
     release = shoal.anonymize(TABLE, fields)
-    assert shoal.verify_certificate(release.certificate, release.table).hold
+    assert shoal.verify_certificate(release.certificate, release.table).holds
 
 
 @pytest.mark.parametrize("length", [2, 3])
@@ -164,7 +164,7 @@ RUNS: dict[str, Callable[[Any], Any]] = {
     "compare": lambda policy: shoal.compare(TABLE, policy, algorithms=["optimal"]),
     "k_minimal": lambda policy: shoal.k_minimal(TABLE, policy),
     "attack": lambda policy: shoal.attack(TABLE, policy=policy),
-    "beside": lambda policy: shoal.beside(TABLE, TABLE, policy),
+    "beside": lambda policy: shoal.compare_with_original(TABLE, TABLE, policy),
     "utility": lambda policy: utility.utility(TABLE, TABLE, policy, queries=10),
     "query_error": lambda policy: utility.query_error(TABLE, TABLE, policy, queries=10),
     "statistics_kept": lambda policy: utility.statistics_kept(TABLE, TABLE, policy),
@@ -260,7 +260,7 @@ def claim(*place: str | int, value: Any) -> tuple[dict[str, Any], pa.Table]:
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan", "l"])
 def test_a_figure_is_a_name_and_no_number(value: str) -> None:
     claims, table = claim("requirements", 0, "figure", value=value)
-    assert not shoal.verify_certificate(claims, table).hold
+    assert not shoal.verify_certificate(claims, table).holds
 
 
 @pytest.mark.parametrize("place", [("input", "records"), ("output", "suppressed"), ("requirements", 0, "classes")])
@@ -272,7 +272,7 @@ def test_counts_beyond_all_that_is_counted_are_no_certificate(place: tuple[str |
 
 def test_figures_beyond_all_that_is_counted_do_not_hold() -> None:
     claims, table = claim("measured", "k", value=10**400)
-    assert not shoal.verify_certificate(claims, table).hold
+    assert not shoal.verify_certificate(claims, table).holds
 
 
 RECODING: dict[str, Any] = replay_module.described(shoal.anonymize(TABLE, FIELDS))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.alternatives.frontier import require_answer, told
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, population_of
 from shoal.errors import (
@@ -88,7 +89,7 @@ class Comparison(Shown):
 
 
 def compare(
-    data: Any,
+    data: Data,
     policy: PolicySource,
     *,
     algorithms: Sequence[str] = (),

@@ -7,12 +7,13 @@ depend on k. Each search starts from the answers of the others.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
 from shoal.judge import judged, require
@@ -92,7 +93,7 @@ class Start:
     engine: LocalEngine | IbisEngine  # whose rows are attacked, where a policy limits what attacks may find
 
     @classmethod
-    def of(cls, data: Any, policy: Policy) -> Start:
+    def of(cls, data: Data, policy: Policy) -> Start:
         """Counted where the rows are."""
         engine, outside = engine_of(data, policy), population_of(policy)
         table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
@@ -104,7 +105,7 @@ LARGEST = 2**63  # of a whole number
 
 
 def frontier(
-    data: Any,
+    data: Data,
     policy: PolicySource,
     *,
     k: Sequence[int] = (),
@@ -118,17 +119,26 @@ def frontier(
     A parameter replaces that of every requirement that has one.
     """
     policy = policy_of(policy)
-    given = {"k": k, "l": l, "t": t, "max_suppression": max_suppression}
-    swept = {name: found for name, values in given.items() if (found := _numbers(name, values))}
-    if not swept:
+    grid = grid_of({"k": k, "l": l, "t": t, "max_suppression": max_suppression})
+    return solve(Start.of(data, policy), policy, grid, progress)
+
+
+def grid_of(given: Mapping[str, Any]) -> dict[str, list[float]]:
+    """The values of each parameter that has some."""
+    grid = {name: found for name, values in given.items() if (found := _numbers(name, values))}
+    if not grid:
         raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
+    return grid
+
+
+def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], progress: Progress) -> Frontier:
+    """A point for every combination of the values in ``grid``."""
     progress = logged(progress)
-    start = data if isinstance(data, Start) else Start.of(data, policy)
     table, population = start.table, start.population
     rollup = Rollup(table)
     answers: list[Node] = []
     points = []
-    combinations = [dict(zip(swept, values, strict=True)) for values in itertools.product(*swept.values())]
+    combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     for i, asked in enumerate(combinations):
         progress("solving " + ", ".join(f"{name} = {value:g}" for name, value in asked.items()), i / len(combinations))
         posed = replaced(policy, asked)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import population_of
 from shoal.policy import PolicySource, policy_of
@@ -11,7 +10,7 @@ from shoal.search.full_domain.k_minimal import Minimal, minimal_nodes
 from shoal.search.problem import Problem
 
 
-def k_minimal(data: Any, policy: PolicySource) -> list[Minimal]:
+def k_minimal(data: Data, policy: PolicySource) -> list[Minimal]:
     """All generalizations that keep the policy and lie above no other that does, the lowest first.
 
     Each has its distance vector, absolute and relative distance, classes and suppressed records, by which

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from shoal.alternatives.frontier import Frontier, Point, Start, frontier
+from shoal.alternatives.frontier import Frontier, Point, Start, grid_of, solve
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.search.problem import Progress, silent
@@ -70,7 +71,7 @@ class Exploration(Shown):
 
 
 def explore(
-    data: Any,
+    data: Data,
     policy: PolicySource,
     *,
     swept: dict[str, Sequence[float]] | None = None,
@@ -91,7 +92,7 @@ def explore(
     grids = [swept] if swept else _around(own)
     points: list[Point] = []
     for grid in grids:
-        found = frontier(start, policy, **_typed(grid), progress=progress)
+        found = solve(start, policy, grid_of(_typed(grid)), progress)
         points += [point for point in found if not any(point.asked == other.asked for other in points)]
     whole = Frontier(policy.release.objective, tuple(points))
     rest = _rest(policy, "max_suppression" in (swept or ()))

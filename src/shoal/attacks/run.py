@@ -26,6 +26,7 @@ from shoal.attacks.skewness import skewness
 from shoal.attacks.unsorted_matching import MOST_PEOPLE, unsorted_matching
 from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Released, Rows
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
@@ -47,16 +48,16 @@ class Knowledge:
 
 
 def attack(
-    release: Any,
+    release: Data | Released,
     *,
-    original: Any = None,
+    original: Data | None = None,
     policy: PolicySource | None = None,
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
-    register: Any = None,
+    register: Data | None = None,
     known: Sequence[str] = (),
-    control: Any = None,
-    previous: Any = None,
+    control: Data | None = None,
+    previous: Data | Released | None = None,
     id: str | None = None,
     excludes: int = 1,
     excluded: Mapping[str, Sequence[str]] | None = None,
@@ -119,7 +120,7 @@ class _Target:
         return self.release if self.original is None else self.original.table
 
 
-def measured(rows: Rows | Query | Groups, original: Any, policy: Policy) -> Attacks | None:
+def measured(rows: Rows | Query | Groups, original: Data, policy: Policy) -> Attacks | None:
     """What attacks on finished rows find, where the policy limits it. Attacks everybody of the original."""
     if not policy.limits:
         return None
@@ -135,7 +136,11 @@ def measured(rows: Rows | Query | Groups, original: Any, policy: Policy) -> Atta
 
 
 def _opened(
-    release: Any, original: Any, policy: Policy | None, quasi: Sequence[str], sensitive: Sequence[str]
+    release: Data | Released,
+    original: Data | None,
+    policy: Policy | None,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
 ) -> _Target:
     persons = sources = None
     if isinstance(release, Released):
@@ -186,12 +191,12 @@ def _expanded(groups: Groups) -> pa.Table:
     return groups.table.drop_columns([groups.weight]).take(pa.array(np.repeat(np.arange(len(n)), n)))
 
 
-def _rows(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[pa.Table, bool]:
+def _rows(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[pa.Table, bool]:
     engine, ordered = _engine(data, names, policy)
     return engine.table, ordered
 
 
-def _engine(data: Any, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
+def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
     """The rows in memory, and whether they stand in the order they came in.
 
     Of a table in another engine these are the columns that matter: the rows of a file, else as many of each kind as
@@ -234,7 +239,7 @@ class _Session:
     sample: int | None
     seed: int
 
-    def run(self, register: Any, control: Any, previous: Any) -> Attacks:
+    def run(self, register: Data | None, control: Data | None, previous: Data | Released | None) -> Attacks:
         target = self.target
         everybody = target.people
         rows = self._drawn(everybody.num_rows)
@@ -378,13 +383,13 @@ class _Session:
         record = {theirs.texts[code]: i for i, code in enumerate(theirs.codes)}
         return np.array([*(record.get(text, -1) for text in mine.texts), -1], np.int64)[mine.codes]
 
-    def _outside(self, control: Any, masked: bool) -> tuple[Sight, pa.Table]:
+    def _outside(self, control: Data, masked: bool) -> tuple[Sight, pa.Table]:
         people = self._table("control", control)
         # Nobody of them is there; but the intruder does not know that, and links them all the same.
         seen = self._sight(people)
         return (self._nearest(seen, people) if masked else seen), people
 
-    def _table(self, what: str, data: Any) -> pa.Table:
+    def _table(self, what: str, data: Data) -> pa.Table:
         table, _ = _rows(data, [*self.on, *self.target.sensitive], self.target.policy)
         if absent := [name for name in self.on if name not in table.column_names]:
             raise PolicyError(
@@ -393,7 +398,7 @@ class _Session:
         rows = self._drawn(table.num_rows)
         return table if rows is None else table.take(pa.array(rows))
 
-    def _register(self, register: Any, masked: bool, notes: list[str]) -> Sight:
+    def _register(self, register: Data, masked: bool, notes: list[str]) -> Sight:
         people = self._table("register", register)
         seen = self._sight(people, present=self._present(people, notes))
         return self._nearest(seen, people) if masked else seen
@@ -460,7 +465,7 @@ class _Session:
             name, policy.columns[name].hierarchy, texts, nulls=True, uncovered="suppress", folder=policy.folder
         )
 
-    def _complementary(self, found: Secret, previous: Any, people: pa.Table, name: str) -> Risk:
+    def _complementary(self, found: Secret, previous: Data | Released, people: pa.Table, name: str) -> Risk:
         names = [*self.on, name]
         if isinstance(previous, Released):
             table = released_rows(previous.rows)[0]

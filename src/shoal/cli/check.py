@@ -61,7 +61,8 @@ def check(
     asked = Policy.load(policy)
     check_text_target(report, force, [Path(data), policy, *asked.files])
     rows = reading.opened(data)
-    truth, *others = [reading.opened_beside(other, rows) for other in (original, *(previous or ()))]
+    truth = None if original is None else reading.opened_beside(original, rows)
+    others = [reading.opened_beside(other, rows) for other in previous or ()]
     verdicts = run(rows, asked, original=truth, previous=others, report=report, force=force)
     exits.written += [] if report is None else [str(report)]
     printing.show(verdicts.as_dict, lambda: show_check(verdicts))
@@ -160,7 +161,7 @@ def verify(
 
     require_certificate(certificate)  # whoever has swapped the two is told so, and not what the rows are like
     rows = reading.opened(release)
-    truth = reading.opened_beside(original, rows)
+    truth = None if original is None else reading.opened_beside(original, rows)
     found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key)
     printing.show(found.as_dict, lambda: show_verification(found))
     raise typer.Exit(exits.OUTCOMES[found.outcome])

@@ -91,12 +91,12 @@ class Reading:
             rows.check_target(output, force)
         return rows
 
-    def opened_beside(self, data: str | None, rows: LocalEngine | IbisEngine) -> LocalEngine | IbisEngine | None:
-        """A second table, which may be named by ``table:name`` where the first one is; None where none is named."""
+    def opened_beside(self, data: str, rows: LocalEngine | IbisEngine) -> LocalEngine | IbisEngine:
+        """A second table, which may be named by ``table:name`` where the first one is."""
         with loading():
             from shoal.engines.opening import beside
 
-        return None if data is None else beside(data, rows, engine=self.engine, memory=self.memory)
+        return beside(data, rows, engine=self.engine, memory=self.memory)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from shoal.engines import frames, scratch
 from shoal.engines.base import Rows, require_columns
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
+from shoal.engines.data import Data
 from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of, tallied
 from shoal.engines.files import formats, formulas
 from shoal.engines.files.layout import Dialect
@@ -88,7 +89,7 @@ class LocalEngine:
         self._remember()
 
     @classmethod
-    def of(cls, data: Any, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
+    def of(cls, data: Data, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
         """From a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)

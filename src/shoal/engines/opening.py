@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shoal.engines.base import Groups, Rows
+from shoal.engines.data import Data
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
 
 
-def engine_of(data: Any, policy: Policy | None = None) -> LocalEngine | IbisEngine:
+def engine_of(data: Data, policy: Policy | None = None) -> LocalEngine | IbisEngine:
     """Where the rows of ``data`` live; their cells are read as the policy says, where one is given."""
     if policy is not None:
         return engine_of(data).reading(policy)
@@ -160,7 +161,7 @@ def in_order(engine: LocalEngine | IbisEngine, rows: Rows | Groups, policy: Poli
     return rows if table is None else Rows(table)
 
 
-def sensitive_of(data: Any, policy: Policy) -> LocalEngine:
+def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
     """The sensitive columns of the original, as rows or as distinct rows with counts."""
     engine = engine_of(data, policy)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.judge.concealment import concealing
@@ -103,7 +104,7 @@ class Consistency:
         }
 
 
-def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
+def compare_with_original(original: Data, release: Data, policy: PolicySource) -> Consistency:
     """Compare a release with its original, record by record.
 
     Both are paths or frames; the rows may stand in any order. A ``*`` stands for everything. So does a released null
@@ -113,8 +114,8 @@ def beside(original: Any, release: Any, policy: PolicySource) -> Consistency:
     policy = policy_of(policy)
     if policy.release.entity is not None:
         raise PolicyError(
-            f"column {policy.release.entity!r} tells persons apart; beside counts records, and k records may be of "
-            "one person",
+            f"column {policy.release.entity!r} tells persons apart; this comparison counts records, and k "
+            "records may be of one person",
             "leave entity out of the policy, and read the figures as counts of records",
         )
     table = _engine(original).reading(policy).count(policy)
@@ -166,7 +167,7 @@ def people_like(
     return _rows_where(consistent, matches).T @ people, int((~consistent).sum())
 
 
-def _engine(data: Any) -> LocalEngine:
+def _engine(data: Data) -> LocalEngine:
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 

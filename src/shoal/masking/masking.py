@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
 from shoal.masking.groups import Groups, improved, mdav, univariate, v_mdav
@@ -62,7 +63,7 @@ class Masked:
 
 
 def microaggregate(
-    data: Any,
+    data: Data,
     columns: Sequence[str],
     *,
     k: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,7 +60,8 @@ class Answered:
 
     @property
     def hold(self) -> bool:
-        """Deprecated name of ``holds``."""
+        """The old name of ``holds``, for one more version."""
+        warnings.warn("hold is holds now", DeprecationWarning, stacklevel=2)
         return self.holds
 
 
@@ -99,7 +101,8 @@ class Verdicts(Answered, Shown):
         """Plain values, for JSON."""
         return {
             "outcome": self.outcome,
-            "hold": self.holds,
+            "holds": self.holds,
+            "hold": self.holds,  # its old name, for one more version
             **asdict(self),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }

@@ -19,6 +19,7 @@ from shoal.columns.roles import AS_TOLD, CROWD, Guess, Kind, RawColumn, Sure, al
 from shoal.columns.uniqueness import STRONGEST, KeyNumbers, Separation, Tuples, rank, ranked, separations
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
+from shoal.engines.data import Data
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
@@ -258,7 +259,7 @@ class Inspection(Shown):
 
 
 def inspect(
-    data: Any,
+    data: Data,
     *,
     known: Sequence[str] = (),
     sensitive: Sequence[str] = (),
@@ -319,7 +320,7 @@ def inspect(
 
 
 def policy_for(
-    data: Any, *, k: int, quasi: Sequence[str], sensitive: Sequence[str] = (), purpose: Purpose = "analysis"
+    data: Data, *, k: int, quasi: Sequence[str], sensitive: Sequence[str] = (), purpose: Purpose = "analysis"
 ) -> Policy:
     """The proposal with these roles: of the other columns, identifiers are removed and the rest is kept as it is."""
     found = inspect(data, known=quasi, sensitive=sensitive, purpose=purpose)

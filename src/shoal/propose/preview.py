@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from shoal.engines.data import Data
 from shoal.engines.files.formats import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
@@ -150,7 +151,7 @@ class Preview:
 
 
 def hierarchy(
-    data: Any,
+    data: Data,
     column: str,
     *,
     policy: PolicySource | None = None,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.run import measured
 from shoal.engines.base import Groups, Query, Released, Rows, require_columns
+from shoal.engines.data import Data
 from shoal.engines.dependence import dependence_of
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas
@@ -197,7 +198,7 @@ def _local(engine: LocalEngine | IbisEngine) -> LocalEngine:
     return engine
 
 
-def replay(recoding: str | Path | Mapping[str, Any], data: Any, *, folder: str | Path | None = None) -> Replay:
+def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None) -> Replay:
     """Recode ``data`` as an earlier release was, and hold back what would break its policy.
 
     ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are. Files that the policy names are found

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.models.diversity import shares
 from shoal.risk.keys import keys_of
@@ -68,7 +69,7 @@ class Beliefs:
 
 
 def beliefs(
-    data: Any, quasi: Sequence[str], sensitive: str, *, prior: Mapping[str | None, float] | None = None
+    data: Data, quasi: Sequence[str], sensitive: str, *, prior: Mapping[str | None, float] | None = None
 ) -> Beliefs:
     """Beliefs about the column ``sensitive``; ``prior`` is α by value, every value as likely as others without it."""
     keys = keys_of(data, quasi, sensitive=[sensitive])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import keys_of
 from shoal.table.frequency import ClassOf, Floats, FrequencyTable
@@ -74,10 +75,10 @@ class IdentityRisk:
 
 
 def identity_risk(
-    data: Any,
+    data: Data,
     quasi: Sequence[str],
     *,
-    population: Any = None,
+    population: Data | None = None,
     entity: str | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> IdentityRisk:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import Nulls, frequencies_of, groups, keys_of
 from shoal.table.frequency import Floats
@@ -69,7 +70,7 @@ class IndividualRisk:
 
 
 def individual_risk(
-    data: Any,
+    data: Data,
     quasi: Sequence[str],
     *,
     weight: str | None = None,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.errors import DataError, PolicyError
 from shoal.risk.keys import engine_of, numbers
 from shoal.table.frequency import Floats
@@ -74,7 +75,7 @@ class IntervalDisclosure:
 
 
 def interval_disclosure(
-    original: Any, masked: Any, columns: Sequence[str], *, percents: Sequence[float] = PERCENTS
+    original: Data, masked: Data, columns: Sequence[str], *, percents: Sequence[float] = PERCENTS
 ) -> IntervalDisclosure:
     """Compare two tables row by row; the rows must stand in the same order.
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.table.domain import domain_of
@@ -52,12 +53,12 @@ class Keys:
 
 
 def keys_of(
-    data: Any,
+    data: Data,
     quasi: Sequence[str],
     *,
     sensitive: Sequence[str] = (),
     entity: str | None = None,
-    population: Any = None,
+    population: Data | None = None,
 ) -> Keys:
     """Count a path or a frame by the values of ``quasi``."""
     if isinstance(quasi, str):
@@ -77,7 +78,7 @@ def keys_of(
     return Keys(engine, table, class_of)
 
 
-def engine_of(data: Any) -> LocalEngine:
+def engine_of(data: Data) -> LocalEngine:
     """The engine that holds a path or a frame."""
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
@@ -155,7 +156,7 @@ class Frequencies:
 
 
 def frequencies(
-    data: Any, quasi: Sequence[str], *, weight: str | None = None, nulls: Nulls = "wildcard", alpha: float = 1.0
+    data: Data, quasi: Sequence[str], *, weight: str | None = None, nulls: Nulls = "wildcard", alpha: float = 1.0
 ) -> Frequencies:
     """f and F of every record, in the order of the rows.
 

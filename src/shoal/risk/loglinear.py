@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shoal.engines.data import Data
 from shoal.errors import DataError, PolicyError
 from shoal.risk.keys import keys_of
 from shoal.risk.uniqueness import fraction_of
@@ -65,7 +66,7 @@ class LogLinearRisk:
 
 
 def log_linear_risk(
-    data: Any,
+    data: Data,
     quasi: Sequence[str],
     *,
     interactions: Sequence[tuple[str, str]] | Literal["all"] = (),

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk.keys import Nulls, keys_of, matched
 from shoal.table.frequency import ClassOf, Floats, FrequencyTable, RowNumbers, packed
@@ -80,7 +81,7 @@ class SpecialUniques:
 
 
 def suda(
-    data: Any,
+    data: Data,
     quasi: Sequence[str],
     *,
     max_size: int | None = None,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.risk import superpopulation
 from shoal.risk.keys import keys_of
@@ -71,10 +72,10 @@ class EstimatedUniqueness:
 
 
 def population_uniqueness(
-    data: Any,
+    data: Data,
     quasi: Sequence[str],
     *,
-    population: Any = None,
+    population: Data | None = None,
     sampling_fraction: float | None = None,
     population_size: float | None = None,
     weight: str | None = None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from shoal.engines.base import Released
+from shoal.engines.data import Data
 from shoal.policy import PolicySource, policy_of
 from shoal.text.jsonable import finite
 from shoal.utility.classifier import classification
@@ -14,7 +16,9 @@ from shoal.utility.regression import regressions
 from shoal.utility.statistics import kept
 
 
-def utility(original: Any, release: Any, policy: PolicySource, *, queries: int = 1000, seed: int = 0) -> dict[str, Any]:
+def utility(
+    original: Data, release: Data | Released, policy: PolicySource, *, queries: int = 1000, seed: int = 0
+) -> dict[str, Any]:
     """What is left of queries, statistics, regressions and, where the policy names a label, a classifier; for JSON.
 
     The classifier is left out where scikit-learn is not installed.

@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from shoal.engines.base import Released
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.utility.reading import ColumnPair, Pair, engine_of
 
 
 def classification(
-    original: Any,
-    release: Any,
+    original: Data,
+    release: Data | Released,
     policy: PolicySource,
     *,
     label: str | None = None,
-    test: Any = None,
+    test: Data | None = None,
     model: Any = None,
     seed: int = 0,
 ) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def classification(
     }
 
 
-def _labels(data: Any, label: str, policy: Policy) -> Any:
+def _labels(data: Data | Released, label: str, policy: Policy) -> Any:
     engine = engine_of(data).reading(policy)
     if label not in engine.table.column_names:
         raise PolicyError(f"a table has no column {label!r}")

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from shoal.engines.data import Data
 from shoal.errors import DataError, PolicyError
 from shoal.masking.masking import numbers_of
 from shoal.table.spans import standard_deviation
 from shoal.utility.reading import engine_of
 
 
-def il1(original: Any, masked: Any, columns: Sequence[str]) -> dict[str, float]:
+def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float]:
     """``il1``: the mean of |x − x'| / |x| over cells; ``il1s``: of |x − x'| / (√2 · S), S the column's deviation.
 
     Row i of both tables is the same record. Cells with x = 0 are left out of ``il1``, which would divide by them.

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.base import Released
+from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of
 from shoal.table.frequency import Floats
@@ -27,8 +29,8 @@ BLOCK = 2**22  # answers kept at a time: tuples times queries
 
 
 def query_error(
-    original: Any,
-    release: Any,
+    original: Data,
+    release: Data | Released,
     policy: PolicySource,
     *,
     columns: Sequence[str] | None = None,

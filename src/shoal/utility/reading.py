@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shoal.engines.base import Released
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.errors import PolicyError
 from shoal.policy import Policy
@@ -95,7 +95,7 @@ class Pair:
     n_released: int
 
     @classmethod
-    def of(cls, original: Any, release: Any, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
+    def of(cls, original: Data, release: Data | Released, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
         """Read some columns, or all that are quasi or sensitive. ``release`` is a Release, a path or a frame."""
         before, after = engine_of(original).reading(policy), engine_of(release).reading(policy)
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
@@ -121,7 +121,7 @@ class Pair:
         return {c.name: c.unknown for c in self.columns if c.unknown}
 
 
-def engine_of(data: Any) -> LocalEngine:
+def engine_of(data: Data | Released) -> LocalEngine:
     """A table, a path, or a Release, as rows."""
     if isinstance(data, LocalEngine):
         return data

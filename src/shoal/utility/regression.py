@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from shoal.engines.base import Released
+from shoal.engines.data import Data
 from shoal.policy import PolicySource, policy_of
 from shoal.table.frequency import Floats
 from shoal.table.intervals import number
@@ -21,7 +23,7 @@ MOST_VALUES = 30  # of a category: more would be a column of indicators each
 
 
 def coefficients_kept(
-    original: Any, release: Any, policy: PolicySource, *, targets: Sequence[str] | None = None
+    original: Data, release: Data | Released, policy: PolicySource, *, targets: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Coefficients of every sensitive column of numbers, or of ``targets``, on the quasi columns, before and after.
 

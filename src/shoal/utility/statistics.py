@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array
 
+from shoal.engines.base import Released
+from shoal.engines.data import Data
 from shoal.policy import PolicySource, policy_of
 from shoal.table.frequency import Floats
 from shoal.utility.reading import ColumnPair, Pair
@@ -24,7 +26,7 @@ BLOCK = 2**22
 
 
 def statistics_kept(
-    original: Any, release: Any, policy: PolicySource, *, columns: Sequence[str] | None = None
+    original: Data, release: Data | Released, policy: PolicySource, *, columns: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Means, variances, correlations and tables of counts, before and after, and how far apart they are."""
     return kept(Pair.of(original, release, policy_of(policy), columns))

@@ -20,6 +20,7 @@ import jsonschema
 
 from shoal.attacks.run import measured
 from shoal.engines.base import Groups, Rows, require_columns
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
@@ -89,14 +90,19 @@ class Verification(Answered, Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"outcome": self.outcome, "hold": self.holds, "lines": [asdict(line) for line in self.lines]}
+        return {
+            "outcome": self.outcome,
+            "holds": self.holds,
+            "hold": self.holds,  # its old name, for one more version
+            "lines": [asdict(line) for line in self.lines],
+        }
 
 
 def verify_certificate(
     certificate: Mapping[str, Any] | str | Path,
-    data: Any,
+    data: Data,
     *,
-    original: Any = None,
+    original: Data | None = None,
     receipt: Mapping[str, Any] | str | Path | None = None,
     key: str | Path | Ed25519PublicKey | None = None,
     separator: str | None = None,

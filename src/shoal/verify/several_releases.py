@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
 
 
-def together(original: Any, releases: Sequence[Any], policy: Policy) -> Verdicts:
+def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdicts:
     """Every requirement on the classes of people that the releases leave when they are laid side by side."""
     if policy.release.nulls == "wildcard":
         raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")

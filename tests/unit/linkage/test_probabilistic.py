@@ -119,7 +119,7 @@ def test_full_agreement_is_consistency_with_the_original():
     )
     release = shoal.anonymize(original, policy)
     assert "*" not in set(release.table["age"])
-    beside = shoal.beside(original, release.table, policy)
+    beside = shoal.compare_with_original(original, release.table, policy)
     counts = pattern_counts(original, release.table, policy=policy)
     assert counts.counts[3] == (beside.originals * beside.candidates).sum()
     assert counts.as_dict()["patterns"]["11"] == counts.counts[3]

@@ -2,11 +2,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import importlib
 import json
-import pkgutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -546,31 +542,6 @@ def test_closeness_that_holds_only_against_the_table_before_suppression() -> Non
     kept = made(Policy.of({**fields, "release": {"max_suppression": 0.2, "suppressed": "keep"}}), data)
     assert [warning.kind for warning in kept.warnings] == ["single-label", "half-lost"]  # all of q is hidden
     assert shoal.check(kept.table, kept.policy).holds
-
-
-# ── names ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_public_names_stay_what_they_are_whatever_is_imported() -> None:
-    code = (
-        "import importlib, pkgutil, types, shoal\n"
-        "for module in pkgutil.walk_packages(shoal.__path__, 'shoal.'):\n"
-        "    importlib.import_module(module.name)\n"
-        "print([name for name in shoal.__all__ if isinstance(getattr(shoal, name), types.ModuleType)])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_only_public_names_are_there() -> None:
-    assert {"Policy", "Release", "ShoalError", "anonymize", "check", "measure"} <= set(shoal.__all__)
-    for name in shoal.__all__:
-        assert getattr(shoal, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'anonymise'"):
-        shoal.anonymise  # noqa: B018
-    assert issubclass(PolicyError, shoal.ShoalError)
-    assert importlib.import_module("shoal") is shoal
-    assert pkgutil.resolve_name("shoal:anonymize") is shoal.anonymize
 
 
 @pytest.mark.parametrize(
