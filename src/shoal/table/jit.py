@@ -2,7 +2,8 @@
 
 Numba keeps what it compiled in files, and gives each the next free name without looking whether another process is at
 it: two that keep one function for different types at the same moment may find the code of the other under their name,
-and run it. Here they keep their code one after the other.
+and run it. Here they keep their code one after the other. What an earlier version of shoal has kept may name classes
+that are gone: then it is compiled anew.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -22,13 +24,19 @@ def compiled(loop: Loop) -> Loop:
     found: Any = njit(cache=True, nogil=True)(loop)
     kept = getattr(getattr(found, "_cache", None), "_cache_file", None)
     if kept is not None:
-        save, path = kept.save, Path(f"{kept._index_path}.lock")
+        save, load, path = kept.save, kept._load_index, Path(f"{kept._index_path}.lock")
 
         def save_alone(key: Any, data: Any) -> None:
             with _alone(path):
                 save(key, data)
 
-        kept.save = save_alone
+        def load_what_can_be_read() -> Any:
+            try:
+                return load()
+            except (AttributeError, ImportError, EOFError, UnpicklingError):
+                return {}
+
+        kept.save, kept._load_index = save_alone, load_what_can_be_read
     return cast("Loop", found)
 
 

@@ -55,3 +55,35 @@ def test_two_processes_keep_a_loop_for_different_types_at_once(tmp_path: Path) -
             process.stdin.flush()
         told = [process.communicate(timeout=300)[0] for process in both]
         assert told == [f"0.25 {hits}\n", f"1.5 {hits}\n"]
+
+
+OF_A_CLASS = """
+from typing import NamedTuple
+
+from shoal.table.jit import compiled
+
+
+class {name}(NamedTuple):
+    x: int
+
+
+@compiled
+def double(it):
+    return it.x * 2
+
+
+print(double({name}(4)), sum(double.stats.cache_hits.values()))
+"""
+
+
+def test_what_was_kept_of_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "kept")
+    told = []
+    for name in ("Old", "Old", "New", "New"):
+        (tmp_path / "pairs.py").write_text(OF_A_CLASS.format(name=name), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", "import pairs"], capture_output=True, text=True, check=True, env=environment
+        )
+        told.append(done.stdout)
+    assert told == ["8 0\n", "8 1\n", "8 0\n", "8 1\n"]
