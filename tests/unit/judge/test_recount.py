@@ -217,6 +217,7 @@ def test_verdicts_are_plain_values() -> None:
     plain = shoal.check(RAW, policy(k(2))).as_dict()
     assert json.loads(json.dumps(plain)) == {
         "outcome": "fails",
+        "holds": False,
         "hold": False,
         "verdicts": [
             {
