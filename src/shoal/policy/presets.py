@@ -22,7 +22,10 @@ class Preset:
     limits: tuple[MeasuredLimit, ...] = ()  # what attacks on the finished release may find at most
 
 
-_EMA = "EMA Policy 0070 (EMA/144064/2019): external guidance on the anonymisation of clinical reports, threshold 0.09"
+_EMA = (
+    "EMA Policy 0070 (EMA/144064/2019), external guidance on its implementation (EMA/90915/2016), chapter 3, "
+    "anonymisation of clinical reports: threshold 0.09"
+)
 _CANADA = "Health Canada, Public Release of Clinical Information: guidance document (2019), threshold 0.09"
 _STRICT = "strict: 1/11 = 0.0909 exceeds 0.09, so every class has at least 12 records"
 _CONVENTION = "convention: 0.09 is taken for 1/11, so every class has at least 11 records"
@@ -44,9 +47,12 @@ PRESETS: dict[str, Preset] = {
     "health-canada": Preset(_CANADA, (MaximumRisk(max=0.09),), _STRICT),
     "health-canada-convention": Preset(_CANADA, (KAnonymity(k=11),), _CONVENTION),
     "cihi-public": Preset(
-        "Canadian Institute for Health Information, 'Best Practice' Guidelines for Managing the Disclosure of "
-        "De-Identified Health Information (2010): maximum risk 0.05 for public release",
+        "Health System Use Technical Advisory Committee, 'Best Practice' Guidelines for Managing the Disclosure of "
+        "De-Identified Health Information (Canadian Institute for Health Information, October 2010): maximum risk 0.05 "
+        "for public release",
         (MaximumRisk(max=0.05),),
+        "the institute's own public file took thresholds from 0.04 to 0.05: K. El Emam, D. Paton, F. Dankar, G. Koru, "
+        "BMC Medical Informatics and Decision Making 11:53, 2011",
     ),
     "wp216": Preset(
         "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP216): "
