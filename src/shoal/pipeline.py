@@ -25,6 +25,7 @@ from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy, PolicySource, policy_of
+from shoal.propose.inspect import policy_for
 from shoal.recoding import Recoding
 from shoal.recoding.label_style import settled, shows_hidden_decimals
 from shoal.release import Release, refuse_to_overwrite
@@ -99,8 +100,6 @@ def _asked(
             "what is asked for? There is no policy, and k or quasi is missing",
             'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or give a policy',
         )
-    from shoal.propose.inspect import policy_for  # the vocabulary of roles is not needed elsewhere
-
     return policy_for(data, k=k, quasi=quasi, sensitive=sensitive)
 
 

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,38 @@ import shoal
 SOURCES = Path(shoal.__file__).parent
 CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 MODULES = sorted(path for path in SOURCES.rglob("*.py"))
+
+# Modules with imports inside functions, and why: what is loaded late makes the program start faster, or may be absent.
+# None is there to get round a cycle.
+LATE = {
+    "__init__": "import shoal loads nothing until a name is used",
+    "alternatives/compare": "resource is not on Windows",
+    "cli/alternatives": "a command loads what it runs: --help and --version start in a tenth of a second",
+    "cli/check": "a command loads what it runs",
+    "cli/demo": "a command loads what it runs",
+    "cli/exits": "ctypes is loaded only to guard a run of the program",
+    "cli/options": "a command loads the engine that its data needs",
+    "cli/propose": "a command loads what it runs",
+    "cli/publish": "a command loads what it runs",
+    "cli/targets": "a command loads the formats that it writes",
+    "engines/backends/spark": "PySpark takes seconds, and may not be installed",
+    "engines/cells": "Ibis takes a second",
+    "engines/connect": "PySpark may not be installed",
+    "engines/dependence": "Ibis takes a second",
+    "engines/frames": "DuckDB's relations are read only where one is given",
+    "engines/opening": "Ibis takes a second",
+    "linkage/distance": "SciPy's solver, for assignments only",
+    "propose/inspect": "the searches are run only where columns are to be kept",
+    "release/release": "attacks need SciPy, a release does not",
+    "release/signatures": "cryptography may not be installed",
+    "report/charts": "vl-convert takes a second",
+    "report/notebook": "Altair takes a second",
+    "report/plots": "vl-convert takes a second",
+    "risk/__init__": "only some risks need SciPy",
+    "risk/keys": "only a population needs SciPy",
+    "table/jit": "fcntl is not on Windows",
+    "utility/classifier": "scikit-learn may not be installed",
+}
 
 
 def listed() -> dict[str, list[str]]:
@@ -29,8 +62,13 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Modules of the package that a module imports, also within functions, but not for types alone."""
+def name_of(path: Path) -> str:
+    """Where a module lies in the package, as in ``cli/check``."""
+    return path.relative_to(SOURCES).with_suffix("").as_posix()
+
+
+def statements(path: Path) -> Iterator[ast.AST]:
+    """Everything in a module but what it imports for types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         id(part)
@@ -38,9 +76,12 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
         for part in ast.walk(node)
     }
-    for node in ast.walk(tree):
-        if id(node) in for_types:
-            continue
+    return (node for node in ast.walk(tree) if id(node) not in for_types)
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """Modules of the package that a module imports, also within functions, but not for types alone."""
+    for node in statements(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "shoal":
             for alias in node.names:
                 # ``from shoal import pipeline`` names a room, ``from shoal import __version__`` nothing that is one.
@@ -72,3 +113,27 @@ def test_imports_point_down(path: Path) -> None:
         if (room := room_of(module)) in ROOMS and ROOMS.index(room) > ROOMS.index(own)
     ]
     assert not upward, f"{own} may know the rooms before it only: {', '.join(ROOMS[: ROOMS.index(own)])}"
+
+
+def test_no_two_modules_need_each_other_even_inside_functions() -> None:
+    names = {"shoal." + name_of(path).replace("/", ".").removesuffix(".__init__"): path for path in MODULES}
+    needs: dict[str, set[str]] = {name: set() for name in names}
+    for name, path in names.items():
+        for node in statements(path):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shoal."):
+                parts = (f"{node.module}.{alias.name}" for alias in node.names)
+                needs[name] |= {part if part in names else str(node.module) for part in parts}
+            elif isinstance(node, ast.Import):
+                needs[name] |= {alias.name for alias in node.names if alias.name in names}
+    assert len(list(TopologicalSorter(needs).static_order())) >= len(names)  # a cycle raises, and is named
+
+
+def test_imports_inside_functions_are_there_for_a_reason() -> None:
+    late = {
+        name_of(path)
+        for path in MODULES
+        for function in statements(path)
+        if isinstance(function, ast.FunctionDef)
+        and any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(function))
+    }
+    assert sorted(late) == sorted(LATE)

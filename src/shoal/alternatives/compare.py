@@ -34,6 +34,7 @@ from shoal.table.frequency import FrequencyTable
 from shoal.table.hierarchy import Hierarchy
 from shoal.text.log import logged
 from shoal.text.showing import Shown
+from shoal.utility.queries import query_error
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -164,8 +165,6 @@ _ORACLES = ("exhaustive", "mingen")  # they look at every node, and find what op
 
 
 def _query_error(engine: LocalEngine, recoding: Recoding, policy: Policy) -> dict[str, Any]:
-    from shoal.utility.queries import query_error
-
     return query_error(engine, engine.apply(recoding, policy).table, policy, seed=policy.release.seed)
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from shoal.cli.signals import heeding, loading
+from shoal.errors import DataError, PolicyError
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
@@ -164,8 +165,6 @@ def names_in(text: str | None) -> list[str]:
 
 def numbers_in(text: str | None) -> list[float]:
     """Numbers with commas between."""
-    from shoal.errors import PolicyError
-
     try:
         found = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
@@ -175,8 +174,6 @@ def numbers_in(text: str | None) -> list[float]:
 
 def password_in(path: Path | None) -> str | None:
     """The first line of a file: on a command line others could read it."""
-    from shoal.errors import DataError
-
     if path is None:
         return None
     try:

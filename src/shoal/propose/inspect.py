@@ -20,6 +20,7 @@ from shoal.columns.uniqueness import STRONGEST, KeyNumbers, Separation, Tuples, 
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.data import Data
+from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
@@ -272,8 +273,6 @@ def inspect(
     ``keep`` names columns that a study needs as fine as possible. ``purpose`` is ``"analysis"``, where every group of
     records is coarsened for itself, or ``"tables"``, with the same bins in the whole column.
     """
-    from shoal.engines.local import LocalEngine
-
     if purpose not in ("analysis", "tables"):
         raise PolicyError(f"purpose: no such purpose {purpose!r}", "purposes: analysis, tables")
     engine = engine_of(data)

@@ -107,7 +107,7 @@ class Release(Released, Shown):
 
     def attacked(self, **given: Any) -> Release:
         """The same release with the results of ``shoal.attack`` on it, which its certificate then holds."""
-        from shoal.attacks.run import attack  # which needs to know what a release is
+        from shoal.attacks.run import attack  # SciPy, which writing a release does not need
 
         return replace(self, attacks=attack(self, **given))
 

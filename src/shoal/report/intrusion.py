@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shoal.attacks.risk import Attacks
+from shoal.attacks.run import attack
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -17,8 +18,6 @@ CELLS = 5_000_000  # that the attacks read at most: records times quasi and sens
 
 def within_budget(release: Release) -> Attacks:
     """What attacks find; where they would read too much, none but the reason why they were left out."""
-    from shoal.attacks.run import attack  # which needs to know what a release is
-
     policy = release.policy
     columns = len(policy.quasi) + len(policy.sensitive)
     n = release.engine.n_records

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from shoal.policy import Policy
     from shoal.propose.inspect import Inspection
     from shoal.release import Release
-    from shoal.report.pictures import Picture
     from shoal.verify.certified import Verification
 
 
@@ -115,7 +114,7 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
 @shows("Exploration", "html")
 def exploration_html(found: Exploration) -> str:
     """The same, then what is recommended, and the plot."""
-    from shoal.report.pictures import exploration_picture  # Altair takes a second to load
+    from shoal.report.pictures import charts_html, exploration_picture  # Altair takes a second to load
 
     told = frontier_html(found.frontier, found.own) + _paragraphs(each.sentence for each in found.recommendations)
     return told + (
@@ -166,21 +165,6 @@ def attacks_html(found: Attacks) -> str:
     more = Markup("<details><summary>What each of them did</summary>{}</details>").format(Markup(_paragraphs(told)))
     head = ["attack", "worked", "95 %", "control", "bound"]
     return _table(head, rows) + _paragraphs(answer.sentence for answer in found.answers()) + str(more)
-
-
-def charts_html(drawn: Mapping[str, Picture]) -> str:
-    """Every chart with its name and what is to be seen in it; as SVG, which needs no network."""
-    from shoal.report.charts import inlined  # Altair takes a second to load
-
-    figure = Markup(
-        '<figure style="display: inline-block; vertical-align: top; margin: 0 1em 1em 0; padding: .6em; width: 25em; '
-        'max-width: 100%; background: #ffffff; color: #1b2430"><p><code>{}</code></p>{}<figcaption id="{}-d">{}'
-        "</figcaption></figure>"
-    )
-    return "".join(
-        figure.format(name, inlined(each.chart, each.name, each.title), each.name, visible(each.described))
-        for name, each in drawn.items()
-    )
 
 
 @shows("Policy", "html")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from shoal.alternatives.recommend import asked_for, beaten
 from shoal.attacks.risk import Attacks, Risk
@@ -13,7 +15,7 @@ from shoal.report.fates import Fate
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
 from shoal.report.wording import unit
 from shoal.table.hierarchy import TOP
-from shoal.text.figures import counted, number, share
+from shoal.text.figures import counted, number, share, visible
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
@@ -40,10 +42,21 @@ class Charts(dict[str, Any]):
         self._drawn = drawn
 
     def _repr_html_(self) -> str:
-        from shoal.report.notebook import charts_html
-
         drawn = {name: replace(picture, chart=self[name]) for name, picture in self._drawn.items() if name in self}
         return charts_html(drawn)
+
+
+def charts_html(drawn: Mapping[str, Picture]) -> str:
+    """Every chart with its name and what is to be seen in it; as SVG, which needs no network."""
+    figure = Markup(
+        '<figure style="display: inline-block; vertical-align: top; margin: 0 1em 1em 0; padding: .6em; width: 25em; '
+        'max-width: 100%; background: #ffffff; color: #1b2430"><p><code>{}</code></p>{}<figcaption id="{}-d">{}'
+        "</figcaption></figure>"
+    )
+    return "".join(
+        figure.format(name, charts.inlined(each.chart, each.name, each.title), each.name, visible(each.described))
+        for name, each in drawn.items()
+    )
 
 
 @dataclass(frozen=True)
