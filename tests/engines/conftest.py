@@ -1,4 +1,8 @@
-"""Real engines: DuckDB in this process, a PostgreSQL server, a Spark cluster of one master and two workers."""
+"""Real engines: DuckDB in this process, a PostgreSQL server, Spark.
+
+Spark runs with two threads in one process, which takes half the time; where the long matrices run it is a cluster of
+one master and two workers.
+"""
 
 import contextlib
 import os
@@ -148,15 +152,20 @@ def address(master: subprocess.Popen[bytes], log: Path) -> str:
     return found[1]
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def require_spark() -> Path:
+    """Where Spark is installed."""
     if shutil.which("java") is None:
         lacking("no Java: install a runtime of version 17 or later, such as openjdk-17-jre-headless")
     try:
         import pyspark
     except ImportError:
         lacking("no PySpark: python -m pip install 'pyspark==4.0.*'")
-    home = Path(pyspark.__file__).parent
+    return Path(pyspark.__file__).parent
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    home = require_spark()
     env = os.environ | {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": str(home),
@@ -182,10 +191,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def spark(cluster: Cluster) -> Iterator[Bench]:
+def master(request: pytest.FixtureRequest) -> str:
+    """Where Spark runs."""
+    if request.config.option.markexpr == "not long":
+        return "spark://local[2]"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.url
+
+
+@pytest.fixture(scope="session")
+def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    require_spark()
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    here = tmp_path_factory.mktemp("spark-tables")
     options = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -196,11 +216,13 @@ def spark(cluster: Cluster) -> Iterator[Bench]:
         "spark.network.timeout": f"{PATIENCE}s",
         "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(cluster.folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(here / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.appName("shoal tests").master(cluster.url)
+    if "local" in master:  # nor code of their own; as a cluster does by itself, where the long matrices run
+        options |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    builder = SparkSession.builder.appName("shoal tests").master(master.replace("spark://local", "local"))
     for key, value in options.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -209,7 +231,7 @@ def spark(cluster: Cluster) -> Iterator[Bench]:
 
     def load(table: pa.Table) -> Any:
         name = f"t_{secrets.token_hex(4)}"
-        folder = cluster.folder / name
+        folder = here / name
         folder.mkdir()
         half = len(table) // 2
         pq.write_table(table.slice(0, half), folder / "a.parquet")

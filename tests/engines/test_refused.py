@@ -112,13 +112,12 @@ def test_a_folder_never_replaces_what_is_read(policy: Path, tmp_path: Path) -> N
     assert pq.read_table(source / "a.parquet") == PEOPLE
 
 
-def test_spark_never_replaces_what_it_reads(spark: Bench, tmp_path: Path) -> None:
+def test_spark_never_replaces_what_it_reads(spark: Bench, master: str, tmp_path: Path) -> None:
     source = tmp_path / "people"
     source.mkdir()
     pq.write_table(PEOPLE, source / "a.parquet")
-    url = spark.con._session.sparkContext.master
     for target in (source, f"file://{source}/", f"{source}/inside", tmp_path):
-        release = shoal.anonymize(connect.connected(url, parquet=str(source)), ASKED)
+        release = shoal.anonymize(connect.connected(master, parquet=str(source)), ASKED)
         with pytest.raises(OutputError, match=r"input itself|folder that is read"):
             release.save(str(target), force=True)
     assert pq.read_table(source / "a.parquet") == PEOPLE

@@ -91,7 +91,7 @@ def test_values_that_look_alike(database: Bench, quasi: str, algorithm: str) -> 
     same(database, policy(algorithm, QUASI[quasi], max_suppression=0.2))
 
 
-# One join, and two with a window between; the rest where the long matrices run.
+# One join, and two with a window between; the rest where the long matrices run, on a cluster.
 ON_SPARK = {("text", "optimal"), ("numbers", "mondrian_relaxed"), ("times", "optimal")}
 
 
@@ -157,11 +157,12 @@ KINDS_OF_COUNTING = ("k-anonymity", "t-closeness", "k-map")
 
 
 def by_engine(names: Iterable[str], kinds: Collection[str]) -> list[Any]:
-    """All on DuckDB; on a server one for each kind, and the others where the long matrices run."""
+    """All on DuckDB; on a server one for each kind, since more would tell nothing new."""
     return [
-        pytest.param(engine, name, marks=[pytest.mark.long] if engine != "duckdb" and name not in kinds else [])
+        (engine, name)
         for engine in ("duckdb", "postgres", "spark")
         for name in names
+        if engine == "duckdb" or name in kinds
     ]
 
 
