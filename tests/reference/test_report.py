@@ -12,7 +12,10 @@ __all__ = ["browser"]  # a fixture
 QUASI = ("age", "education", "marital-status", "native-country", "race", "sex", "workclass")
 
 
-@pytest.mark.parametrize(("algorithm", "width", "scheme"), [("optimal", 360, "dark"), ("mondrian", 1440, "light")])
+@pytest.mark.parametrize(
+    ("algorithm", "width", "scheme"),
+    [pytest.param("optimal", 360, "dark", marks=pytest.mark.long), ("mondrian", 1440, "light")],
+)
 def test_adult(browser, shared, tmp_path: Path, algorithm: str, width: int, scheme: str) -> None:
     adult = shared / "data" / "adult"
     columns = {name: {"role": "quasi", "hierarchy": f"adult_hierarchy_{name}.csv"} for name in QUASI}

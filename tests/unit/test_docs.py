@@ -107,7 +107,11 @@ def commands(page: Path) -> list[list[str]]:
     return [shlex.split(line.removeprefix("$ ")) for line in lines if line.removeprefix("$ ").startswith("shoal")]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
+TOGETHER = (ROOT / "README.md", ROOT / "docs" / "index.md")  # which run one after the other, below
+ALONE = [page for page in PAGES if page not in TOGETHER and commands(page)]
+
+
+@pytest.mark.parametrize("page", ALONE, ids=lambda page: page.stem)
 def test_shell_blocks_run(page: Path, demonstrated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shutil.copytree(demonstrated, tmp_path / "here")
     monkeypatch.chdir(folder)
@@ -126,7 +130,7 @@ def test_readme_and_quick_start_run_one_after_the_other_in_one_folder(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(demonstration.folder, tmp_path / "shoal-demo")  # what the first command leaves
     ran = []
-    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+    for page in TOGETHER:
         for kind, text in re.findall(r"^ *```(sh|python)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.M | re.S):
             if kind == "python":
                 exec(compile(text, page.name, "exec"), {"__name__": "page"})

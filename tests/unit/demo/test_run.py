@@ -12,7 +12,7 @@ import pytest
 import shoal
 from demonstrations import Demonstration
 from shoal.demo import run
-from shoal.demo.hospital import POLICY
+from shoal.demo.hospital import POLICY, hospital
 from shoal.demo.run import Demo, claim, demo, owners
 from shoal.errors import OutputError
 from shoal.policy import Policy
@@ -150,9 +150,15 @@ def test_again_into_the_same_folder_with_the_same_bytes(demonstration: Demonstra
         assert any(line[-3:] == figures for line in printed), figure
 
 
-def test_another_seed_into_a_folder_that_is_made_for_it(shown: tuple[Path, Demo], tmp_path: Path) -> None:
-    other = tmp_path / "made" / "for it"
-    assert demo(other, seed=1).certificate["input"] != shown[1].certificate["input"]
+def test_another_seed_draws_other_patients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hospital(seed=1) != hospital(seed=0)
+
+    def drawn(*, seed: int) -> None:
+        raise LookupError(f"seed {seed}")
+
+    monkeypatch.setattr(run, "hospital", drawn)
+    with pytest.raises(LookupError, match="seed 1"):
+        demo(tmp_path / "other", seed=1)
 
 
 def test_plain_values(shown: tuple[Path, Demo]) -> None:

@@ -42,8 +42,19 @@ def pages(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory
 PLACES = {"demo": "report.html", "hostile": "hostile.html", "mixed": "mixed.html"}
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1440, "dark")])
-@pytest.mark.parametrize("name", PLACES)
+NARROW, WIDE = (360, "light"), (1440, "dark")
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        *(("demo", *NARROW), ("hostile", *WIDE), ("mixed", *NARROW)),
+        *(
+            pytest.param(*other, marks=pytest.mark.long)
+            for other in (("demo", *WIDE), ("hostile", *NARROW), ("mixed", *WIDE))
+        ),
+    ],
+)
 def test_a_report_in_a_browser(browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
     page, events = opened(browser, pages[name], width, scheme)
     assert events == [pages[name].as_uri()]  # the file itself, and nothing else
