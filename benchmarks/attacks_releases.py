@@ -349,8 +349,7 @@ def _learned(dealt: NDArray[np.int64], n_blocks: int, least: int) -> float:
     """How often the likeliest illness of each group is right, if at least so many blocks failed."""
     n, counts = len(ILLNESSES), np.array([5.0, 4.0, 4.0])
     chance = 1 / comb(n, FIVE)  # that the five of a block have the first illness, all of them
-    logs = [binom.logsf(least - 2, n_blocks - 1, chance), binom.logsf(least - 1, n_blocks, chance)]
-    failed = chance * float(np.exp(logs[0] - logs[1]))
+    failed = chance * float(np.exp(_at_least(least - 1, n_blocks - 1, chance) - _at_least(least, n_blocks, chance)))
     first = np.array([1.0, 0, 0]) * FIVE
     otherwise = (counts * FIVE / n - chance * first) / (1 - chance)  # of the five, where they did not fail
     of_five = failed * first + (1 - failed) * otherwise
@@ -359,6 +358,11 @@ def _learned(dealt: NDArray[np.int64], n_blocks: int, least: int) -> float:
         likeliest = np.flatnonzero(held >= held.max() - 1e-9) + 1
         right += np.isin(members, likeliest).sum(axis=1) / len(likeliest)
     return float(right.sum() / dealt.size)
+
+
+def _at_least(least: int, n: int, chance: float) -> float:
+    """The logarithm of the chance of so many successes in n trials, however small it is."""
+    return float(np.logaddexp.reduce(binom.logpmf(np.arange(least, n + 1), n, chance)))
 
 
 def in_order(kept: float) -> Callable[[Random, int], Draw]:
