@@ -34,13 +34,13 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
     own = (found.share_of_truth(found.shown) > 0) & (earlier.share_of_truth(earlier.shown) > 0)
     credits = (own & (common[pair_of.ravel()] == 1)).astype(np.float64)
     alone = np.maximum(given_away(found), given_away(earlier))
-    # People go together who share a class of either release.
+    # Whether a value is certain depends on all who share a class of either release with the person.
     one, other = found.sight.class_of, earlier.sight.class_of
     ties = np.column_stack([one, other + one.max(initial=0) + 1])
     return risk(
         "complementary release",
         "linkability",
-        Scored(credits, alone * credits, "the same targets, by one of the releases alone", classes=ties),
+        Scored(credits, alone * credits, "the same targets, by one of the releases alone", classes=ties, reaching=True),
         f"With both releases the {found.column} of {percent(float(credits.mean()))} of the targets is certain; one of "
         f"them alone gives away {percent(float((alone * credits).mean()))}.",
         column=found.column,

@@ -5,7 +5,8 @@ Biometrika 26, 1934, at an effective number of attempts as in E. L. Korn, B. I. 
 proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24, 1998.
 A person's record may lie in another class than those that fit the person, and decide there what others are taken for.
 People are then tied to two classes, as the pairs in M. Fafchamps, F. Gubert, "The formation of risk sharing networks",
-Journal of Development Economics 83, 2007: two go together if they have a class in common.
+Journal of Development Economics 83, 2007: two go together if they have a class in common. Where the values of both
+classes decide, so do two who each have a class in common with a third (``reaching``).
 The rate is that of the people whom the attacked ones are drawn from, by the same recoding.
 """
 
@@ -15,9 +16,11 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import betaincinv, stdtrit
 
 LEVEL = 0.95
+BLOCK = 2**12  # classes whose pairs are counted together
 LARGE = 20  # people: a larger class is no single throw, what it shows hardly changes from draw to draw
 
 
@@ -28,6 +31,7 @@ def effective_attempts(
     *,
     failing: int = 1,
     succeeding: int = 1,
+    reaching: bool = False,
 ) -> float:
     """As many independent attempts would leave the rate as uncertain as these, of which those of a class go together.
 
@@ -36,7 +40,7 @@ def effective_attempts(
     nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large. ``failing``:
     how many people fail together at least. Who is not singled out looks like somebody else, who is not either: that
     everybody was shows that there was no such pair, and there are fewer pairs than people. ``succeeding``: the same of
-    those who succeed.
+    those who succeed. ``reaching``: what both classes hold decides whether a person succeeds.
     """
     n = len(credits)
     if not n:
@@ -49,7 +53,7 @@ def effective_attempts(
         return _throws(class_of, together)
     if n_classes == n:
         return float(n) / together
-    variance, freedom = _variance(credits - rate, class_of, own)
+    variance, freedom = _variance(credits - rate, class_of, own, reaching=reaching)
     few = (_quantile(level) / _quantile(level, freedom)) ** 2
     found = few * rate * (1 - rate) / variance if variance > 0 else float(n)
     return max(1.0, min(found, n / together))
@@ -62,11 +66,13 @@ def spread_above(
     level: float = LEVEL,
     *,
     succeeding: int = 1,
+    reaching: bool = False,
 ) -> float:
     """Half the width of the interval of (success − control) / (1 − control), where both are those of the same people.
 
     Linearized: whoever bets on a frequent value succeeds more often, and so does the control, which cancels. Where
-    the two hardly differ it is not taken to be surer than as many coins; ``succeeding`` as in ``effective_attempts``.
+    the two hardly differ it is not taken to be surer than as many coins; ``succeeding`` and ``reaching`` as in
+    ``effective_attempts``.
     """
     n = len(credits)
     fails = float(1 - blind.mean()) if n else 0.0
@@ -76,7 +82,7 @@ def spread_above(
     n_classes = int(class_of.max()) + 1
     above = float(credits.mean() - blind.mean()) / fails
     off = (credits - blind - above * (1 - blind)) / fails
-    variance, freedom = _variance(off, class_of, own) if n_classes > 1 else (0.0, 1.0)
+    variance, freedom = _variance(off, class_of, own, reaching=reaching) if n_classes > 1 else (0.0, 1.0)
     # Where all whom the control has are had anyway, it is a share of the others.
     others = (blind < 1) | ((blind % 1 > 0) | (credits < blind)).any()
     throws = _throws(class_of[others])
@@ -100,7 +106,9 @@ def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     return number[sought], number[own]
 
 
-def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> tuple[float, float]:
+def _variance(
+    off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64], *, reaching: bool
+) -> tuple[float, float]:
     """Of the mean, where the deviations of people who have a class in common go together; and its degrees of freedom.
 
     Deviations are from the mean that was found, which takes off as large a share of the variance as there are pairs
@@ -112,21 +120,40 @@ def _variance(off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArra
     variance = len(sums) / freedom * float((sums**2).sum()) / n**2
     apart = class_of != own
     if apart.any():
-        together = _together(np.ones(n), class_of, own, apart) / n**2
-        tied = _together(off, class_of, own, apart) / n**2 / max(1 - together, 1 / n)
+        pairs = _within_two if reaching else _together
+        together = pairs(np.ones(n), class_of, own) / n**2
+        tied = pairs(off, class_of, own) / n**2 / max(1 - together, 1 / n)
         return max(variance, tied), max(1.0, min(freedom, 1 / together - 1))
     return variance, freedom
 
 
-def _together(
-    of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64], apart: NDArray[np.bool_]
-) -> float:
+def _together(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> float:
     """The sum of products over all pairs of people who have a class in common."""
+    apart = class_of != own
     n = int(max(class_of.max(), own.max())) + 1
     sums = np.bincount(class_of, of, n) + np.bincount(own[apart], of[apart], n)
     pair = np.minimum(class_of, own)[apart] * n + np.maximum(class_of, own)[apart]
     twice = np.bincount(np.unique(pair, return_inverse=True)[1].ravel(), of[apart])  # who have both in common
     return float((sums**2).sum() - (twice**2).sum())
+
+
+def _within_two(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> float:
+    """The same over all pairs who have a class in common, or each have one in common with somebody else.
+
+    Of people in classes (a, b) and (c, d), where the two kinds of classes have no number in common, that is so if
+    there is somebody in (a, d) or in (c, b): two who share a class are such pairs themselves.
+    """
+    n = int(max(class_of.max(), own.max())) + 1
+    sums = csr_array((of, (class_of, own)), shape=(n, n))
+    there = csr_array((np.ones(len(of)), (class_of, own)), shape=(n, n)).astype(np.bool_).astype(np.float64)
+    either = float(
+        np.bincount(class_of, of, n) @ (there @ np.bincount(own, of, n))
+    )  # somebody in (a, d), and as often in (c, b)
+    both = 0.0
+    for first in range(0, n, BLOCK):
+        some = slice(first, first + BLOCK)
+        both += float((sums[some] @ there.T).multiply(there[some] @ sums.T).sum())
+    return 2 * either - both
 
 
 def _throws(class_of: NDArray[np.int64], together: int = 1) -> float:

@@ -31,6 +31,7 @@ class Scored:
     absent: int = 0  # people who are not in the release, whoever they are
     failing: int = 1  # people who fail together at least, where a failure is that somebody else looks the same
     succeeding: int = 1  # people who succeed together at least
+    reaching: bool = False  # both of a person's classes decide, with all who are in them
 
     @property
     def n_claims(self) -> float:
@@ -84,7 +85,9 @@ def risk(
     classes = np.arange(n) if best.classes is None else best.classes
     spread = None
     if question == "inference" and theirs is None and best.blind is not None:
-        spread = spread_above(best.credits, best.blind, classes, level, succeeding=best.succeeding)
+        spread = spread_above(
+            best.credits, best.blind, classes, level, succeeding=best.succeeding, reaching=best.reaching
+        )
     return Risk(
         name,
         question,
@@ -97,7 +100,9 @@ def risk(
         intruder=chosen,
         intruders=told if chosen else {},
         claims=best.n_claims,
-        effective=effective_attempts(best.credits, classes, level, failing=best.failing, succeeding=best.succeeding),
+        effective=effective_attempts(
+            best.credits, classes, level, failing=best.failing, succeeding=best.succeeding, reaching=best.reaching
+        ),
         level=level,
         spread=spread,
         least=None if best.least is None else float(np.sort(best.least)[: max(0, n - best.absent)].sum()),

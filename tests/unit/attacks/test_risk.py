@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks.confidence import LARGE, effective_attempts, interval, spread_above
+from shoal.attacks.confidence import LARGE, _within_two, effective_attempts, interval, spread_above
 from shoal.attacks.risk import Attacks, Control, Risk, Tally, percent, wilson
 
 
@@ -215,3 +215,31 @@ def test_people_are_tied_to_the_class_of_their_record_too():
 def test_a_record_in_the_own_class_ties_nobody_to_another():
     credits, classes = np.repeat([1.0, 0.0, 0.0, 1.0, 0.0] * 4, 50), np.repeat(np.arange(20), 50)
     assert effective_attempts(credits, np.column_stack([classes, classes])) == effective_attempts(credits, classes)
+
+
+def test_pairs_who_share_a_class_with_somebody_are_all_of_them():
+    random = np.random.default_rng(1)
+    for n, classes in ((12, 4), (30, 6), (40, 15)):
+        one, other = random.integers(0, classes, (2, n))
+        of, other = random.normal(size=n), other + classes
+        shared = (one[:, None] == one) | (other[:, None] == other)
+        expected = of @ (shared.astype(int) @ shared > 0) @ of
+        assert _within_two(of, one, other) == pytest.approx(expected)
+
+
+def test_who_is_certain_by_two_releases_goes_together_with_all_of_both_classes():
+    # On a grid of two by two the one opposite shares no class, but both depend on the two others.
+    random = np.random.default_rng(0)
+    block = np.repeat(np.arange(200), 4)
+    row, column = 2 * block + np.tile([0, 0, 1, 1], 200), 2 * block + np.tile([0, 1, 0, 1], 200)
+    ties = np.column_stack([row, column + 400])
+    rates, near, far = [], [], []
+    for _ in range(400):
+        value = random.integers(0, 4, (200, 2, 2))
+        beside, below = value[:, :, ::-1], value[:, ::-1, :]
+        credits = ((beside != below) | (beside == value)).astype(np.float64).ravel()
+        rates.append(credits.mean())
+        near.append(interval(rates[-1], effective_attempts(credits, ties)))
+        far.append(interval(rates[-1], effective_attempts(credits, ties, reaching=True)))
+    held = [np.mean([low <= np.mean(rates) <= high for low, high in ends]) for ends in (near, far)]
+    assert held[0] < 0.93 < held[1]
