@@ -35,7 +35,7 @@ from shoal.models.measured import MeasuredLimit
 from shoal.policy import Policy, policy
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
-from shoal.search.losses.lattice import LOSSES, WITH_LABEL
+from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.table.builders import BY_KEY
 
 HERE = Path(__file__).resolve().parent

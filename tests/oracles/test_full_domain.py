@@ -18,7 +18,7 @@ from shoal.search.full_domain.incognito import satisfying
 from shoal.search.full_domain.k_minimal import PREFERENCES, minimal_nodes, preferred
 from shoal.search.full_domain.lattice import below
 from shoal.search.full_domain.rollup import Rollup
-from shoal.search.losses.lattice import HeightLoss
+from shoal.search.losses.definitions import HeightLoss
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, cases, labelled, models_of, problem_of, table_of
 
 ABSORBING = ("k", "k over columns", "p", "distinct")

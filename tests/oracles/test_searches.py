@@ -12,7 +12,7 @@ from examples import examples
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES
 from shoal.search.full_domain import rollup
-from shoal.search.losses.lattice import LOSSES
+from shoal.search.losses.definitions import LOSSES
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, answer_of, cases, problem_of, suppressed_at
 
 

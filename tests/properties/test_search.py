@@ -11,7 +11,7 @@ from examples import examples
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES
 from shoal.search.full_domain.lattice import Lattice, below
-from shoal.search.losses.lattice import LOSSES
+from shoal.search.losses.definitions import LOSSES
 from strategies import OBJECTIVES, answer_of, cases, problem_of
 
 EXAMPLES = examples(150)

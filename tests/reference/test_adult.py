@@ -15,7 +15,7 @@ from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
-from shoal.search.losses.lattice import LOSSES
+from shoal.search.losses.definitions import LOSSES
 
 # ARX's Loss at k = 5: share that may be suppressed, least loss, records suppressed there.
 OPTIMA = [(0, 0.5731510, 0), (0.02, 0.3137130, 506), (0.05, 0.2419324, 1_346), (1, 0.2204119, 2_553)]

@@ -28,7 +28,7 @@ from shoal.models.size import KAnonymity
 from shoal.policy import Policy, policy
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
-from shoal.search.losses.lattice import LOSSES, WITH_LABEL
+from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.table.builders import BY_KEY, SafeHarbor
 from shoal.table.dates import UNITS
 

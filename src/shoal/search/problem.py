@@ -19,7 +19,8 @@ from shoal.models.size import KAnonymity, PSensitive
 from shoal.recoding import FullDomain
 from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.search.full_domain.rollup import NodeTable, Rollup
-from shoal.search.losses.lattice import LOSSES, WITH_LABEL, Loss
+from shoal.search.losses.definitions import LOSSES, WITH_LABEL
+from shoal.search.losses.lattice import CellLoss, ClassLoss
 from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, too_small
@@ -98,7 +99,7 @@ class Problem:
         self.rollup = rollup or Rollup(table)
         self.people = None if population is None else Rollup(population)
         self.objective_name = objective
-        self.objective: Loss = (LOSSES | WITH_LABEL)[objective](self)
+        self.objective: CellLoss | ClassLoss = (LOSSES | WITH_LABEL)[objective](self)
         self.n_evaluated = 0
         self._deadline = None if time_budget is None else time.monotonic() + time_budget
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.local_boxes import NodeKeys, Space
 from shoal.search.cells.local_kernels import BoxCodes, Ints
+from shoal.search.losses.definitions import ArxLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
@@ -27,20 +28,20 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     label, so their columns count as if they could be joined for nothing.
     """
     shape = [len(column.nodes) for column in space.columns]
-    free_of_charge = space.name == "height" and problem.limit > 0  # to suppress a record
+    free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
     if not isinstance(problem.objective, CellLoss) or free_of_charge or math.prod(shape) > MOST_NODES:
         return None, ""
     labels = [cells == "hierarchy" for cells in problem.cells]
-    slopes = space.slopes
+    slopes = space.loss.slopes
     counts = sum_by_class(problem.table.counts, space.tuple_of_row, len(space.codes))
     costs = _least_costs(problem, space, counts, slopes, labels, _now(problem, space, partition, slopes, labels))
     if costs is None:
         return None, ""
     total = float(counts @ costs)
-    bound = space.at_least(total)
-    if space.name != "arx-loss":
+    bound = space.loss.at_least(total)
+    if not isinstance(space.loss, ArxLoss):
         return bound, ""
-    mean = math.floor(space.above_ground(total) * 1e4) / 1e4  # down: what is claimed must hold
+    mean = math.floor(space.loss.mean_at_least(total) * 1e4) / 1e4  # down: what is claimed must hold
     return bound, f"no recoding along these hierarchies has a mean cell loss below {mean:.4f}"
 
 

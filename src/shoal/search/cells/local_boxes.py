@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.search.cells.local_kernels import LARGE, BoxCodes, Boxes, Ints, meet_along, meet_friends
-from shoal.search.losses.cells import leaf_counts, prices
-from shoal.search.losses.lattice import LOSSES, ArxLoss, CellLoss
+from shoal.search.losses.cells import cell_prices, leaf_counts
+from shoal.search.losses.definitions import IyengarLoss
+from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats, packed
 from shoal.table.hierarchy import Hierarchy
@@ -26,10 +26,10 @@ FEW = 1_024  # tuples that all meet each other
 SMALL = 512  # values of a column up to which the prices of all pairs are kept
 
 
-def stand_in(problem: Problem) -> str:
+def stand_in(problem: Problem) -> CellLoss:
     """The loss of cells that is minimized: the objective, or ``loss`` where that sees only how records are grouped."""
-    cells = isinstance(problem.objective, CellLoss)
-    return problem.objective_name if cells else "loss"
+    loss = problem.objective
+    return loss if isinstance(loss, CellLoss) else IyengarLoss(problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +48,20 @@ class ColumnPrices:
     set_prices: Floats | None = None
 
     @classmethod
-    def of(cls, problem: Problem, j: int, name: str) -> ColumnPrices:
-        """Priced in the loss ``name``."""
+    def of(cls, problem: Problem, j: int, loss: type[CellLoss]) -> ColumnPrices:
+        """Priced in a loss of cells."""
         hierarchy = problem.table.hierarchies[j]
         vocabulary = Vocabulary(hierarchy)
-        price = prices(problem.table, j, vocabulary.values, name)
+        price = cell_prices(loss, problem.table, j, vocabulary.values)
         few = hierarchy.cardinality(0) <= SMALL
-        spans = name == "loss" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
+        spans = loss.measure == "share" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
         # Numbers that cost as much as they span cost that as a set too.
         as_range = few and problem.cells[j] in ("range", "set")[: 1 + spans]
         ranks, groups = told_apart(hierarchy) if as_range else _left_to_right(hierarchy)
         firsts = [int(leaves[0]) for leaves in groups]
         nodes = vocabulary.nodes[:, firsts]
-        if few and problem.cells[j] == "set" and not spans and name in ("loss", "arx-loss"):
-            return cls(ranks, nodes, price[nodes], None, *_sets(hierarchy, name, price[nodes], groups))
+        if few and problem.cells[j] == "set" and not spans and loss.measure in ("share", "size"):
+            return cls(ranks, nodes, price[nodes], None, *_sets(hierarchy, loss, price[nodes], groups))
         pairs = None
         if len(groups) <= SMALL:
             pairs = np.empty((len(groups), len(groups)))
@@ -69,7 +69,7 @@ class ColumnPrices:
                 alike = of_level[:, None] == of_level
                 pairs[alike] = np.broadcast_to(price[of_level][:, None], pairs.shape)[alike]
             if as_range:
-                pairs = _ranges(problem, j, name, pairs, groups)
+                pairs = _ranges(problem, j, loss, pairs, groups)
         return cls(ranks, nodes, price[nodes], pairs)
 
 
@@ -83,21 +83,22 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
     return ranks, np.split(order, np.flatnonzero(new)[1:])
 
 
-def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:
+def _ranges(problem: Problem, j: int, loss: type[CellLoss], pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:
     """Prices of ranges: near what they will cost when they are written, which is looked up only then."""
     hierarchy = problem.table.hierarchies[j]
-    ends = np.cumsum([len(leaves) for leaves in groups])
-    match name:
-        case "loss" | "arx-loss":
-            sizes = ends[None, :] - (ends - [len(leaves) for leaves in groups])[:, None]
-            costs = sizes / hierarchy.domain if name == "arx-loss" else (sizes - 1) / max(1, hierarchy.domain - 1)
-            if name == "loss" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
-                costs = _spans(hierarchy, groups, costs)
-        case "entropy":
+    n_leaves = [len(leaves) for leaves in groups]
+    match loss.measure:
+        case "share":
+            if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
+                measured = _spans(hierarchy, groups)
+            else:
+                measured = _share(_between(n_leaves), hierarchy)
+            costs = loss.price(measured, hierarchy)
+        case "size":
+            costs = loss.price(_between(n_leaves), hierarchy)
+        case "records":
             records = leaf_counts(problem.table, j)
-            sums = np.cumsum([int(records[leaves].sum()) for leaves in groups])
-            first = sums - [int(records[leaves].sum()) for leaves in groups]
-            costs = np.log(np.maximum(sums[None, :] - first[:, None], 1))
+            costs = loss.price(_between([int(records[leaves].sum()) for leaves in groups]), hierarchy)
         case _:  # by levels: that of the lowest label over all between
             costs = np.maximum.accumulate(np.triu(pairs), axis=1)
     hidden = np.array([hierarchy.leaves[leaves[0]] is None or leaves[0] == hierarchy.uncovered for leaves in groups])
@@ -106,11 +107,23 @@ def _ranges(problem: Problem, j: int, name: str, pairs: Floats, groups: Sequence
     return np.asarray(out)
 
 
-def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]], costs: Floats) -> Floats:
+def _between(each: list[int]) -> Floats:
+    """[first, last]: the sum from the first of a row to the last."""
+    ends = np.cumsum(each)
+    return np.asarray(ends[None, :] - (ends - each)[:, None], np.float64)
+
+
+def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
+    """(M−1)/(D−1)."""
+    return np.asarray(np.maximum(sizes - 1, 0) / max(1, hierarchy.domain - 1))
+
+
+def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]]) -> Floats:
+    """[first, last]: the part of the range of all numbers; of leaves, where there is none."""
     numbers = [None if text is None else number(text) for text in hierarchy.leaves]
     known = [n for n in numbers if n is not None]
     if not known or max(known) == min(known):
-        return costs
+        return _share(_between([len(leaves) for leaves in groups]), hierarchy)
     least, span = min(known), max(known) - min(known)
     places = np.array([0.0 if n is None else float((n - least) / span) for n in numbers])
     lower = np.array([places[leaves].min() for leaves in groups])
@@ -118,13 +131,15 @@ def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]], costs: Floats) 
     return np.asarray(upper[None, :] - lower[:, None])
 
 
-def _sets(hierarchy: Hierarchy, name: str, prices: Floats, groups: Sequence[NDArray[Any]]) -> tuple[BoxCodes, Floats]:
+def _sets(
+    hierarchy: Hierarchy, loss: type[CellLoss], prices: Floats, groups: Sequence[NDArray[Any]]
+) -> tuple[BoxCodes, Floats]:
     """The bits of each rank, and the price of so many of them: near what a set will cost when it is written."""
     n_bits = 32 * (1 + len(hierarchy.leaves) // 32)  # more than there are leaves
     bits = np.zeros((len(groups), 2 * n_bits), np.bool_)
-    n = np.arange(2 * n_bits + 1)
+    n = np.arange(2 * n_bits + 1, dtype=np.float64)
     top = prices.max(initial=0.0)
-    costs = n / hierarchy.domain if name == "arx-loss" else np.maximum(n - 1, 0) / max(1, hierarchy.domain - 1)
+    costs = loss.price(_share(n, hierarchy) if loss.measure == "share" else n, hierarchy)
     costs = np.where(n < n_bits, np.minimum(costs, top), top)
     for rank, leaves in enumerate(groups):
         bits[rank, leaves] = True
@@ -144,59 +159,17 @@ class Space:
     def __init__(self, problem: Problem) -> None:
         table = problem.table
         self.problem = problem
-        self.name = stand_in(problem)
-        self.columns = [ColumnPrices.of(problem, j, self.name) for j in range(len(table.columns))]
+        self.loss = stand_in(problem)
+        self.columns = [ColumnPrices.of(problem, j, type(self.loss)) for j in range(len(table.columns))]
         self._ranges = [column for column in self.columns if column.bits is None]
         ranks = [column.ranks[table.codes[:, j]] for j, column in enumerate(self.columns)]
         codes = np.column_stack(ranks).astype(np.uint32)
         self.tuple_of_row, firsts = group(packed(codes.astype(np.int32)))
         self.codes: BoxCodes = np.ascontiguousarray(codes[firsts])
-        loss = LOSSES[self.name](problem)
-        if not isinstance(loss, CellLoss):
-            raise TypeError(f"{self.name} is not a sum over cells")
-        self.loss = loss
-        n, shares = problem.n_records, np.array(problem.weights) / sum(problem.weights)
-        self._scale = np.full(len(self.columns), 1.0) * shares
-        self._least = np.zeros(len(self.columns))
-        if isinstance(self.loss, ArxLoss):
-            domains = np.array([h.domain for h in table.hierarchies])
-            self._least = 1 / domains
-            self._scale = np.where(domains > 1, shares / np.maximum(1 - 1 / domains, 1e-9), 0.0)
-        self._n = n
 
     def weights(self, sums: Floats | None) -> Floats:
-        """What a unit of each column's price is worth now: a product over columns is taken as its tangent."""
-        if sums is None or not isinstance(self.loss, ArxLoss):
-            return self._scale
-        scaled = np.maximum(0, sums / self._n - self._least) / np.maximum(1 - self._least, 1e-9)
-        return np.asarray(self._scale / (1 + scaled))
-
-    @property
-    def slopes(self) -> Floats:
-        """What a unit of each column's price adds to a record's cost: weights that sum to 1, each price from 0 to 1."""
-        return self._scale
-
-    def at_least(self, total: float) -> float:
-        """The loss, as it is published, of answers whose cells cost ``total`` at the least, priced by the slopes."""
-        n, shares = self._n, np.array(self.problem.weights) / sum(self.problem.weights)
-        if self.name in ("loss", "precision"):
-            return total / n
-        if self.name == "height":
-            return total / n * sum(self.problem.weights)
-        if self.name == "entropy":
-            own = [leaf_counts(self.problem.table, j) for j in range(len(self.columns))]
-            apart = [float(of @ np.log(np.maximum(of, 1))) for of in own]
-            return total * sum(self.problem.weights) - float(np.array(self.problem.weights) @ apart)
-        # ARX's: Σ w ln(1 + L) is concave in the columns' losses, so of all that have Σ w L = mean the least has all of
-        # it in one column, that of the smallest weight; where it does not fit there, ln(1 + L) ≥ L ln 2 for L ≤ 1.
-        mean = self.above_ground(total)
-        smallest = float(shares[shares > 0].min())
-        value = smallest * math.log1p(mean / smallest) if mean <= smallest else mean * math.log(2)
-        return math.expm1(value)
-
-    def above_ground(self, total: float) -> float:
-        """The mean over columns of ARX's losses, from what all cells cost priced by the slopes."""
-        return max(0.0, total / self._n - float(self._scale @ self._least))
+        """What a unit of each column's price is worth now; at first, where nothing is lost yet."""
+        return self.loss.slopes if sums is None else self.loss.tangent(sums)
 
     def boxes(self, weights: Floats) -> Boxes:
         """Priced with these weights of the columns; the cheapest cell of a column costs nothing."""
@@ -258,14 +231,8 @@ class Space:
         return np.asarray(np.array(sums) + n_records[0] * self._cells_of_suppressed)
 
     def shown(self, sums: Floats) -> float:
-        """The loss that is minimized, from the sums over its cells, as it is published."""
-        given = sums
-        if self.name == "height":
-            given = sums / max(1, self._n)
-        elif self.name == "entropy":
-            own = [leaf_counts(self.problem.table, j) for j in range(len(sums))]
-            given = sums - [float(of @ np.log(np.maximum(of, 1))) for of in own]
-        return self.loss.shown(float(self.loss.scaled(given[:, None]).sum()))
+        """The loss that is minimized, from the sums over all its cells, as it is published."""
+        return self.loss.published(sums, 0)
 
     def suppressed(self, weights: Floats) -> float:
         """What a suppressed record costs."""
@@ -274,9 +241,9 @@ class Space:
 
     @property
     def _cells_of_suppressed(self) -> Floats:
-        if self.name == "height":  # where they cost nothing, and a mean over the others is shown: no use to gain by it
+        if self.loss.mean_of_kept:  # where they cost nothing, and a mean over the others is shown: nothing to gain
             return np.array([column.node_prices.max(initial=0.0) for column in self.columns])
-        return np.full(len(self.columns), math.log(max(1, self._n)) if self.name == "entropy" else 1.0)
+        return np.full(len(self.columns), self.loss.suppressed)
 
     def orders(self, rng: np.random.Generator, n: int) -> Iterator[Ints]:
         """Orders of the tuples that put like tuples together, from coarse labels to fine ones, columns mixed."""

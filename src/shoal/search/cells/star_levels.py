@@ -9,7 +9,8 @@ import numpy as np
 
 from shoal.errors import InfeasibleError
 from shoal.search.full_domain.lattice import Node
-from shoal.search.losses.cells import leaf_counts, prices
+from shoal.search.losses.cells import cell_prices, leaf_counts
+from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.values import Values
 
@@ -44,11 +45,12 @@ def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
 
 def cells_count(problem: Problem) -> bool:
     """Whether the objective counts hidden cells, weighted by column: a cell costs nothing as it is, and 1 if hidden."""
-    if problem.objective_name not in ("loss", "precision"):
+    loss = problem.objective
+    if not isinstance(loss, CellLoss) or not loss.linear or loss.mean_of_kept or loss.suppressed != 1:
         return False
     for j, hierarchy in enumerate(problem.table.hierarchies):
         at = hierarchy.table[0][np.flatnonzero(leaf_counts(problem.table, j))]
-        if prices(problem.table, j, Values.of_level(hierarchy, 0), problem.objective_name)[at].any():
+        if cell_prices(type(loss), problem.table, j, Values.of_level(hierarchy, 0))[at].any():
             return False
     return True
 

@@ -8,7 +8,6 @@ interval starts there.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,8 +21,8 @@ from shoal.search.cuts.cuts import Judged, Pieces, judged, recoding
 from shoal.search.cuts.ordered import OrderedDomain, ordered
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.optimal import optimal
-from shoal.search.losses.cells import leaf_counts, prices
-from shoal.search.losses.lattice import CellLoss, most_frequent
+from shoal.search.losses.cells import cell_prices, leaf_counts
+from shoal.search.losses.lattice import CellLoss, Loss, LossClasses
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats, FrequencyTable
 from shoal.table.values import Leaves, Vocabulary
@@ -54,24 +53,20 @@ class Gene(Protocol):
 class _Prices:
     """What a cell costs that is released as some leaves of a column."""
 
-    def __init__(self, table: FrequencyTable, j: int, objective: str, cells: str = "hierarchy") -> None:
-        self._table, self._j, self._objective = table, j, objective
+    def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str = "hierarchy") -> None:
+        self._table, self._j, self._loss = table, j, loss
         self._vocabulary = Vocabulary(table.hierarchies[j], cells)
 
     def of(self, leaves: Sequence[Leaves]) -> Floats:
-        """The prices of several values; in ``ambiguity`` their sizes, and nothing where only classes count."""
+        """The prices of several values."""
         values = self._vocabulary.taken([self._vocabulary.of(of) for of in leaves])
-        if self._objective in ("discernibility", "average-class", "classification"):
-            return np.zeros(len(leaves))
-        if self._objective == "ambiguity":
-            return values.sizes.astype(np.float64)
-        return prices(self._table, self._j, values, self._objective)
+        return cell_prices(self._loss, self._table, self._j, values)
 
 
 class TreeGene:
     """Labels of a hierarchy that are split or not; those with one occurring label below always are: it loses less."""
 
-    def __init__(self, table: FrequencyTable, j: int, objective: str) -> None:
+    def __init__(self, table: FrequencyTable, j: int, loss: type[Loss]) -> None:
         hierarchy = table.hierarchies[j]
         self.codes = hierarchy.table
         self.height = hierarchy.height
@@ -88,7 +83,7 @@ class TreeGene:
             self.levels += [level] * len(several)
         self.n_bits = len(self.levels)
         labels = [np.flatnonzero(of == code).astype(np.int32) for of in self.codes for code in range(int(of.max()) + 1)]
-        self._prices = _Prices(table, j, objective).of(labels)
+        self._prices = _Prices(table, j, loss).of(labels)
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
 
     def _split(self, bits: Bits) -> Bits:
@@ -119,7 +114,7 @@ class TreeGene:
 class IntervalGene:
     """Values of a row that start an interval; null, and values without an entry, are alone or all are together."""
 
-    def __init__(self, table: FrequencyTable, j: int, objective: str, cells: str) -> None:
+    def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str) -> None:
         self.domain: OrderedDomain = ordered(table, j)
         self.n_bits = max(0, self.domain.n_values - 1)
         hierarchy = self.domain.hierarchy
@@ -129,7 +124,7 @@ class IntervalGene:
                 for of in self.domain.values
             ]
         )
-        self._prices = _Prices(table, j, objective, cells)
+        self._prices = _Prices(table, j, loss, cells)
         self._known: dict[tuple[int, int], float] = {}
 
     def _starts(self, bits: Bits) -> Bits:
@@ -185,9 +180,6 @@ class Chromosome:
         self.ends = np.cumsum([0, *(gene.n_bits for gene in self.genes)]).tolist()
         self.n_evaluated = 0
         self._judged: dict[bytes, Individual] = {}
-        self._everything = math.prod(float(h.domain) for h in table.hierarchies)
-        own = [leaf_counts(table, j) for j in range(len(self.genes))]
-        self._own = np.array([float(counts @ np.log(np.maximum(counts, 1))) for counts in own])
 
     @property
     def n_bits(self) -> int:
@@ -220,30 +212,17 @@ class Chromosome:
         return individual
 
     def _value(self, seen: Judged, cells: Sequence[Floats]) -> float:
-        """The objective of the classes that are kept and the records that are not; compare ``cost.loss_of``."""
-        objective, name = self.problem.objective, self.problem.objective_name
-        n, gone = self.problem.table.n_records, seen.n_suppressed
-        kept = seen.classes.counts[~seen.failing].astype(np.float64)
-        if name == "discernibility":
-            return float(kept @ kept) + float(n) * gone
-        if name == "average-class":
-            return n / max(1, len(kept) + (gone > 0))
-        labels = self.problem.labels(seen.classes)
-        if labels is not None:
-            return 1 - int(most_frequent(labels)[~seen.failing].sum()) / n
-        each = np.array([of[seen.codes[~seen.failing, j]] for j, of in enumerate(cells)])
-        if name == "ambiguity":
-            return float(kept @ each.prod(axis=0)) + self._everything * gone
-        if not isinstance(objective, CellLoss):
-            raise TypeError(f"{name} is not a sum over cells")
-        sums = each @ kept
-        if name == "height":
-            sums = sums / max(1, n - gone)
-        elif name == "entropy":
-            sums = sums + gone * math.log(n) - self._own
-        else:
-            sums = sums + gone
-        return float(objective.scaled(sums[:, None]).sum())
+        """The objective of the classes that are kept and the records that are not, in its own unit."""
+        loss, kept = self.problem.objective, ~seen.failing
+        each = np.array([of[seen.codes[:, j]] for j, of in enumerate(cells)])
+        if isinstance(loss, CellLoss):
+            sums = each[:, kept] @ seen.classes.counts[kept].astype(np.float64)
+            return float(loss.scaled(loss.totals(sums, seen.n_suppressed)[:, None]).sum())
+        classes = LossClasses(
+            seen.classes.counts, lambda: each, lambda: seen.classes.sensitive[str(self.problem.label)]
+        )
+        total = float(loss.kept(classes)[kept].sum()) + loss.suppressed * seen.n_suppressed
+        return loss.published(total, seen.n_suppressed)
 
     def founders(self) -> list[Individual]:
         """Where a search begins: the top, and the best node of the lattice where that is soon found.
@@ -281,5 +260,5 @@ def _gene(problem: Problem, j: int) -> Gene:
     hierarchy = problem.table.hierarchies[j]
     ordered_cells = problem.cells[j] == "range" and hierarchy.leaf_order in ("numeric", "time")
     if ordered_cells and not ordered(problem.table, j).whole:
-        return IntervalGene(problem.table, j, problem.objective_name, problem.cells[j])
-    return TreeGene(problem.table, j, problem.objective_name)
+        return IntervalGene(problem.table, j, type(problem.objective), problem.cells[j])
+    return TreeGene(problem.table, j, type(problem.objective))

@@ -21,7 +21,7 @@ from shoal.recoding import Recoding
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.monotone import Looks
 from shoal.search.full_domain.ola import minimal
-from shoal.search.losses.lattice import HeightLoss
+from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
 from shoal.table.hierarchy import Hierarchy, Label
 

@@ -17,7 +17,7 @@ from shoal.errors import PolicyError
 from shoal.recoding import FullDomain
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.lattice import Node
-from shoal.search.losses.lattice import HeightLoss
+from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
 
 Nodes = NDArray[np.bool_]  # one cell per node of the lattice

@@ -16,7 +16,7 @@ from __future__ import annotations
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.monotone import Looks
-from shoal.search.losses.lattice import HeightLoss
+from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
 
 

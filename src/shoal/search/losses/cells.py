@@ -1,75 +1,58 @@
 """What released cells cost, whatever search chose them: every loss of an answer by name.
 
-A loss of cells prices each released value; ``prices`` is also what a search of cells minimizes. The searches of the
-lattice price levels instead (``loss.py``): that both agree on full-domain answers is tested.
+``prices`` is also what a search of cells minimizes. The searches of the lattice price whole levels instead
+(``lattice.py``), by the same definitions: that both agree on full-domain answers is tested.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.recoding import Parts, Recoding
-from shoal.search.losses.lattice import LOSSES, WITH_LABEL, CellLoss, most_frequent
+from shoal.search.losses.definitions import LOSSES, WITH_LABEL
+from shoal.search.losses.lattice import CellLoss, Loss, LossClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, packed
+from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 
 
 def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:
     """Every loss of an answer by name; where a label is named, how often a class misleads about it too."""
-    parts = recoding.parts(problem.table)
-    records = _records(recoding.released, parts)
+    released = _Released(problem, recoding.released, recoding.parts(problem.table))
     names = LOSSES if problem.label is None else LOSSES | WITH_LABEL
-    return {name: _loss(problem, recoding.released, parts, records, name) for name in names}
+    return {name: released.loss(name) for name in names}
 
 
 def loss_of(problem: Problem, values: tuple[Values, ...], parts: Parts, name: str) -> float:
     """One loss of released parts, as it is published."""
-    return _loss(problem, values, parts, _records(values, parts), name)
-
-
-def _records(values: tuple[Values, ...], parts: Parts) -> list[Counts]:
-    """Per column and value, the records that are released as it."""
-    kept = np.where(parts.suppressed, 0, parts.counts)
-    pairs = zip(parts.codes.T, values, strict=True)
-    return [sum_by_class(kept, codes.astype(np.int64), len(value.labels)) for codes, value in pairs]
-
-
-def _loss(problem: Problem, values: tuple[Values, ...], parts: Parts, records: list[Counts], name: str) -> float:
-    loss = (LOSSES | WITH_LABEL)[name](problem)
-    if isinstance(loss, CellLoss):
-        n_suppressed = parts.n_suppressed
-        sums = [
-            _column_sum(problem.table, j, value, of_value, n_suppressed, name)
-            for j, (value, of_value) in enumerate(zip(values, records, strict=True))
-        ]
-        return loss.shown(float(loss.scaled(np.array(sums)[:, None]).sum()))
-    return _CLASS_LOSSES[name](problem, values, parts)
+    return _Released(problem, values, parts).loss(name)
 
 
 def prices(table: FrequencyTable, j: int, values: Values, name: str) -> Floats:
-    """Per value of column ``j``, what a cell costs that is released as it, in the loss ``name``.
+    """Per value of column ``j``, what a cell costs that is released as it, in the loss ``name``."""
+    return cell_prices((LOSSES | WITH_LABEL)[name], table, j, values)
 
-    The cell of a record that is suppressed costs 1, in ``entropy`` the logarithm of all records, in ``height`` nothing.
-    """
-    hierarchy = table.hierarchies[j]
-    match name:
-        case "loss":
-            return values.shares
-        case "arx-loss":
-            return np.asarray(values.sizes / hierarchy.domain)
-        case "precision":
-            return np.asarray(values.levels / max(1, hierarchy.number_of_top))
-        case "height":
-            return values.levels.astype(np.float64)
-        case "entropy":
-            return np.asarray(np.log(np.maximum(values.under(leaf_counts(table, j)), 1)))
-    raise ValueError(f"{name} is not a sum over cells")
+
+def cell_prices(loss: type[Loss], table: FrequencyTable, j: int, values: Values) -> Floats:
+    """The same for the definition of a loss; nothing where what cells are released as makes no difference to it."""
+    match loss.measure:
+        case "share":
+            measured = values.shares
+        case "size":
+            measured = values.sizes.astype(np.float64)
+        case "level":
+            measured = values.levels.astype(np.float64)
+        case "records":
+            measured = values.under(leaf_counts(table, j)).astype(np.float64)
+        case None:
+            return np.zeros(len(values.labels))
+    return loss.price(measured, values.hierarchy)
 
 
 def leaf_counts(table: FrequencyTable, j: int) -> Counts:
@@ -77,71 +60,71 @@ def leaf_counts(table: FrequencyTable, j: int) -> Counts:
     return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
 
 
-def _column_sum(table: FrequencyTable, j: int, values: Values, records: Counts, n_suppressed: int, name: str) -> float:
-    """Σ over the cells of a column, suppressed ones among them."""
-    sums = float(records @ prices(table, j, values, name))
-    if name == "height":  # levels are not summed over records: the mean is the level where there is only one
-        return sums / max(1, table.n_records - n_suppressed)
-    if name == "entropy":
-        own = leaf_counts(table, j)
-        return sums + n_suppressed * math.log(table.n_records) - float(own @ np.log(np.maximum(own, 1)))
-    return sums + n_suppressed
+@dataclass(frozen=True, eq=False)
+class _Released:
+    """Released parts, grouped only once a loss asks for it."""
 
+    problem: Problem
+    values: tuple[Values, ...]
+    parts: Parts
 
-# --- losses that see only how records are grouped ----------------------------------------------------------------
+    def loss(self, name: str) -> float:
+        """One loss by name."""
+        problem = self.problem
+        loss = problem.objective if name == problem.objective_name else (LOSSES | WITH_LABEL)[name](problem)
+        n_suppressed = self.parts.n_suppressed
+        if isinstance(loss, CellLoss):
+            kept = [
+                float(records @ cell_prices(type(loss), problem.table, j, value))
+                for j, (value, records) in enumerate(zip(self.values, self._records, strict=True))
+            ]
+            return loss.published(np.array(kept), n_suppressed)
+        class_of, firsts = self._alike if loss.measure is None else self._equal
+        counts = sum_by_class(self.parts.counts[self._kept], class_of, len(firsts))
+        classes = LossClasses(
+            counts, lambda: self._prices(type(loss), firsts), lambda: self._labels.merged(class_of, len(firsts))
+        )
+        # The exact sum of floats: that of many squares soon needs more digits than one of them has.
+        total = math.fsum([*loss.kept(classes).tolist(), loss.suppressed * n_suppressed])
+        return loss.published(total, n_suppressed)
 
+    @cached_property
+    def _records(self) -> list[Counts]:
+        """Per column and value, the records that are released as it."""
+        kept = np.where(self.parts.suppressed, 0, self.parts.counts)
+        pairs = zip(self.parts.codes.T, self.values, strict=True)
+        return [sum_by_class(kept, codes.astype(np.int64), len(value.labels)) for codes, value in pairs]
 
-def _classes(values: tuple[Values, ...], parts: Parts, kept: NDArray[np.int64]) -> tuple[ClassOf, int]:
-    """The class of each part that is released, and how many there are.
+    @cached_property
+    def _kept(self) -> NDArray[np.int64]:
+        return np.flatnonzero(~self.parts.suppressed)
 
-    A class is what looks alike: a hidden cell that is released as a null is no other text than a null of the original.
-    """
-    codes = parts.codes[kept]
-    for j, value in enumerate(values):
-        number = {label: i for i, label in reversed(list(enumerate(value.labels)))}
-        if len(number) < len(value.labels):
-            codes[:, j] = np.array([number[label] for label in value.labels], codes.dtype)[codes[:, j]]
-    class_of, firsts = group(packed(codes))
-    return class_of, len(firsts)
+    @cached_property
+    def _equal(self) -> tuple[ClassOf, NDArray[np.int64]]:
+        """The parts that are released as the same values: the class of each, and the first of each class."""
+        return group(packed(self.parts.codes[self._kept]))
 
+    @cached_property
+    def _alike(self) -> tuple[ClassOf, NDArray[np.int64]]:
+        """The same for parts that look alike: a hidden cell released as a null is no other text than a null was."""
+        codes = self.parts.codes[self._kept]
+        for j, value in enumerate(self.values):
+            number = {label: i for i, label in reversed(list(enumerate(value.labels)))}
+            if len(number) < len(value.labels):
+                codes[:, j] = np.array([number[label] for label in value.labels], codes.dtype)[codes[:, j]]
+        return group(packed(codes))
 
-def _class_sizes(values: tuple[Values, ...], parts: Parts) -> Counts:
-    kept = np.flatnonzero(~parts.suppressed)
-    return sum_by_class(parts.counts[kept], *_classes(values, parts, kept))
+    def _prices(self, loss: type[Loss], firsts: NDArray[np.int64]) -> Floats:
+        """[column, class]: what the cells cost of the parts that come first in their classes."""
+        codes = self.parts.codes[self._kept[firsts]]
+        prices = [cell_prices(loss, self.problem.table, j, value) for j, value in enumerate(self.values)]
+        return np.array([of[codes[:, j]] for j, of in enumerate(prices)])
 
-
-def _discernibility(problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
-    """Python's integers: n² of 4·10⁹ records does not fit in 64 bits."""
-    kept = sum(int(n) ** 2 for n in _class_sizes(values, parts).tolist())
-    return float(kept + problem.table.n_records * parts.n_suppressed)
-
-
-def _average_class(problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
-    return problem.table.n_records / (len(_class_sizes(values, parts)) + (parts.n_suppressed > 0))
-
-
-def _ambiguity(_problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
-    tuples = np.ones(len(parts.counts))
-    everything = 1.0
-    for j, value in enumerate(values):
-        tuples *= value.sizes[parts.codes[:, j]]
-        everything *= value.hierarchy.domain
-    return float(parts.counts @ np.where(parts.suppressed, everything, tuples))
-
-
-def _classification(problem: Problem, values: tuple[Values, ...], parts: Parts) -> float:
-    kept = np.flatnonzero(~parts.suppressed)
-    class_of, n_classes = _classes(values, parts, kept)
-    labels = problem.table.sensitive[str(problem.label)].taken(parts.row[kept])
-    if not np.array_equal(parts.counts[kept], problem.table.counts[parts.row[kept]]):
-        labels = replace(labels, counts=parts.counts[kept])  # rows are parted only where each has one value
-    right = int(most_frequent(labels.merged(class_of, n_classes)).sum())
-    return 1 - right / problem.table.n_records
-
-
-_CLASS_LOSSES = {
-    "discernibility": _discernibility,
-    "average-class": _average_class,
-    "ambiguity": _ambiguity,
-    "classification": _classification,
-}
+    @cached_property
+    def _labels(self) -> Histogram:
+        """The column to predict in each part."""
+        table, rows, counts = self.problem.table, self.parts.row[self._kept], self.parts.counts[self._kept]
+        labels = table.sensitive[str(self.problem.label)].taken(rows)
+        if np.array_equal(counts, table.counts[rows]):
+            return labels
+        return replace(labels, counts=counts)  # rows are parted only where each has one value

@@ -7,15 +7,15 @@ it costs to keep or to suppress them, and the finest classes, kept for the least
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from shoal.search.cuts.ordered import IntervalEnds, OrderedDomain
-from shoal.search.losses.cells import leaf_counts, prices
-from shoal.search.losses.lattice import CellLoss, most_frequent
+from shoal.search.losses.cells import cell_prices
+from shoal.search.losses.lattice import CellLoss, ClassLoss, LossClasses
 from shoal.search.problem import Problem
 from shoal.table.frequency import Codes, Counts, Floats, Histogram
 from shoal.table.values import Vocabulary
@@ -32,15 +32,19 @@ class IntervalClasses:
 
 
 class CutCost:
-    """A loss: what classes add to its sums if they are kept, or gone, and the figure that the sums make."""
-
-    sees_classes_only = False  # whether cells are worth nothing to it
+    """A loss on cuts: what classes add to its sums if they are kept, or gone, and the figure that the sums make."""
 
     def __init__(self, problem: Problem, domains: Sequence[OrderedDomain]) -> None:
         self.problem = problem
         self.n = problem.table.n_records
-        self.least_size = problem.least_class_size
         self.domains = domains
+        self._vocabularies = [Vocabulary(d.hierarchy, cells) for d, cells in zip(domains, problem.cells, strict=True)]
+        self._known: dict[tuple[int, IntervalEnds, bool], float] = {}
+
+    @property
+    def sees_classes_only(self) -> bool:
+        """Whether narrower cells are worth nothing."""
+        return False
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """[class, sum]: what it adds; ``least``: if it may grow, and its intervals too."""
@@ -52,82 +56,11 @@ class CutCost:
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
         """The published figure of each row of sums."""
-        return sums[:, 0]
+        raise NotImplementedError
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
         """No finer choice has a lower figure, given sums of least costs with those gone who are ``lost`` for good."""
         return self.figure(sums, n_lost)
-
-
-class Discernibility(CutCost):
-    """A record that is kept pays the size of its class, one that is gone all records."""
-
-    sees_classes_only = True
-
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """A class that is kept has at least k records, whatever it grows from."""
-        counts = classes.counts.astype(np.float64)
-        return np.asarray(counts * np.maximum(counts, self.least_size))[:, None]
-
-    def gone(self, counts: Counts) -> Floats:
-        """n each."""
-        return np.asarray(float(self.n) * counts)[:, None]
-
-
-class AverageClass(CutCost):
-    """Records per class; those that are suppressed count as one."""
-
-    sees_classes_only = True
-
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """A class; never more than its finest ones."""
-        return np.ones((len(classes.counts), 1))
-
-    def gone(self, counts: Counts) -> Floats:
-        """None."""
-        return np.zeros((len(counts), 1))
-
-    def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """n / classes."""
-        return np.asarray(self.n / np.maximum(1, sums[:, 0] + (n_gone > 0)))
-
-    def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """No more classes than there are finest ones, or records for."""
-        most = np.minimum(sums[:, 0], (self.n - n_lost) // self.least_size) + (self.problem.limit > 0)
-        return np.asarray(self.n / np.maximum(1, most))
-
-
-class Classification(CutCost):
-    """A record that is kept pays 1/n if its label is not the most frequent of its class, one that is gone always.
-
-    Where classes merge no more labels are right than before, so the finest classes bound all others.
-    """
-
-    sees_classes_only = True
-
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """The records whose labels are wrong."""
-        if classes.labels is None:
-            raise ValueError("the classes were counted without their labels")
-        return (classes.counts - most_frequent(classes.labels)).astype(np.float64)[:, None]
-
-    def gone(self, counts: Counts) -> Floats:
-        """All of them."""
-        return counts.astype(np.float64)[:, None]
-
-    def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """A share."""
-        return np.asarray(sums[:, 0] / self.n)
-
-
-class OfCells(CutCost):
-    """Losses that price every cell by its interval."""
-
-    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], name: str) -> None:
-        super().__init__(problem, domains)
-        self.name = name
-        self.vocabularies = [Vocabulary(d.hierarchy, cells) for d, cells in zip(domains, problem.cells, strict=True)]
-        self._known: dict[tuple[int, IntervalEnds, bool], float] = {}
 
     def prices(self, classes: IntervalClasses, j: int, least: bool) -> Floats:
         """Per class, the price of its cell in column ``j``."""
@@ -141,11 +74,9 @@ class OfCells(CutCost):
         return self._known[key]
 
     def _exact(self, j: int, interval: IntervalEnds) -> float:
-        vocabulary = self.vocabularies[j]
+        vocabulary = self._vocabularies[j]
         value = vocabulary.taken([vocabulary.of(self.domains[j].leaves(*interval))])
-        if self.name == "ambiguity":
-            return float(value.sizes[0])
-        return float(prices(self.problem.table, j, value, self.name)[0])
+        return float(cell_prices(type(self.problem.objective), self.problem.table, j, value)[0])
 
     def _least(self, j: int, interval: IntervalEnds) -> float:
         """The least price of an interval around it.
@@ -153,27 +84,62 @@ class OfCells(CutCost):
         Levels and the records under a value only grow with it. Shares and sizes need not: an interval that holds the
         values of a label is priced as the label, with all that it stands for, and a wider one that is none may be less.
         """
-        vocabulary, domain = self.vocabularies[j], self.domains[j]
+        loss = self.problem.objective
+        vocabulary, domain = self._vocabularies[j], self.domains[j]
         own = np.sort(np.concatenate(domain.values[interval[0] : interval[1] + 1]))
-        if self.name in ("loss", "arx-loss", "ambiguity") and vocabulary.of(own) != Vocabulary.TOP_ID:
-            if self.name == "loss":
-                return vocabulary.least_share(own)
-            return len(own) / (domain.hierarchy.domain if self.name == "arx-loss" else 1)
-        return self._exact(j, interval)
+        if loss.measure not in ("share", "size") or vocabulary.of(own) == Vocabulary.TOP_ID:
+            return self._exact(j, interval)
+        least = vocabulary.least_share(own) if loss.measure == "share" else float(len(own))
+        return float(loss.price(np.array([least]), domain.hierarchy)[0])
 
 
-class LinearCells(OfCells):
-    """A weighted sum over cells: loss, precision, entropy."""
+class ClassCost(CutCost):
+    """A loss that sees how records are grouped has one sum, to which every class adds its own."""
 
-    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], name: str) -> None:
-        super().__init__(problem, domains, name)
-        table, q = problem.table, len(domains)
-        self.weights = _cell_loss(problem).scaled(np.ones((q, 1)))[:, 0]
-        self.suppressed, self.own = 1.0, 0.0
-        if name == "entropy":
-            own = [leaf_counts(table, j) for j in range(q)]
-            self.suppressed = math.log(self.n)
-            self.own = float(self.weights @ [counts @ np.log(np.maximum(counts, 1)) for counts in own])
+    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], loss: ClassLoss) -> None:
+        super().__init__(problem, domains)
+        self.loss = loss
+
+    @property
+    def sees_classes_only(self) -> bool:
+        """Where its cells have no price."""
+        return self.loss.measure is None
+
+    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
+        """What the loss says of each class."""
+
+        def prices() -> Floats:
+            return np.array([self.prices(classes, j, least) for j in range(len(self.domains))])
+
+        def labels() -> Histogram:
+            if classes.labels is None:
+                raise ValueError("the classes were counted without their labels")
+            return classes.labels
+
+        return self.loss.kept(LossClasses(classes.counts, prices, labels), least=least)[:, None]
+
+    def gone(self, counts: Counts) -> Floats:
+        """So much for every record."""
+        return np.asarray(self.loss.suppressed * counts)[:, None]
+
+    def figure(self, sums: Floats, n_gone: Counts) -> Floats:
+        """As the loss defines it."""
+        return self.loss.figure(sums[:, 0], n_gone)
+
+    def bound(self, sums: Floats, n_lost: Counts) -> Floats:
+        """As the loss knows best."""
+        return self.loss.bound(sums[:, 0], n_lost)
+
+
+class LinearCost(CutCost):
+    """A weighted sum over cells has one sum, whatever the column; where suppression is free, a mean over the kept."""
+
+    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], loss: CellLoss) -> None:
+        super().__init__(problem, domains)
+        self.loss = loss
+        self.weights = loss.scaled(np.ones((len(domains), 1)))[:, 0]
+        self.own = float(self.weights @ loss.own)
+        self.suppressed = 0.0 if loss.mean_of_kept else loss.suppressed * float(self.weights.sum())
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """What the cells cost."""
@@ -182,86 +148,52 @@ class LinearCells(OfCells):
 
     def gone(self, counts: Counts) -> Floats:
         """All cells at the price of a suppressed one."""
-        return np.asarray(counts * (self.suppressed * self.weights.sum()))[:, None]
+        return np.asarray(counts * self.suppressed)[:, None]
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """The sum, in entropy without what the values themselves weigh."""
+        """The sum without what the values themselves weigh, or the mean over those that are kept."""
+        if self.loss.mean_of_kept:
+            return np.asarray(sums[:, 0] / np.maximum(1, self.n - n_gone))
         return sums[:, 0] - self.own
 
+    def bound(self, sums: Floats, n_lost: Counts) -> Floats:
+        """Where suppression is free, as if those that may still be suppressed were all at the top."""
+        if not self.loss.mean_of_kept:
+            return self.figure(sums, n_lost)
+        more = np.maximum(0, min(self.problem.limit, self.n - 1) - n_lost)
+        return np.asarray(np.maximum(0, (sums[:, 0] - more * self._top) / np.maximum(1, self.n - n_lost - more)))
 
-class ArxCells(OfCells):
-    """ARX's loss: a mean of columns that is no sum, so each column has a sum of its own."""
+    @cached_property
+    def _top(self) -> float:
+        """What the cells of a record cost at the top of every column, by their levels."""
+        tops = [d.hierarchy for d in self.domains]
+        return float(self.weights @ [self.loss.price(np.array([float(h.number_of_top)]), h)[0] for h in tops])
+
+
+class ColumnCost(CutCost):
+    """A loss of cells that is no sum over columns: each column has a sum of its own."""
+
+    def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], loss: CellLoss) -> None:
+        super().__init__(problem, domains)
+        self.loss = loss
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
         """What the cells cost, column by column."""
         return np.column_stack([classes.counts * self.prices(classes, j, least) for j in range(len(self.domains))])
 
     def gone(self, counts: Counts) -> Floats:
-        """1 a cell."""
-        return np.repeat(counts.astype(np.float64)[:, None], len(self.domains), axis=1)
+        """Every cell at the price of a suppressed one."""
+        return np.repeat((self.loss.suppressed * counts)[:, None], len(self.domains), axis=1)
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """The mean."""
-        loss = _cell_loss(self.problem)
-        return np.array([loss.shown(value) for value in loss.scaled(sums.T).sum(axis=0)])
-
-
-class Levels(OfCells):
-    """The mean level of those that are kept; suppression is free."""
-
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """Weighted levels."""
-        each = sum(w * self.prices(classes, j, least) for j, w in enumerate(self.problem.weights))
-        return np.asarray(classes.counts * each)[:, None]
-
-    def gone(self, counts: Counts) -> Floats:
-        """Nothing."""
-        return np.zeros((len(counts), 1))
-
-    def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """The mean over those that are kept."""
-        return np.asarray(sums[:, 0] / np.maximum(1, self.n - n_gone))
-
-    def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """As if those that may still be suppressed were all at the top."""
-        top = float(np.dot(self.problem.weights, [domain.hierarchy.number_of_top for domain in self.domains]))
-        more = np.maximum(0, min(self.problem.limit, self.n - 1) - n_lost)
-        return np.asarray(np.maximum(0, (sums[:, 0] - more * top) / np.maximum(1, self.n - n_lost - more)))
-
-
-class Ambiguity(OfCells):
-    """How many ground tuples a record could be."""
-
-    def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """The product of what its cells could be."""
-        each = [self.prices(classes, j, least) for j in range(len(self.domains))]
-        return np.asarray(classes.counts * np.prod(each, axis=0))[:, None]
-
-    def gone(self, counts: Counts) -> Floats:
-        """All of them."""
-        return np.asarray(counts * math.prod(float(d.hierarchy.domain) for d in self.domains))[:, None]
-
-
-def _cell_loss(problem: Problem) -> CellLoss:
-    loss = problem.objective
-    if not isinstance(loss, CellLoss):
-        raise TypeError(f"{problem.objective_name} is not a sum over cells")
-    return loss
-
-
-_COSTS: dict[str, Callable[[Problem, Sequence[OrderedDomain], str], CutCost]] = {
-    "discernibility": lambda problem, domains, _: Discernibility(problem, domains),
-    "average-class": lambda problem, domains, _: AverageClass(problem, domains),
-    "classification": lambda problem, domains, _: Classification(problem, domains),
-    "loss": LinearCells,
-    "precision": LinearCells,
-    "entropy": LinearCells,
-    "arx-loss": ArxCells,
-    "height": Levels,
-    "ambiguity": Ambiguity,
-}
+        """What the loss makes of the columns' sums."""
+        scaled = self.loss.scaled(sums.T - self.loss.own[:, None])
+        return np.array([self.loss.shown(value) for value in scaled.sum(axis=0)])
 
 
 def cut_cost(problem: Problem, domains: Sequence[OrderedDomain]) -> CutCost:
-    """The problem's objective."""
-    return _COSTS[problem.objective_name](problem, domains, problem.objective_name)
+    """The problem's objective as a cost of cuts."""
+    loss = problem.objective
+    if isinstance(loss, ClassLoss):
+        return ClassCost(problem, domains, loss)
+    return LinearCost(problem, domains, loss) if loss.linear else ColumnCost(problem, domains, loss)

@@ -1,26 +1,24 @@
-"""What a recoding costs, and the dict LOSSES.
+"""What a loss is to a search of the lattice: its value at a node, and bounds on the nodes below and above.
 
 A loss that is a sum over cells splits by column: what the levels cost, plus what the suppressed records add.
 ``CellLoss`` holds these as tables, so that a node is priced from its suppressed classes alone and one look at a
 node bounds every node below it. A loss of classes (``ClassLoss``) is bounded from both sides: below a node
-classes can only split, above it they can only merge.
+classes can only split, above it they can only merge. The losses themselves are in ``definitions.py``.
 
-Bounds compare in the loss's own unit, ``Evaluation.value``; ``shown`` turns it into the published figure.
+Bounds compare in the loss's own unit, that of ``value``; ``shown`` turns it into the published figure.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import PolicyError
 from shoal.search.full_domain.rollup import Steps
 from shoal.table.frequency import Counts, Floats, Histogram
 from shoal.table.hierarchy import Hierarchy
@@ -29,29 +27,45 @@ from shoal.table.kernels import price_levels, sum_by_class
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem
 
+# What of a released value a price looks at: its share of the domain (0 … 1), the leaves that it stands for, its level,
+# or the records of the table under it.
+Measure = Literal["share", "size", "level", "records"]
 
-class Loss(Protocol):
-    """What a search asks of an objective."""
 
-    sees_classes: bool  # whether a look at the lowest node of a box tells something (``above``)
+class Loss:
+    """What a search of the lattice asks of an objective, and the price of a cell that all searches share."""
+
+    sees_classes: ClassVar[bool]  # whether a look at the lowest node of a box tells something (``above``)
+    measure: ClassVar[Measure | None] = None  # None where what the cells are released as makes no difference
+    suppressed: float  # what a suppressed cell costs, or a suppressed record adds
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """What a cell costs, by the measure of the value that it is released as."""
+        raise NotImplementedError
 
     def floor(self) -> Floats:
         """[column, level]: what a level costs at the least, whoever is suppressed; to be summed over columns."""
+        raise NotImplementedError
 
     def value(self, seen: Evaluation) -> float:
         """What the node costs."""
+        raise NotImplementedError
 
     def below(self, seen: Evaluation) -> Floats:
         """[column, level]: the same for the nodes below, now that it is known who is lost there.
 
         Summed over the columns at the lowest levels of a box below the node it bounds the whole box.
         """
+        raise NotImplementedError
 
     def above(self, seen: Evaluation) -> float:
         """What every node above costs at the least."""
+        raise NotImplementedError
 
     def shown(self, value: float) -> float:
-        """The published figure."""
+        """The figure that is published for a value."""
+        return float(value)
 
 
 # --- losses of cells ------------------------------------------------------------------------------------------
@@ -78,18 +92,43 @@ class LevelCounts(NamedTuple):
         levels = zip(hierarchy.table.astype(np.int64), hierarchy.labels, strict=True)
         return cls(hierarchy, leaves, [sum_by_class(leaves, codes, len(labels)) for codes, labels in levels])
 
+    def prices(self, loss: type[Loss], level: int) -> Floats:
+        """Per label of a level, what a cell costs that is released as it."""
+        hierarchy = self.hierarchy
+        match loss.measure:
+            case "share":
+                measured = hierarchy.shares[level]
+            case "size":
+                measured = hierarchy.sizes[level].astype(np.float64)
+            case "level":
+                measured = np.full(hierarchy.cardinality(level), float(hierarchy.number(level)))
+            case "records":
+                measured = self.under[level].astype(np.float64)
+            case None:
+                return np.zeros(hierarchy.cardinality(level))
+        return loss.price(measured, hierarchy)
 
-class CellLoss:
-    """A sum over cells. Subclasses give the prices and how a column's sum enters the figure."""
+
+class CellLoss(Loss):
+    """A sum over cells. A subclass says what a cell costs, and how the sums of the columns make the figure.
+
+    The price of a cell grows with its measure, and a suppressed cell costs no less than any other. Only a
+    ``mean_of_kept`` leaves suppressed cells out; its measure must be the level.
+    """
 
     sees_classes = False
+    linear: ClassVar[bool] = True  # whether the figure is a weighted sum of the columns' sums
+    mean_of_kept: ClassVar[bool] = False  # whether suppressed cells cost nothing, and the mean is over the others
+    suppressed = 1.0
 
     def __init__(self, problem: Problem) -> None:
         self.table = problem.table
         self.n = problem.table.n_records
         self._layout, self._steps = problem.rollup.layout, problem.rollup.steps
-        columns = list(starmap(LevelCounts.of, zip(problem.table.hierarchies, problem.rollup.leaf_counts, strict=True)))
-        prices = [self.prices(column) for column in columns]
+        leaf_counts = problem.rollup.leaf_counts
+        self.own = np.array([self.own_price(counts) for counts in leaf_counts])
+        columns = list(starmap(LevelCounts.of, zip(problem.table.hierarchies, leaf_counts, strict=True)))
+        prices = [self._cell_prices(column, own) for column, own in zip(columns, self.own.tolist(), strict=True)]
         self._base = np.zeros(self._steps.n_labels.shape)
         for j, column in enumerate(prices):
             self._base[j, : len(column.base)] = column.base
@@ -101,21 +140,53 @@ class CellLoss:
         self._last: Evaluation | None = None
         self._last_costs = self._floor
 
+    # What a loss defines, besides its measure and price.
+
     @staticmethod
-    def prices(column: LevelCounts) -> CellPrices:
-        """What the cells of a column cost."""
-        raise NotImplementedError
+    def own_price(_leaf_counts: Counts) -> float:
+        """What the cells of a column cost as they were, where that is taken off the sum."""
+        return 0.0
 
     def scaled(self, sums: Floats) -> Floats:
         """[column, level]: what sums of cells add to the value; increasing in each."""
         return np.asarray(sums / self.n * self.shares)
 
-    def shown(self, value: float) -> float:
-        """The published figure."""
-        return float(value)
+    def at_least(self, total: float) -> float:
+        """The published figure of answers whose cells cost ``total`` at the least, priced by the slopes."""
+        return total / self.n
+
+    # What follows from it.
+
+    @property
+    def slopes(self) -> Floats:
+        """What a unit of each column's price adds to a record's cost: weights that sum to 1, each price from 0 to 1."""
+        return np.asarray(self.shares[:, 0])
+
+    def tangent(self, sums: Floats) -> Floats:
+        """The same where the columns' sums are these already; where the loss is linear there is no difference."""
+        return self.slopes
+
+    def totals(self, kept: Floats, n_suppressed: int) -> Floats:
+        """Per column the sum that ``scaled`` takes, from what the cells cost that are kept."""
+        if self.mean_of_kept:
+            return np.asarray(kept / max(1, self.n - n_suppressed))
+        return np.asarray(kept + n_suppressed * self.suppressed - self.own)
+
+    def published(self, kept: Floats, n_suppressed: int) -> float:
+        """The figure, from what the kept cells of each column cost."""
+        return self.shown(float(self.scaled(self.totals(kept, n_suppressed)[:, None]).sum()))
+
+    def _cell_prices(self, column: LevelCounts, own: float) -> CellPrices:
+        """What the cells of a column cost on each level."""
+        levels = range(len(column.under))
+        prices = [column.prices(type(self), level) for level in levels]
+        sums = np.array([under @ price for under, price in zip(column.under, prices, strict=True)])
+        if self.mean_of_kept:
+            return CellPrices(sums / max(1, self.n), tuple(np.zeros(len(price)) for price in prices))
+        return CellPrices(sums - own, tuple(self.suppressed - price for price in prices))
 
     def floor(self) -> Floats:
-        """The levels alone."""
+        """What the levels cost with nobody suppressed."""
         return self._floor
 
     def value(self, seen: Evaluation) -> float:
@@ -183,240 +254,87 @@ def _cheapest_under(
     return offsets, np.where(least < np.inf, least, 0)
 
 
-def _by_price(column: LevelCounts, price: Callable[[int], Floats]) -> CellPrices:
-    """Prices that depend on the released code alone; a suppressed cell costs 1."""
-    levels = [price(level) for level in range(len(column.under))]
-    base = [under @ cost for under, cost in zip(column.under, levels, strict=True)]
-    return CellPrices(np.array(base), tuple(1 - cost for cost in levels))
-
-
-class IyengarLoss(CellLoss):
-    """Mean over cells of (M−1)/(D−1), for intervals of (upper−lower)/(max−min); a suppressed cell is 1.
-
-    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
-    """
-
-    @staticmethod
-    def prices(column: LevelCounts) -> CellPrices:
-        """The hierarchy's shares."""
-        return _by_price(column, lambda level: column.hierarchy.shares[level])
-
-
-class ArxLoss(CellLoss):
-    """ARX's Loss: M/D per cell, each column scaled to 0 … 1, the geometric mean over the columns."""
-
-    @staticmethod
-    def prices(column: LevelCounts) -> CellPrices:
-        """M/D, a suppressed cell 1."""
-        return _by_price(column, lambda level: column.hierarchy.sizes[level] / column.hierarchy.domain)
-
-    def scaled(self, sums: Floats) -> Floats:
-        """w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
-        least, room = self._range
-        return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) * self.shares)
-
-    @cached_property
-    def _range(self) -> tuple[Floats, Floats]:
-        least = self.n / np.array([[h.domain] for h in self.table.hierarchies])
-        return least, np.where(least < self.n, self.n - least, np.inf)
-
-    def shown(self, value: float) -> float:
-        """Π(1 + L)^w − 1 with weights that sum to 1; equal ones make it the geometric mean."""
-        return float(np.expm1(value))
-
-
-class PrecisionLoss(CellLoss):
-    """1 − Prec: mean over cells of level/height; a suppressed cell is 1.
-
-    L. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", IJUFKS 10(5), 2002.
-    """
-
-    @staticmethod
-    def prices(column: LevelCounts) -> CellPrices:
-        """level/height."""
-        hierarchy = column.hierarchy
-        top = max(1, hierarchy.number_of_top)
-        return _by_price(column, lambda level: np.full(hierarchy.cardinality(level), hierarchy.number(level) / top))
-
-
-class HeightLoss(CellLoss):
-    """The sum of the levels; suppression is free."""
-
-    @staticmethod
-    def prices(column: LevelCounts) -> CellPrices:
-        """The level itself."""
-        levels = [float(column.hierarchy.number(level)) for level in range(column.hierarchy.n_levels)]
-        return CellPrices(np.array(levels), tuple(np.zeros(len(under)) for under in column.under))
-
-    def scaled(self, sums: Floats) -> Floats:
-        """Weighted, as it is."""
-        return np.asarray(sums * self.weights)
-
-
-class EntropyLoss(CellLoss):
-    """Non-uniform entropy: Σ over cells of −ln(n(value)/n(released value)), a suppressed cell counts as the top.
-
-    A. Gionis, T. Tassa, "k-Anonymization with minimal loss of information", TKDE 21(2), 2009.
-    """
-
-    @staticmethod
-    def prices(column: LevelCounts) -> CellPrices:
-        """ln n(released) − ln n(value), summed over records."""
-        own = column.leaves @ np.log(np.maximum(column.leaves, 1))
-        logs = [np.log(np.maximum(under, 1)) for under in column.under]
-        base = [under @ log - own for under, log in zip(column.under, logs, strict=True)]
-        return CellPrices(np.array(base), tuple(np.log(column.leaves.sum()) - log for log in logs))
-
-    def scaled(self, sums: Floats) -> Floats:
-        """Weighted, as it is."""
-        return np.asarray(sums * self.weights)
-
-
 # --- losses of classes ----------------------------------------------------------------------------------------
 
 
-class ClassLoss:
-    """A loss that sees only how records are grouped."""
+@dataclass(frozen=True, eq=False)
+class LossClasses:
+    """Classes as a loss sees them; what takes time is made only where it is asked for."""
+
+    counts: Counts
+    prices: Callable[[], Floats]  # [column, class]: of its cells, where the loss has a measure
+    labels: Callable[[], Histogram]  # of the column to predict
+
+
+class ClassLoss(Loss):
+    """A loss that sees how records are grouped. A subclass says what a class adds, and what the sum means."""
 
     sees_classes = True
+    suppressed = 0.0
 
     def __init__(self, problem: Problem) -> None:
         self.n = problem.table.n_records
+        self.label = problem.label
+        self._rollup = problem.rollup
         self.lattice = problem.lattice
         self.least_size = problem.least_class_size
         self.may_suppress = problem.limit > 0
+
+    # What a loss defines.
+
+    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+        """What each class adds; ``least``: where it may still merge with others, or grow into their place."""
+        raise NotImplementedError
+
+    def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
+        """The published figure of each sum."""
+        return sums
+
+    def bound(self, sums: Floats, n_lost: Counts) -> Floats:
+        """No merging of the classes has a lower figure, given least sums with those gone who are lost for good."""
+        return self.figure(sums, n_lost)
+
+    def least_below(self, seen: Evaluation) -> float:
+        """What every node below costs at the least."""
+        raise NotImplementedError
+
+    # What follows from it.
+
+    def published(self, sums: float, n_suppressed: int) -> float:
+        """The figure, from what the kept classes and the suppressed records add."""
+        return float(self.figure(np.array([sums]), np.array([n_suppressed]))[0])
+
+    def value(self, seen: Evaluation) -> float:
+        """What the kept classes and the suppressed records add up to."""
+        kept = float(self.kept(self._classes(seen))[~seen.failing].sum())
+        return self.published(kept + self.suppressed * seen.n_suppressed, seen.n_suppressed)
+
+    def above(self, seen: Evaluation) -> float:
+        """Classes only merge, and a suppressed record costs no less than one that is kept."""
+        return self.published(float(self.kept(self._classes(seen), least=True).sum()), 0)
 
     def floor(self) -> Floats:
         """Nothing is known before the first look."""
         return np.zeros((len(self.lattice.shape), max(self.lattice.shape)))
 
-    def whole(self, bound: float) -> Floats:
+    def below(self, seen: Evaluation) -> Floats:
         """One number for a box, as if the first column alone cost it."""
         costs = self.floor()
-        costs[0] = bound
+        costs[0] = self.least_below(seen)
         return costs
 
-    def shown(self, value: float) -> float:
-        """The published figure."""
-        return float(value)
+    @cached_property
+    def _columns(self) -> list[LevelCounts]:
+        return list(starmap(LevelCounts.of, zip(self._rollup.table.hierarchies, self._rollup.leaf_counts, strict=True)))
 
+    def _classes(self, seen: Evaluation) -> LossClasses:
+        """The classes of a node."""
+        return LossClasses(seen.table.counts, lambda: self._prices(seen), lambda: self._labels(seen))
 
-class Discernibility(ClassLoss):
-    """Σ n_E² over kept classes, and n for every suppressed record.
+    def _prices(self, seen: Evaluation) -> Floats:
+        """[column, class]: the price of the label of each class."""
+        of_node = zip(self._columns, seen.node, seen.table.codes.T, strict=True)
+        return np.array([column.prices(type(self), level)[codes] for column, level, codes in of_node])
 
-    R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
-    """
-
-    def value(self, seen: Evaluation) -> float:
-        """As defined."""
-        kept = seen.table.counts[~seen.failing].astype(np.float64)
-        return float(kept @ kept) + float(self.n) * seen.n_suppressed
-
-    def below(self, seen: Evaluation) -> Floats:
-        """Who is lost pays n on every lower node; the others are in classes of an admissible size, or pay n too."""
-        return self.whole(float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost))
-
-    def above(self, seen: Evaluation) -> float:
-        """Classes only grow, and a suppressed record pays more than any class could cost it."""
-        counts = seen.table.counts.astype(np.float64)
-        return float(counts @ np.maximum(counts, self.least_size))
-
-
-class AverageClass(ClassLoss):
-    """Records per class; the suppressed records, all *, count as one class.
-
-    C_AVG of LeFevre et al. is this figure divided by k.
-    """
-
-    def value(self, seen: Evaluation) -> float:
-        """n / classes."""
-        classes = len(seen.failing) - int(seen.failing.sum()) + (seen.n_suppressed > 0)
-        return self.n / classes
-
-    def below(self, seen: Evaluation) -> Floats:
-        """A class of which n records can be kept splits into at most n / k."""
-        most = (seen.table.counts - seen.lost) // self.least_size
-        return self.whole(self.n / max(1, int(most.sum()) + self.may_suppress))
-
-    def above(self, seen: Evaluation) -> float:
-        """Classes only merge; where records are suppressed they take up at least one class."""
-        return self.n / len(seen.table.counts)
-
-
-class Ambiguity(ClassLoss):
-    """Σ over records of the number of ground tuples that the released one could stand for; all of them if suppressed.
-
-    M. E. Nergiz, C. Clifton, "Thoughts on k-anonymization", Data & Knowledge Engineering 63(3), 2007.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self.hierarchies = problem.table.hierarchies
-        self.all = math.prod(float(h.domain) for h in self.hierarchies)
-
-    def value(self, seen: Evaluation) -> float:
-        """As defined."""
-        kept = np.where(seen.failing, 0, seen.table.counts)
-        return float(kept @ self._tuples(seen)) + self.all * seen.n_suppressed
-
-    def below(self, seen: Evaluation) -> Floats:
-        """Who is lost could be anybody on every lower node; a record that is kept stands at least for itself."""
-        return self.whole(self.all * seen.n_lost + (self.n - seen.n_lost))
-
-    def above(self, seen: Evaluation) -> float:
-        """What a record stands for only grows."""
-        return float(seen.table.counts @ self._tuples(seen))
-
-    def _tuples(self, seen: Evaluation) -> Floats:
-        codes = seen.table.codes
-        leaves = [
-            h.sizes[level][codes[:, j]] for j, (h, level) in enumerate(zip(self.hierarchies, seen.node, strict=True))
-        ]
-        return np.asarray(np.prod(np.array(leaves, np.float64), axis=0))
-
-
-class Classification(ClassLoss):
-    """Share of the records whose label is not the most frequent of their class; a suppressed one counts as wrong.
-
-    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        if problem.label is None:
-            raise PolicyError("objective 'classification' needs a column to predict", "name it: release.label")
-        self.label = problem.label
-
-    def value(self, seen: Evaluation) -> float:
-        """As defined."""
-        return float(self._wrong(seen)[~seen.failing].sum() + seen.n_suppressed) / self.n
-
-    def below(self, seen: Evaluation) -> Floats:
-        """Who is lost is wrong on every lower node; of the others all may be right."""
-        return self.whole(seen.n_lost / self.n)
-
-    def above(self, seen: Evaluation) -> float:
-        """Where classes merge no more are right than before, and who is suppressed is wrong."""
-        return float(self._wrong(seen).sum()) / self.n
-
-    def _wrong(self, seen: Evaluation) -> NDArray[np.int64]:
-        return seen.table.counts - most_frequent(seen.table.frequency.sensitive[self.label])
-
-
-def most_frequent(labels: Histogram) -> NDArray[np.int64]:
-    """Per class, how often its most frequent value occurs."""
-    return np.maximum.reduceat(labels.counts, labels.starts[:-1]) if labels.n_classes else np.zeros(0, np.int64)
-
-
-WITH_LABEL: dict[str, Callable[[Problem], Loss]] = {"classification": Classification}  # where a policy names one
-
-LOSSES: dict[str, Callable[[Problem], Loss]] = {
-    "loss": IyengarLoss,
-    "arx-loss": ArxLoss,
-    "discernibility": Discernibility,
-    "average-class": AverageClass,
-    "height": HeightLoss,
-    "precision": PrecisionLoss,
-    "entropy": EntropyLoss,
-    "ambiguity": Ambiguity,
-}
+    def _labels(self, seen: Evaluation) -> Histogram:
+        return seen.table.frequency.sensitive[str(self.label)]

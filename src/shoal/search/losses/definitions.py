@@ -1,0 +1,274 @@
+"""Every loss, each defined once, and the dict LOSSES: searches of nodes, cells and cuts all price by these classes.
+
+A loss of cells says which measure of a released value its price looks at, and the price; a loss of classes says what
+a class adds. How the searches bound them is in ``lattice.py`` and ``cuts.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.search.losses.lattice import CellLoss, ClassLoss, LossClasses
+from shoal.table.frequency import Counts, Floats, Histogram
+from shoal.table.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from shoal.search.problem import Evaluation, Problem
+
+
+# --- losses of cells ------------------------------------------------------------------------------------------
+
+
+class IyengarLoss(CellLoss):
+    """Mean over cells of (M−1)/(D−1), for intervals of (upper−lower)/(max−min); a suppressed cell is 1.
+
+    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
+    """
+
+    measure = "share"
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """The share itself."""
+        return measured
+
+
+class ArxLoss(CellLoss):
+    """ARX's Loss: M/D per cell, each column scaled to 0 … 1, the geometric mean over the columns."""
+
+    measure = "size"
+    linear = False
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """M/D; a suppressed cell is 1."""
+        return np.asarray(measured / hierarchy.domain)
+
+    def scaled(self, sums: Floats) -> Floats:
+        """w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
+        least, room = self._range
+        return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) * self.shares)
+
+    @cached_property
+    def _range(self) -> tuple[Floats, Floats]:
+        least = self.n / np.array([[h.domain] for h in self.table.hierarchies])
+        return least, np.where(least < self.n, self.n - least, np.inf)
+
+    def shown(self, value: float) -> float:
+        """Π(1 + L)^w − 1 with weights that sum to 1; equal ones make it the geometric mean."""
+        return float(np.expm1(value))
+
+    @cached_property
+    def _domains(self) -> Floats:
+        return np.array([h.domain for h in self.table.hierarchies], np.float64)
+
+    @cached_property
+    def slopes(self) -> Floats:
+        """w/(1 − 1/D): where nothing is lost yet, ln(1 + L) grows as L does."""
+        return np.where(self._domains > 1, self.shares[:, 0] / np.maximum(1 - 1 / self._domains, 1e-9), 0.0)
+
+    def tangent(self, sums: Floats) -> Floats:
+        """The slopes divided by 1 + L: a product over columns is taken as its tangent."""
+        least = 1 / self._domains
+        scaled = np.maximum(0, sums / self.n - least) / np.maximum(1 - least, 1e-9)
+        return np.asarray(self.slopes / (1 + scaled))
+
+    def mean_at_least(self, total: float) -> float:
+        """The mean over columns of L, from what all cells cost priced by the slopes."""
+        return max(0.0, total / self.n - float(self.slopes @ (1 / self._domains)))
+
+    def at_least(self, total: float) -> float:
+        """Σ w ln(1 + L) is concave: of all that have Σ w L = mean, the least has all of it in one column.
+
+        That is the column of the smallest weight; where it does not fit there, ln(1 + L) ≥ L ln 2 for L ≤ 1.
+        """
+        mean = self.mean_at_least(total)
+        smallest = float(self.shares[self.shares > 0].min())
+        return self.shown(smallest * math.log1p(mean / smallest) if mean <= smallest else mean * math.log(2))
+
+
+class PrecisionLoss(CellLoss):
+    """1 − Prec: mean over cells of level/height; a suppressed cell is 1.
+
+    L. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", IJUFKS 10(5), 2002.
+    """
+
+    measure = "level"
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """The level divided by the height of the hierarchy."""
+        return np.asarray(measured / max(1, hierarchy.number_of_top))
+
+
+class _WeightedSum(CellLoss):
+    """A loss whose figure is the weighted sum of its columns, not their mean."""
+
+    def scaled(self, sums: Floats) -> Floats:
+        """Weighted, as it is."""
+        return np.asarray(sums * self.weights)
+
+    def at_least(self, total: float) -> float:
+        """The slopes are weights that sum to 1, so the sum of all weights makes up for them."""
+        weights = self.weights[:, 0]
+        return (total / self.n if self.mean_of_kept else total) * float(weights.sum()) - float(weights @ self.own)
+
+
+class HeightLoss(_WeightedSum):
+    """The sum of the levels; suppression is free."""
+
+    measure = "level"
+    mean_of_kept = True
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """The level itself."""
+        return measured
+
+
+class EntropyLoss(_WeightedSum):
+    """Non-uniform entropy: Σ over cells of −ln(n(value)/n(released value)), a suppressed cell counts as the top.
+
+    A. Gionis, T. Tassa, "k-Anonymization with minimal loss of information", TKDE 21(2), 2009.
+    """
+
+    measure = "records"
+
+    def __init__(self, problem: Problem) -> None:
+        self.suppressed = math.log(max(1, problem.n_records))
+        super().__init__(problem)
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """ln n(released value)."""
+        return np.asarray(np.log(np.maximum(measured, 1)))
+
+    @staticmethod
+    def own_price(leaf_counts: Counts) -> float:
+        """Σ over records of ln n(value)."""
+        return float(leaf_counts @ np.log(np.maximum(leaf_counts, 1)))
+
+
+# --- losses of classes ----------------------------------------------------------------------------------------
+
+
+class Discernibility(ClassLoss):
+    """Σ n_E² over kept classes, and n for every suppressed record.
+
+    R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.suppressed = float(self.n)
+
+    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+        """n_E²; a class that may still grow has at least k records in the end."""
+        counts = classes.counts.astype(np.float64)
+        return np.asarray(counts * (np.maximum(counts, self.least_size) if least else counts))
+
+    def least_below(self, seen: Evaluation) -> float:
+        """Who is lost pays n on every lower node; the others are in classes of an admissible size, or pay n too."""
+        return float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost)
+
+
+class AverageClass(ClassLoss):
+    """Records per class; the suppressed records, all *, count as one class.
+
+    C_AVG of LeFevre et al. is this figure divided by k.
+    """
+
+    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+        """One class; where classes merge, never more than there were."""
+        return np.ones(len(classes.counts))
+
+    def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
+        """n divided by the number of classes."""
+        return np.asarray(self.n / np.maximum(1, sums + (n_suppressed > 0)))
+
+    def least_below(self, seen: Evaluation) -> float:
+        """A class of which n records can be kept splits into at most n / k."""
+        most = (seen.table.counts - seen.lost) // self.least_size
+        return self.n / max(1, int(most.sum()) + self.may_suppress)
+
+    def bound(self, sums: Floats, n_lost: Counts) -> Floats:
+        """No more classes than there are finest ones, or records for."""
+        most = np.minimum(sums, (self.n - n_lost) // self.least_size) + self.may_suppress
+        return np.asarray(self.n / np.maximum(1, most))
+
+
+class Ambiguity(ClassLoss):
+    """Σ over records of the number of ground tuples that the released one could stand for; all of them if suppressed.
+
+    M. E. Nergiz, C. Clifton, "Thoughts on k-anonymization", Data & Knowledge Engineering 63(3), 2007.
+    """
+
+    measure = "size"
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.suppressed = math.prod(float(h.domain) for h in problem.table.hierarchies)
+
+    @staticmethod
+    def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
+        """M: the values that a cell could be."""
+        return measured
+
+    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+        """The product over columns of what its cells could be; it only grows where classes merge."""
+        return np.asarray(classes.counts * np.prod(classes.prices(), axis=0))
+
+    def least_below(self, seen: Evaluation) -> float:
+        """Who is lost could be anybody on every lower node; a record that is kept stands at least for itself."""
+        return self.suppressed * seen.n_lost + (self.n - seen.n_lost)
+
+
+class ClassificationLoss(ClassLoss):
+    """Share of the records whose label is not the most frequent of their class; a suppressed one counts as wrong.
+
+    V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
+    """
+
+    suppressed = 1.0
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        if problem.label is None:
+            raise PolicyError("objective 'classification' needs a column to predict", "name it: release.label")
+
+    def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
+        """The records whose label is wrong; where classes merge, no fewer than before."""
+        return (classes.counts - most_frequent_counts(classes.labels())).astype(np.float64)
+
+    def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
+        """A share of all records."""
+        return np.asarray(sums / self.n)
+
+    def least_below(self, seen: Evaluation) -> float:
+        """Who is lost is wrong on every lower node; of the others all may be right."""
+        return seen.n_lost / self.n
+
+
+def most_frequent_counts(labels: Histogram) -> Counts:
+    """Per class, how often its most frequent value occurs."""
+    return np.maximum.reduceat(labels.counts, labels.starts[:-1]) if labels.n_classes else np.zeros(0, np.int64)
+
+
+# Losses that need a column to predict, which a policy names.
+WITH_LABEL: dict[str, type[CellLoss] | type[ClassLoss]] = {"classification": ClassificationLoss}
+
+LOSSES: dict[str, type[CellLoss] | type[ClassLoss]] = {
+    "loss": IyengarLoss,
+    "arx-loss": ArxLoss,
+    "discernibility": Discernibility,
+    "average-class": AverageClass,
+    "height": HeightLoss,
+    "precision": PrecisionLoss,
+    "entropy": EntropyLoss,
+    "ambiguity": Ambiguity,
+}
