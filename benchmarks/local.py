@@ -38,6 +38,7 @@ from shoal.search.cells.first_cover import first_cover
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.mondrian import BY
 from shoal.search.losses.cells import losses
+from shoal.search.problem import Terms, silent
 from shoal.table.frequency import FrequencyTable
 
 KS = (2, 5, 10)
@@ -92,7 +93,8 @@ def measured(search: Callable[[Problem], Recoding], make: Callable[..., Problem]
 
 def plain(table: FrequencyTable, k: int, **others: Any) -> Callable[..., Problem]:
     """A problem of k-anonymity, made anew for every search."""
-    return lambda **more: Problem(table, (KAnonymity(k=k),), **({"objective": "arx-loss"} | others | more))
+    terms = Terms(**({"objective": "arx-loss"} | others))
+    return lambda progress=silent: Problem(table, (KAnonymity(k=k),), terms, progress=progress)
 
 
 def sides(table: FrequencyTable, k: int) -> dict[str, dict[str, Any]]:

@@ -25,6 +25,7 @@ from shoal.models.size import KAnonymity
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import losses
+from shoal.search.problem import Terms
 from shoal.table.frequency import FrequencyTable
 
 KS = (5, 10)
@@ -34,7 +35,7 @@ PLAIN_MOST = 30_162  # rows that the slow ones are run on, in less than a minute
 
 def timed(table: FrequencyTable, algorithm: str, k: int, cells: str, dimension: str) -> str:
     """One line of figures, the best of three where that takes no minutes."""
-    problem = Problem(table, (KAnonymity(k=k),), cells=(cells,) * len(table.columns), dimension=dimension)
+    problem = Problem(table, (KAnonymity(k=k),), Terms(cells=(cells,) * len(table.columns), dimension=dimension))
     seconds = []
     for _ in range(3 if table.n_records < 100_000 else 1):
         start = time.process_time()

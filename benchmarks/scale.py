@@ -23,6 +23,7 @@ import numpy as np
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Terms
 from shoal.table import builders
 from shoal.table.frequency import FrequencyTable, counted
 from shoal.table.hierarchy import Hierarchy
@@ -57,7 +58,7 @@ def solved(counts: FrequencyTable, **terms: Any) -> dict[str, Any]:
     """Search, timed."""
     start, cpu = time.perf_counter(), time.process_time()
     limit = int(SHARE * counts.n_records)
-    problem = Problem(counts, (KAnonymity(k=K),), limit=limit, objective="arx-loss", **terms)
+    problem = Problem(counts, (KAnonymity(k=K),), Terms(limit=limit, objective="arx-loss", **terms))
     recoding = SEARCHES["optimal"](problem)
     parts = recoding.parts(problem.table)
     return {

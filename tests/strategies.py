@@ -14,7 +14,7 @@ from shoal.models import PrivacyModel, Requirement
 from shoal.recoding import FullDomain
 from shoal.search import Problem
 from shoal.search.losses.cells import loss_of
-from shoal.search.problem import Evaluation
+from shoal.search.problem import Evaluation, Terms
 from shoal.table import codec
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable, counted
@@ -205,10 +205,7 @@ def problem_of(case: Case, objective: str = "loss", *, apart: bool = False) -> P
     return Problem(
         table_of(case, apart=apart),
         models_of(case),
-        limit=case.limit,
-        objective=objective,
-        wildcard=case.wildcard,
-        keep_suppressed=case.keep,
+        Terms(limit=case.limit, objective=objective, wildcard=case.wildcard, keep_suppressed=case.keep),
     )
 
 

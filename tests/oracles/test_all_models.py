@@ -17,6 +17,7 @@ from shoal.errors import InfeasibleError
 from shoal.models import PrivacyModel
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.lattice import below
+from shoal.search.problem import Terms
 from shoal.table.frequency import Domain, FrequencyTable, Histogram, counted
 from strategies import (
     NOT_IN_THE_HIERARCHY,
@@ -81,11 +82,13 @@ class World:
         return Problem(
             table,
             models_of(self.case),
-            limit=self.case.limit,
-            objective=objective,
-            keep_suppressed=self.case.keep,
-            weights=self.weights,
-            after=self.after,
+            Terms(
+                limit=self.case.limit,
+                objective=objective,
+                keep_suppressed=self.case.keep,
+                weights=self.weights,
+                after=self.after,
+            ),
             population=population,
         )
 

@@ -12,6 +12,7 @@ from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.local_boxes import Space
+from shoal.search.problem import Terms
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 
@@ -45,7 +46,7 @@ def problem_of(rng, k):
     n = int(rng.integers(2 * k, 8))
     codes = np.column_stack([rng.integers(0, 8, n), rng.integers(0, 4, n)]).astype(np.int32)
     table = counted(("a", "b"), codes, {}, None, (numbers, kinds))[0]
-    return Problem(table, (KAnonymity(k=k),), objective="loss", weights=(1, int(rng.integers(1, 4))))
+    return Problem(table, (KAnonymity(k=k),), Terms(objective="loss", weights=(1, int(rng.integers(1, 4)))))
 
 
 @pytest.mark.parametrize("k", [2, 3])

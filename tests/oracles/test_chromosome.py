@@ -17,6 +17,7 @@ from shoal.search.cuts.cuts import judged, recoding
 from shoal.search.cuts.genetic import genetic
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Terms
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 
@@ -51,10 +52,12 @@ def small_problem(rng, objective="loss", *, entropy=False):
     return Problem(
         table,
         models,
-        limit=int(rng.choice([0, n // 10, n // 3])),
-        objective=objective,
-        keep_suppressed=bool(rng.random() < 0.3),
-        cells=["range" if h.leaf_order == "numeric" else "hierarchy" for h in hierarchies],
+        Terms(
+            limit=int(rng.choice([0, n // 10, n // 3])),
+            objective=objective,
+            keep_suppressed=bool(rng.random() < 0.3),
+            cells=["range" if h.leaf_order == "numeric" else "hierarchy" for h in hierarchies],
+        ),
     )
 
 
@@ -191,6 +194,6 @@ def test_active_bits_make_a_difference_and_silent_ones_make_none():
 def test_null_is_alone_in_a_row_of_intervals_unless_all_are_together():
     h = Hierarchy.from_levels("c", ["1", "2"], [["1", "2"], ["*", "*"]], leaf_order="numeric").with_null()
     table, _ = counted(("c",), np.array([[0], [1], [2]], np.int32), {}, None, (h,))
-    (gene,) = Chromosome(Problem(table, (KAnonymity(k=1),), cells=["range"])).genes
+    (gene,) = Chromosome(Problem(table, (KAnonymity(k=1),), Terms(cells=["range"]))).genes
     assert len(set(gene.named(np.array([False, False])).tolist())) == 1
     assert len(set(gene.named(np.array([True, False])).tolist())) == 3

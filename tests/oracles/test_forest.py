@@ -13,6 +13,7 @@ from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import released
 from shoal.search.cells.forest import cut, grown
 from shoal.search.cells.nearest import Metric, Neighbours
+from shoal.search.problem import Terms
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import SHAPES
@@ -45,7 +46,7 @@ def problems(rng, n_cases, *, most=8):
         k = rng.randint(2, min(4, n))
         table, _ = counted(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, apart=True)
         weights = [rng.choice([1, 1, 0.5, 2]) for _ in shapes]
-        yield Problem(table, (KAnonymity(k=k),), weights=weights), k
+        yield Problem(table, (KAnonymity(k=k),), Terms(weights=weights)), k
 
 
 def records(problem):

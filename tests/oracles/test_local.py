@@ -17,6 +17,7 @@ from shoal.search.cells.classes import Partition
 from shoal.search.cells.local_bound import least_loss
 from shoal.search.cells.local_boxes import Space
 from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Terms
 from shoal.table.frequency import counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of
@@ -108,7 +109,7 @@ def test_the_answer_holds_is_never_below_the_least_and_mostly_equals_it(cells):
         weights = tuple(rng.choice((1, 1, 2)) for _ in case.columns)
         of_columns = (cells,) * len(weights)
         problem = Problem(
-            table_of(case, apart=True), models_of(case), limit=case.limit, weights=weights, cells=of_columns
+            table_of(case, apart=True), models_of(case), Terms(limit=case.limit, weights=weights, cells=of_columns)
         )
         best = least(case, weights, cells)
         try:
@@ -163,7 +164,7 @@ def test_the_bound_is_below_every_partition(objective):
         limit = 0 if objective == "height" else case.limit
         weights = tuple(rng.choice((1, 2, 5)) for _ in case.columns)
         problem = Problem(
-            table_of(case, apart=True), models_of(case), limit=limit, objective=objective, weights=weights
+            table_of(case, apart=True), models_of(case), Terms(limit=limit, objective=objective, weights=weights)
         )
         whole = Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
         bound, _ = least_loss(problem, Space(problem), whole)
@@ -185,7 +186,7 @@ def test_the_bound_knows_that_a_set_of_a_leaf_like_the_top_costs_nothing():
     told = Hierarchy.from_paths("a", [("*", "*"), ("x", "*")])
     table = counted(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), apart=True)[0]
     for objective in ("loss", "arx-loss", "precision", "height"):
-        problem = Problem(table, (KAnonymity(k=2),), objective=objective, cells=("set",))
+        problem = Problem(table, (KAnonymity(k=2),), Terms(objective=objective, cells=("set",)))
         answer = SEARCHES["local"](problem)
         bound, _ = least_loss(problem, Space(problem), Partition.of_rows(table, np.array([0, 1])))
         assert bound is not None

@@ -17,6 +17,7 @@ from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.mondrian import _partition
 from shoal.search.cells.mondrian_kernels import ordered_by
+from shoal.search.problem import Terms
 from strategies import _PARAMETERS, NOT_IN_THE_HIERARCHY, SENSITIVE_PATHS, SHAPES, models_of, table_of
 
 PARAMETERS = {kind: of for kind, of in _PARAMETERS.items() if kind != "k over columns"}
@@ -162,7 +163,7 @@ def ranked(scored):
 
 def compared(case: Case, cells: tuple[str, ...], dimension: str, weights: tuple[int, ...]) -> int:
     problem = Problem(
-        table_of(case), models_of(case), limit=case.limit, cells=cells, dimension=dimension, weights=weights
+        table_of(case), models_of(case), Terms(limit=case.limit, cells=cells, dimension=dimension, weights=weights)
     )
     plain = Plain(case, cells, dimension, weights)
     expected = plain.regions()

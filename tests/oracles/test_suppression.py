@@ -19,6 +19,7 @@ from shoal.search.full_domain.optimal import optimal
 from shoal.search.full_domain.suppress_columns import suppress_columns
 from shoal.search.full_domain.suppress_records import suppress_records
 from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Terms
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import cases, problem_of
@@ -103,7 +104,7 @@ def small_problem(rng, *, wildcard=False, nulls=False, models=None, most_cells=1
     domain = Domain("s", ("a", "b"), np.bincount(values, minlength=2))
     table, _ = counted(tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies), apart=True)
     k = int(rng.integers(1, 5))
-    problem = Problem(table, models or (KAnonymity(k=k),), weights=weights.tolist(), wildcard=wildcard)
+    problem = Problem(table, models or (KAnonymity(k=k),), Terms(weights=weights.tolist(), wildcard=wildcard))
     return problem, codes, k
 
 

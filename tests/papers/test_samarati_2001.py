@@ -11,6 +11,7 @@ from shoal.errors import HierarchyError
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.incognito import satisfying as listed_by_incognito
 from shoal.search.full_domain.k_minimal import distance_vector, minimal_nodes, preferred
+from shoal.search.problem import Terms
 
 NAMES = ["race", "birth", "sex", "zip", "marital", "income"]
 HEIGHTS = (1, 3, 1, 5, 2)
@@ -57,7 +58,7 @@ def policy(**release):
 
 def posed(max_sup, objective="loss"):
     table = LocalEngine.of(frame()).count(policy())
-    return Problem(table, policy().require, limit=max_sup, objective=objective)
+    return Problem(table, policy().require, Terms(limit=max_sup, objective=objective))
 
 
 def satisfying(max_sup):

@@ -9,6 +9,7 @@ from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.classes import grouped, holds, passing
 from shoal.search.cells.mondrian import _partition
+from shoal.search.problem import Terms
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 from strategies import REQUIREMENT
@@ -36,7 +37,7 @@ def problem_of(rng, k, asked, cells, dimension, *, apart, n=None):
         ("a", "b", "c"), np.array(draws, np.int32).T.copy(), {domain: values}, None, hierarchies, apart=apart
     )
     models = (KAnonymity(k=k), *(REQUIREMENT.validate_python(model) for model in asked))
-    return Problem(table, models, cells=cells, dimension=dimension)
+    return Problem(table, models, Terms(cells=cells, dimension=dimension))
 
 
 def drawn(seed, n_problems, *, apart, models=True):
@@ -127,7 +128,7 @@ def test_relaxed_splits_deal_equal_records_out_in_the_proportions_of_what_is_sen
     domain = Domain("s", ("x", "y", "z"), np.bincount(values))
     table, _ = counted(("a",), codes, {domain: values}, None, (h,), apart=True)
     for cells in ("range", "hierarchy"):
-        partition, _ = _partition(Problem(table, (KAnonymity(k=10),), cells=(cells,)), parting=True)
+        partition, _ = _partition(Problem(table, (KAnonymity(k=10),), Terms(cells=(cells,))), parting=True)
         small = np.bincount(partition.class_of, partition.counts).argmin()
         mine = (partition.class_of == small) & (table.codes[partition.row, 0] == 0)
         assert partition.counts[mine].tolist() == [2, 2, 2]
@@ -140,7 +141,7 @@ def test_counts_beyond_all_rows_are_split_exactly():
     huge = 4 * 10**18
     object.__setattr__(table, "counts", np.array([5, huge, 7], np.int64))
     for cells in ("range", "hierarchy"):
-        partition, _ = _partition(Problem(table, (KAnonymity(k=10**15 + 1),), cells=(cells,)), parting=True)
+        partition, _ = _partition(Problem(table, (KAnonymity(k=10**15 + 1),), Terms(cells=(cells,))), parting=True)
         assert sorted(np.bincount(partition.class_of, minlength=2).tolist())[-1] >= 2
         sizes = [sum(partition.counts[partition.class_of == c].tolist()) for c in range(partition.n_classes)]
         assert min(sizes) >= 10**15 + 1
@@ -150,7 +151,7 @@ def test_counts_beyond_all_rows_are_split_exactly():
 def test_out_of_time_the_regions_so_far_are_released():
     rng = random.Random(1)
     problem = problem_of(rng, 2, [], ("range",) * 3, "range", apart=False, n=100)
-    late = Problem(problem.table, problem.models, cells=problem.cells, time_budget=1e-9)
+    late = Problem(problem.table, problem.models, Terms(cells=problem.cells, time_budget=1e-9))
     answer = SEARCHES["mondrian"](late)
     assert len(np.unique(answer.parts(late.table).codes, axis=0)) == 1
     assert len(np.unique(SEARCHES["mondrian"](problem).parts(problem.table).codes, axis=0)) > 10

@@ -16,6 +16,7 @@ from shoal.models.diversity import DistinctDiversity
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.losses.definitions import LOSSES
+from shoal.search.problem import Terms
 
 # ARX's Loss at k = 5: share that may be suppressed, least loss, records suppressed there.
 OPTIMA = [(0, 0.5731510, 0), (0.02, 0.3137130, 506), (0.05, 0.2419324, 1_346), (1, 0.2204119, 2_553)]
@@ -58,7 +59,7 @@ def test_the_least_loss_of_adult_is_the_known_one(folder, limit, loss, suppresse
 
 @pytest.mark.long
 def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared):
-    problem = Problem(LocalEngine.of(folder / "adult.csv").count(policy(folder)), (KAnonymity(k=5),), limit=N)
+    problem = Problem(LocalEngine.of(folder / "adult.csv").count(policy(folder)), (KAnonymity(k=5),), Terms(limit=N))
     objectives = {name: LOSSES[name](problem) for name in LOSSES}
     nodes = []
     for node, oracle in nodes_of(shared / "oracle" / "adult_9qi_k5_all_nodes.tsv.gz"):
@@ -85,7 +86,7 @@ def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared
 def test_every_node_of_eight_columns_has_the_figures_of_the_oracle(folder, shared, name, model):
     asked = policy(folder, sensitive=["occupation"])
     models = (KAnonymity(k=5), model)
-    problem = Problem(LocalEngine.of(folder / "adult.csv").count(asked), models, limit=N, objective="arx-loss")
+    problem = Problem(LocalEngine.of(folder / "adult.csv").count(asked), models, Terms(limit=N, objective="arx-loss"))
     nodes = []
     for node, oracle in nodes_of(shared / "oracle" / "adult_8qi_occupation_k5_all_nodes.tsv.gz"):
         seen = problem.evaluate(node)

@@ -10,6 +10,7 @@ from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.incognito import satisfying
 from shoal.search.full_domain.k_minimal import minimal_nodes
+from shoal.search.problem import Terms
 
 LIMITS = (0, 603)  # none, and two per cent
 
@@ -34,7 +35,7 @@ def nodes(shared):
 
 
 def posed(table, limit):
-    return Problem(table, (KAnonymity(k=5),), limit=limit, objective="arx-loss")
+    return Problem(table, (KAnonymity(k=5),), Terms(limit=limit, objective="arx-loss"))
 
 
 def minimal(nodes):

@@ -54,6 +54,48 @@ class Evaluation:
         return self.table.node
 
 
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What is asked of a search besides the models: what may be suppressed, what is to be least, how to choose."""
+
+    limit: int = 0  # records that may be suppressed
+    objective: str = "loss"
+    label: str | None = None  # the sensitive column that a classifier is to predict
+    wildcard: bool = False  # a null matches anything
+    keep_suppressed: bool = False  # suppressed records stay, as one class of stars
+    weights: Sequence[float] | None = None  # of the columns, in losses of cells
+    cells: Sequence[str] | None = None  # what cells on mixed levels are written as
+    after: Sequence[tuple[int, int]] = ()  # (a, b): column b is generalized only where a is at its highest level
+    dimension: str = "range"  # which column is split first, where one is chosen class by class
+    preference: str = "least-absolute"  # among generalizations that are all k-minimal
+    seed: int = 0  # of searches that draw
+    time_budget: float | None = None  # seconds
+
+    @classmethod
+    def of(cls, policy: Policy, n_records: int) -> Terms:
+        """The terms of a policy, for a table of so many records."""
+        release = policy.release
+        place = {name: j for j, name in enumerate(policy.quasi)}
+        columns = [policy.columns[name] for name in policy.quasi]
+        return cls(
+            limit=policy.allowance(n_records),
+            objective=release.objective,
+            label=release.label,
+            wildcard=release.nulls == "wildcard",
+            keep_suppressed=release.suppressed == "keep",
+            weights=[column.weight for column in columns],
+            cells=[column.cells for column in columns],
+            after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
+            dimension=release.dimension,
+            preference=release.preference,
+            seed=release.seed,
+            time_budget=release.time_budget,
+        )
+
+
+NO_TERMS = Terms()
+
+
 class Problem:
     """A search takes one and answers with a Recoding."""
 
@@ -61,19 +103,8 @@ class Problem:
         self,
         table: FrequencyTable,
         models: tuple[PrivacyModel, ...],
+        terms: Terms = NO_TERMS,
         *,
-        limit: int = 0,
-        objective: str = "loss",
-        wildcard: bool = False,
-        keep_suppressed: bool = False,
-        weights: Sequence[float] | None = None,
-        cells: Sequence[str] | None = None,
-        seed: int = 0,
-        dimension: str = "range",
-        preference: str = "least-absolute",
-        label: str | None = None,
-        after: Sequence[tuple[int, int]] = (),
-        time_budget: float | None = None,
         population: FrequencyTable | None = None,
         rollup: Rollup | None = None,
         hints: Sequence[Node] = (),
@@ -82,26 +113,24 @@ class Problem:
         self.table = table
         self.asked = models
         self.models = tuple(part for model in models for part in model.parts())
-        self.limit = limit  # records that may be suppressed
-        self.wildcard = wildcard  # a null matches anything
-        self.keep_suppressed = keep_suppressed  # suppressed records stay, as one class of stars
-        self.weights = tuple(weights or (1.0,) * len(table.columns))  # of the columns, in losses of cells
-        self.cells = tuple(cells or ("hierarchy",) * len(table.columns))  # what cells on mixed levels are written as
-        self.seed = seed  # of searches that draw
-        self.preference = preference  # among generalizations that are all k-minimal
-        self.dimension = dimension  # which column is split first, where one is chosen class by class
-        self.label = label  # the sensitive column that a classifier is to predict
-        self.after = tuple(after)  # (a, b): column b is generalized only where a is at its highest level
-        self.time_budget = time_budget  # seconds
+        self.terms = terms
+        self.limit = terms.limit
+        self.label = terms.label
+        self.wildcard = terms.wildcard
+        self.keep_suppressed = terms.keep_suppressed
+        self.weights = tuple(terms.weights or (1.0,) * len(table.columns))
+        self.cells = tuple(terms.cells or ("hierarchy",) * len(table.columns))
+        self.after = tuple(terms.after)
+        self.time_budget = terms.time_budget
         self.hints = tuple(hints)  # nodes worth a look: answers to problems like this one
         self.progress = progress
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
         self.rollup = rollup or Rollup(table)
         self.people = None if population is None else Rollup(population)
-        self.objective_name = objective
-        self.objective: CellLoss | ClassLoss = (LOSSES | WITH_LABEL)[objective](self)
+        self.objective_name = terms.objective
+        self.objective: CellLoss | ClassLoss = (LOSSES | WITH_LABEL)[terms.objective](self)
         self.n_evaluated = 0
-        self._deadline = None if time_budget is None else time.monotonic() + time_budget
+        self._deadline = None if terms.time_budget is None else time.monotonic() + terms.time_budget
 
     @classmethod
     def of(
@@ -115,23 +144,10 @@ class Problem:
         progress: Progress = silent,
     ) -> Problem:
         """The problem that a policy poses."""
-        place = {name: j for j, name in enumerate(policy.quasi)}
-        columns = [policy.columns[name] for name in policy.quasi]
         return cls(
             table,
             policy.models,
-            limit=policy.allowance(table.n_records),
-            objective=policy.release.objective,
-            wildcard=policy.release.nulls == "wildcard",
-            keep_suppressed=policy.release.suppressed == "keep",
-            weights=[column.weight for column in columns],
-            cells=[column.cells for column in columns],
-            seed=policy.release.seed,
-            dimension=policy.release.dimension,
-            preference=policy.release.preference,
-            label=policy.release.label,
-            after=[(place[column.after], j) for j, column in enumerate(columns) if column.after],
-            time_budget=policy.release.time_budget,
+            Terms.of(policy, table.n_records),
             population=population,
             rollup=rollup,
             hints=hints,

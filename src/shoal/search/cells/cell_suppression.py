@@ -287,7 +287,7 @@ def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDA
 
 def improved(cells: HideableCells, k: int, partition: Partition) -> Partition:
     """Take classes near each other apart and deal their records out again, exactly; a fixed number of times."""
-    rng = np.random.default_rng(cells.problem.seed)
+    rng = np.random.default_rng(cells.problem.terms.seed)
     for i in range(ROUNDS):
         spread = _spread(cells, partition)
         costly = np.flatnonzero(spread[partition.class_of].any(axis=1))

@@ -84,7 +84,7 @@ def least_variation(shares: Floats, size: int) -> float:
 
 
 def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Floats, size: int, t: float) -> Partition:
-    (places,) = space.orders(np.random.default_rng(problem.seed), 1)
+    (places,) = space.orders(np.random.default_rng(problem.terms.seed), 1)
     place = np.empty(len(places), np.int64)
     place[places] = np.arange(len(places))
     tuple_of = space.tuple_of_row[row]

@@ -41,11 +41,11 @@ from shoal.search.cells.local_kernels import (
     LinkedClasses,
     Log,
     attach_all,
-    improve,
     rebox_all,
     settle,
 )
 from shoal.search.cells.local_start import Solution, best_start, first_answer, sizes_decide
+from shoal.search.cells.local_steps import Run, improve
 from shoal.search.problem import Problem
 from shoal.table.frequency import Counts, Floats
 from shoal.table.kernels import sum_by_class
@@ -109,7 +109,7 @@ class _LocalSearch:
         self.space = space
         self.k = problem.least_class_size
         self.verify = not sizes_decide(problem)
-        self.rng = np.random.default_rng(problem.seed)
+        self.rng = np.random.default_rng(problem.terms.seed)
         self.n_steps = 0
         self._seconds = math.inf  # that it has, where time is given
         self._for_steps = math.inf  # of these
@@ -214,10 +214,8 @@ class _LocalSearch:
         seeds = self.rng.integers(0, 1 << 31, threads).tolist()
 
         def call(i: int) -> tuple[int, int]:
-            n, n_proposals = improve(
-                *(self.boxes, self.atoms, self.classes, self.logs[i], self.k, self.problem.limit, i, n_steps),
-                *(seeds[i], heat[0], heat[1], RUINED, self.verify),
-            )
+            run = Run(self.k, self.problem.limit, i, n_steps, heat[0], heat[1], RUINED, self.verify)
+            n, n_proposals = improve(self.boxes, self.atoms, self.classes, self.logs[i], run, seeds[i])
             return int(n), int(n_proposals)
 
         done = list(map(call, range(threads)) if threads == 1 else pool.map(call, range(threads)))

@@ -89,7 +89,7 @@ class _Open:
 def _partition(problem: Problem, parting: bool, dimension: str | None = None) -> tuple[Partition, int]:
     """All regions at the end, and how many splits were looked at. All open regions are split at once."""
     table = problem.table
-    by = BY[dimension or problem.dimension]
+    by = BY[dimension or problem.terms.dimension]
     of, codes = _dimensions(problem)
     n, q = codes.shape
     now = _Open(codes, np.arange(n), table.counts, np.array([0, n]), np.zeros((1, q), np.bool_))

@@ -29,15 +29,7 @@ def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
     return Problem(
         replace(problem.table, hierarchies=chosen),
         problem.asked,
-        limit=problem.limit,
-        objective=problem.objective_name,
-        label=problem.label,
-        wildcard=problem.wildcard,
-        keep_suppressed=problem.keep_suppressed,
-        weights=problem.weights,
-        seed=problem.seed,
-        after=problem.after,
-        time_budget=problem.time_budget,
+        replace(problem.terms, cells=None),  # a label is shown or hidden; nothing else is written
         population=None if problem.people is None else replace(problem.people.table, hierarchies=chosen),
         progress=problem.progress,
     )

@@ -34,7 +34,7 @@ WHOLE_LEVEL = 0.1  # the share of steps that move a whole column
 def annealing(problem: Problem) -> Recoding:
     """Step until it is cold, or the time is over."""
     require_class_by_class(problem, "annealing")
-    rng = np.random.default_rng(problem.seed)
+    rng = np.random.default_rng(problem.terms.seed)
     chromosome = Chromosome(problem)
     founders = chromosome.founders()
     here, best = founders[0], min(founders, key=lambda individual: individual.rank)

@@ -214,12 +214,14 @@ class Chromosome:
     def _value(self, seen: Judged, cells: Sequence[Floats]) -> float:
         """The objective of the classes that are kept and the records that are not, in its own unit."""
         loss, kept = self.problem.objective, ~seen.failing
-        each = np.array([of[seen.codes[:, j]] for j, of in enumerate(cells)])
         if isinstance(loss, CellLoss):
-            sums = each[:, kept] @ seen.classes.counts[kept].astype(np.float64)
+            each = np.array([of[seen.codes[kept, j]] for j, of in enumerate(cells)])
+            sums = each @ seen.classes.counts[kept].astype(np.float64)
             return float(loss.scaled(loss.totals(sums, seen.n_suppressed)[:, None]).sum())
         classes = LossClasses(
-            seen.classes.counts, lambda: each, lambda: seen.classes.sensitive[str(self.problem.label)]
+            seen.classes.counts,
+            lambda: np.array([of[seen.codes[:, j]] for j, of in enumerate(cells)]),
+            lambda: seen.classes.sensitive[str(self.problem.label)],
         )
         total = float(loss.kept(classes)[kept].sum()) + loss.suppressed * seen.n_suppressed
         return loss.published(total, seen.n_suppressed)

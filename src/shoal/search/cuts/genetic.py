@@ -31,7 +31,7 @@ BIAS = 1.6  # how much more often the best is chosen as a parent than the middle
 def genetic(problem: Problem) -> Recoding:
     """Breed until enough children were born, or the time is over."""
     require_class_by_class(problem, "genetic")
-    rng = np.random.default_rng(problem.seed)
+    rng = np.random.default_rng(problem.terms.seed)
     chromosome = Chromosome(problem)
     population = _Population(chromosome.founders())
     n_children = int(np.clip(PER_BIT * chromosome.n_bits, LEAST, MOST)) if chromosome.n_bits else 0

@@ -18,7 +18,7 @@ The paper goes depth first. Here the child with that value and the node with the
 wait in a heap, and the node of least bound comes first: at any time, no set costs less than that. The answer to prune
 with at first is a hill climb, from the best full-domain node and from where a dive into the tree ends, kicked out of a
 column a few times.
-The paper's losses see classes only; losses of cells are bounded likewise (``cut_costs``).
+The paper's losses see classes only; losses of cells are bounded likewise (``losses/cuts.py``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,7 @@ class _SetEnumeration:
 
     def climb_and_kick(self) -> None:
         """Toggle one value after the other while it helps; forget a column, and again."""
-        rng = np.random.default_rng(self.problem.seed)
+        rng = np.random.default_rng(self.problem.terms.seed)
         until = math.inf
         if self.problem.time_budget is not None:
             until = time.monotonic() + SHARE * self.problem.time_budget
@@ -153,17 +153,9 @@ class _SetEnumeration:
     def full_domain(self) -> Chosen | None:
         """The best node of the lattice as intervals."""
         problem = self.problem
-        lattice = Problem(
-            problem.table,
-            problem.asked,
-            limit=problem.limit,
-            objective=problem.objective_name,
-            label=problem.label,
-            keep_suppressed=problem.keep_suppressed,
-            weights=problem.weights,
-            time_budget=None if problem.time_budget is None else SHARE / 4 * problem.time_budget,
-            rollup=problem.rollup,
-        )
+        seconds = None if problem.time_budget is None else SHARE / 4 * problem.time_budget
+        terms = replace(problem.terms, time_budget=seconds)
+        lattice = Problem(problem.table, problem.asked, terms, rollup=problem.rollup)
         try:
             answer = optimal(lattice)
         except (InfeasibleError, OutOfTimeError):

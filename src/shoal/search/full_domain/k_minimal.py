@@ -67,10 +67,10 @@ def k_minimal(problem: Problem) -> Recoding:
         found = _described(looks)
     except OutOfTimeError:
         return looks.so_far()
-    nearest = [chosen.node for chosen in preferred(found, problem.preference)]
-    claim = f"of the {len(found)} k-minimal generalizations none {_FIRST[problem.preference]}"
+    nearest = [chosen.node for chosen in preferred(found, problem.terms.preference)]
+    claim = f"of the {len(found)} k-minimal generalizations none {_FIRST[problem.terms.preference]}"
     is_objective = isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1
-    is_objective &= problem.preference == "least-absolute"
+    is_objective &= problem.terms.preference == "least-absolute"
     return looks.answer(looks.cheapest(nearest), proved=is_objective, claim=claim)
 
 

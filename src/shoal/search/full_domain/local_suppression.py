@@ -70,18 +70,10 @@ def _starts(problem: Problem) -> list[Node]:
     """The top, and the best nodes where some records may be left over."""
     found = [problem.lattice.top]
     n = problem.table.n_records
+    seconds = None if problem.time_budget is None else problem.time_budget / (len(SHARES) + 1)
     for share in SHARES:
-        relaxed = Problem(
-            problem.table,
-            problem.asked,
-            limit=int(share * n),
-            objective=problem.objective_name,
-            label=problem.label,
-            weights=problem.weights,
-            time_budget=None if problem.time_budget is None else problem.time_budget / (len(SHARES) + 1),
-            rollup=problem.rollup,
-            progress=problem.progress,
-        )
+        terms = replace(problem.terms, limit=int(share * n), keep_suppressed=False, time_budget=seconds)
+        relaxed = Problem(problem.table, problem.asked, terms, rollup=problem.rollup, progress=problem.progress)
         try:
             answer = optimal(relaxed)
         except (InfeasibleError, OutOfTimeError):

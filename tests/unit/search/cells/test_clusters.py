@@ -16,6 +16,7 @@ from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_exchange import exchange
 from shoal.search.cells.local_kernels import rebox_all
 from shoal.search.losses.cells import loss_of
+from shoal.search.problem import Terms
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 
@@ -34,7 +35,7 @@ def problem_of(n: int, *models, seed: int = 0, values: tuple[int, ...] = (4,), *
         domain = Domain(f"s{i}", tuple(map(str, range(size))), np.bincount(of, minlength=size))
         sensitive[domain] = of
     table = counted(("a", "b"), codes, sensitive, None, (numbers, kinds), apart=True)[0]
-    return Problem(table, (KAnonymity(k=3), *models), **others)
+    return Problem(table, (KAnonymity(k=3), *models), Terms(**others))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -16,6 +16,7 @@ from shoal.search.cells import nearest
 from shoal.search.cells.classes import passing, released
 from shoal.search.cells.merge import least_size
 from shoal.search.cells.nearest import Metric, Neighbours
+from shoal.search.problem import Terms
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 
@@ -45,7 +46,7 @@ def test_all_three_may_part_equal_records():
 
 
 def test_distances_are_those_of_the_nearest_common_ancestors():
-    problem = Problem(table_of([[0, 0], [5, 0], [12, 0], [35, 1]]), (KAnonymity(k=2),), weights=[3, 5])
+    problem = Problem(table_of([[0, 0], [5, 0], [12, 0], [35, 1]]), (KAnonymity(k=2),), Terms(weights=[3, 5]))
     expected = [
         [0, 1, 2, 8],  # 20 f: with 25 the decade, a third of 3; with 32 the two decades; with 55 m all, and the sex
         [1, 0, 2, 8],
@@ -58,7 +59,7 @@ def test_distances_are_those_of_the_nearest_common_ancestors():
 @pytest.mark.parametrize("small", [0, 1024])
 def test_the_nearest_are_those_of_a_sort(small, monkeypatch):
     monkeypatch.setattr(nearest, "SMALL", small)
-    metric = Metric(Problem(random_table(60), (KAnonymity(k=2),), weights=[1, 0.3]))
+    metric = Metric(Problem(random_table(60), (KAnonymity(k=2),), Terms(weights=[1, 0.3])))
     apart = metric.matrix()
     barred = np.arange(metric.n) % 3 == 1
     for i in range(metric.n):
@@ -148,7 +149,7 @@ def test_a_failing_class_joins_the_class_with_which_it_costs_the_least(weights, 
     # Four classes of two. The men of 20 all have value 0: with women of 20 they lose the sex, with men of 40 the age.
     codes = [[0, 1]] * 2 + [[0, 0]] * 2 + [[20, 1]] * 2 + [[39, 0]] * 2
     table = table_of(codes, [0, 0, 0, 1, 0, 1, 0, 1])
-    problem = Problem(table, (KAnonymity(k=2), DistinctDiversity(l=2)), weights=weights)
+    problem = Problem(table, (KAnonymity(k=2), DistinctDiversity(l=2)), Terms(weights=weights))
     answer = SEARCHES["forest_generalize"](problem)
     parts = answer.parts(table)
     became = dict(zip(map(tuple, table.codes[parts.row].tolist()), parts.codes.tolist(), strict=True))
@@ -183,16 +184,16 @@ def test_records_are_suppressed_only_where_nothing_else_helps(algorithm):
     table = table_of(codes, [0] * 7 + [1, 2, 1, 2, 1, 2])
     with pytest.raises(InfeasibleError, match="even with every column"):
         SEARCHES[algorithm](Problem(table, asked_of(2, alpha=0.5)))
-    problem = Problem(table, asked_of(2, alpha=0.5), limit=7)
+    problem = Problem(table, asked_of(2, alpha=0.5), Terms(limit=7))
     answer = SEARCHES[algorithm](problem)
     assert answer.parts(table).n_suppressed == 7
     assert passing(problem, released(problem, answer)).all()
     assert answer.claim == ""
     with pytest.raises(InfeasibleError, match="no classes were found"):  # some of the seven would have been enough
-        SEARCHES[algorithm](Problem(table, asked_of(2, alpha=0.5), limit=6))
+        SEARCHES[algorithm](Problem(table, asked_of(2, alpha=0.5), Terms(limit=6)))
     with pytest.raises(InfeasibleError):  # they would be a class of stars, which fails
-        SEARCHES[algorithm](Problem(table, asked_of(2, alpha=0.5), limit=7, keep_suppressed=True))
-    assert SEARCHES[algorithm](Problem(table, (KAnonymity(k=2),), limit=7)).parts(table).n_suppressed == 0
+        SEARCHES[algorithm](Problem(table, asked_of(2, alpha=0.5), Terms(limit=7, keep_suppressed=True)))
+    assert SEARCHES[algorithm](Problem(table, (KAnonymity(k=2),), Terms(limit=7))).parts(table).n_suppressed == 0
 
 
 def asked_of(k, alpha):
@@ -204,19 +205,19 @@ def test_too_few_records_are_infeasible(algorithm):
     with pytest.raises(InfeasibleError, match="no generalization"):
         SEARCHES[algorithm](Problem(random_table(5), (KAnonymity(k=6),)))
     with pytest.raises(InfeasibleError, match="no generalization"):
-        SEARCHES[algorithm](Problem(random_table(5), (KAnonymity(k=2), DistinctDiversity(l=4)), limit=2))
+        SEARCHES[algorithm](Problem(random_table(5), (KAnonymity(k=2), DistinctDiversity(l=4)), Terms(limit=2)))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_time_budget_that_is_used_up_ends_the_search(algorithm):
     with pytest.raises(OutOfTimeError, match="within 1e-09 seconds"):
-        SEARCHES[algorithm](Problem(random_table(200), (KAnonymity(k=3),), time_budget=1e-9))
+        SEARCHES[algorithm](Problem(random_table(200), (KAnonymity(k=3),), Terms(time_budget=1e-9)))
     with pytest.raises(OutOfTimeError, match="merging"):
         SEARCHES[algorithm](
             Problem(
                 table_of([[0, 0]] * 3 + [[1, 1]] * 3, [0, 0, 0, 1, 1, 1]),
                 (KAnonymity(k=3), DistinctDiversity(l=2)),
-                time_budget=1e-9,
+                Terms(time_budget=1e-9),
             )
         )
 
@@ -254,7 +255,7 @@ def test_a_value_that_is_written_as_the_top_is_taken_for_hidden(algorithm):
 
 @pytest.mark.parametrize("algorithm", ["forest", "cover"])
 def test_a_cell_is_hidden_or_as_it_was(algorithm):
-    problem = Problem(random_table(100), (KAnonymity(k=5),), cells=["range", "hierarchy"])
+    problem = Problem(random_table(100), (KAnonymity(k=5),), Terms(cells=["range", "hierarchy"]))
     answer = SEARCHES[algorithm](problem)
     parts = answer.parts(problem.table)
     shown, hidden = np.zeros(2, bool), np.zeros(2, bool)

@@ -16,7 +16,9 @@ from shoal.search.cells import local_boxes, local_kernels
 from shoal.search.cells.classes import Partition, passing, released
 from shoal.search.cells.first_cover import first_cover
 from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_steps import Run, improve
 from shoal.search.losses.cells import loss_of, prices
+from shoal.search.problem import Terms, silent
 from shoal.table.frequency import Domain, counted
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.values import Vocabulary, covering
@@ -47,8 +49,8 @@ def table_of(n: int, seed: int = 0, *, values: int = 0):
     return counted(("a", "b", "c"), codes, sensitive, None, known, apart=True)[0]
 
 
-def problem_of(n: int, k: int = 3, *models, values: int = 0, seed: int = 0, **others) -> Problem:
-    return Problem(table_of(n, seed, values=values), (KAnonymity(k=k), *models), **others)
+def problem_of(n: int, k: int = 3, *models, values: int = 0, seed: int = 0, progress=silent, **terms) -> Problem:
+    return Problem(table_of(n, seed, values=values), (KAnonymity(k=k), *models), Terms(**terms), progress=progress)
 
 
 def loss(problem: Problem, answer) -> float:
@@ -99,7 +101,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
     codes = np.column_stack([rng.integers(0, len(h.leaves), 300) for h in known]).astype(np.int32)
     codes[:, 2] = np.where(rng.random(300) < 0.6, 0, codes[:, 2])
     table = counted(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
-    problem = Problem(table, (KAnonymity(k=2),), objective=name, cells=cells, weights=(1, 2, 3))
+    problem = Problem(table, (KAnonymity(k=2),), Terms(objective=name, cells=cells, weights=(1, 2, 3)))
     space = Space(problem)
     partition = Partition.of_rows(table, rng.integers(0, 90, table.n_classes))
     search = local._LocalSearch(problem, space, partition)
@@ -126,7 +128,7 @@ def test_numbers_that_cost_what_they_span_do_so_as_sets():
     numbers = replace(numbers, share_of="range")
     codes = np.arange(9, dtype=np.int32)[:, None].repeat(2, axis=0)
     table = counted(("a",), codes, {}, None, (numbers,), apart=True)[0]
-    problem = Problem(table, (KAnonymity(k=4),), cells=("set",))
+    problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("set",)))
     column = Space(problem).columns[0]
     assert column.pairs is not None
     vocabulary = Vocabulary(numbers, "set")
@@ -164,9 +166,8 @@ def test_steps_keep_the_books(hot, k):
     search = local._LocalSearch(problem, space, start)
     search._split(1)
     atoms, classes = search.atoms, search.classes
-    local_kernels.improve(
-        search.boxes, atoms, classes, search.logs[0], k, problem.limit, 0, 3_000, 7, hot, hot / 2, 3, False
-    )
+    run = Run(k, problem.limit, side=0, n_steps=3_000, hot=hot, cold=hot / 2, n_ruined=3, verify=False)
+    improve(search.boxes, atoms, classes, search.logs[0], run, 7)
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
         listed = []
@@ -196,10 +197,9 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
+    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False)
     for seed in range(20):
-        local_kernels.improve(
-            search.boxes, search.atoms, search.classes, search.logs[0], 4, 0, 0, 500, seed, 1.0, 1.0, 3, False
-        )
+        improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
         sizes = search.classes.n_records
         assert (sizes[sizes > 0] >= 4).all()
 
@@ -211,9 +211,8 @@ def test_what_is_undone_is_as_it_was():
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
-    _, n = local_kernels.improve(
-        search.boxes, search.atoms, search.classes, log, 3, 0, 0, 2_000, 1, 0.0, search.total, 3, True
-    )
+    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True)
+    _, n = improve(search.boxes, search.atoms, search.classes, log, run, 1)
     assert n > 0
     assert (search.classes.class_of != before["class_of"]).any()
     local_kernels.settle(search.atoms, search.classes, log, log.ends[:n], np.ones(n, np.bool_))
@@ -291,7 +290,7 @@ def test_two_threads_give_one_answer(monkeypatch):
 
 def test_another_seed_is_another_search():
     answers = [SEARCHES["local"](problem_of(400, 4, seed=0)).became.codes]
-    problem = Problem(table_of(400), (KAnonymity(k=4),), seed=1)
+    problem = Problem(table_of(400), (KAnonymity(k=4),), Terms(seed=1))
     answers.append(SEARCHES["local"](problem).became.codes)
     assert answers[0].shape != answers[1].shape or (answers[0] != answers[1]).any()
 

@@ -10,6 +10,7 @@ from shoal.search import Problem
 from shoal.search.cuts.choices import Choices
 from shoal.search.cuts.cuts import named
 from shoal.search.cuts.ordered import Axis, ordered
+from shoal.search.problem import Terms
 
 
 def counted(values, **column):
@@ -53,7 +54,7 @@ def test_values_without_an_entry_come_before_null():
 def test_no_two_intervals_of_a_column_look_alike():
     # Values without an entry are * from the start, and so is whatever is joined with null.
     table = counted(["a", "?", None, "b", "!"], hierarchy={"tree": {"*": ["a", "b"]}}, uncovered="suppress")
-    problem = Problem(table, (), limit=0)
+    problem = Problem(table, (), Terms(limit=0))
     axis = Axis(table)
     for bits in np.ndindex(2, 2, 2):
         pieces = axis.pieces(np.array(bits, np.bool_))
@@ -96,7 +97,7 @@ def test_a_node_of_the_lattice_is_a_set_of_values():
 def test_a_finer_interval_never_costs_more_than_the_least_of_those_around_it(objective):
     # Labels that stand for absent values cost more than wider sets: the least price must know.
     tree = {"tree": {"*": {"g": ["a", "b", "x", "y", "z"], "h": ["c", "d"]}}}
-    problem = Problem(counted(["a", "b", "c", "d"], hierarchy=tree), (), objective=objective)
+    problem = Problem(counted(["a", "b", "c", "d"], hierarchy=tree), (), Terms(objective=objective))
     cost = Choices(problem).cost
     for first in range(4):
         for last in range(first, 4):

@@ -13,6 +13,7 @@ from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.k_minimal import minimal_nodes
 from shoal.search.full_domain.lattice import below
 from shoal.search.full_domain.monotone import Looks, Tags, above, beneath, costs_only_rise, node_at, nodes_of
+from shoal.search.problem import Terms
 from strategies import models_of, problem_of, table_of
 
 K = {"model": "k-anonymity", "k": 2}
@@ -62,9 +63,9 @@ def test_heights_count_the_steps_that_are_left_and_distances_the_levels_of_the_w
     case = Case((long, COLUMN), tuple((a, b) for a in "ac" for b in "ac"), (K,))
     table = table_of(case)
     table = replace(table, hierarchies=(table.hierarchies[0].selected([0, 3]), table.hierarchies[1]))
-    lowest = SEARCHES["samarati"](Problem(table, models_of(case), objective="height"))
+    lowest = SEARCHES["samarati"](Problem(table, models_of(case), Terms(objective="height")))
     assert (lowest.node, lowest.levels, lowest.proved) == ((1, 0), {"p": 3, "q": 0}, False)
-    nearest = SEARCHES["k_minimal"](Problem(table, models_of(case), objective="height"))
+    nearest = SEARCHES["k_minimal"](Problem(table, models_of(case), Terms(objective="height")))
     assert (nearest.node, nearest.levels, nearest.proved) == ((0, 2), {"p": 0, "q": 2}, True)
     assert [one.relative for one in minimal_nodes(Problem(table, models_of(case)))] == [1, 1]
 
@@ -72,7 +73,7 @@ def test_heights_count_the_steps_that_are_left_and_distances_the_levels_of_the_w
 @pytest.mark.parametrize("algorithm", ["samarati", "k_minimal"])
 def test_with_weights_the_least_height_is_not_the_least_objective(algorithm):
     case = Case((COLUMN, Column("p", COLUMN.paths)), (("a", "a"), ("b", "b"), ("b", "a"), ("a", "b")), (K,))
-    weighed = Problem(table_of(case), models_of(case), objective="height", weights=[5, 1])
+    weighed = Problem(table_of(case), models_of(case), Terms(objective="height", weights=[5, 1]))
     recoding = SEARCHES[algorithm](weighed)
     assert recoding.node == (0, 1)
     assert not recoding.proved

@@ -1,0 +1,398 @@
+"""The loop of ``local``: a step takes some classes apart, and puts their records together again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.search.cells.local_kernels import (
+    APART,
+    FAR,
+    LOCKED,
+    MOST,
+    NOBODY,
+    Atoms,
+    BoxCodes,
+    Boxes,
+    Ints,
+    LinkedClasses,
+    Log,
+    Words,
+    attach,
+    cost_more,
+    leave,
+    random,
+    rebox,
+    touch,
+    undo,
+    widen,
+    wider,
+)
+from shoal.search.cells.mondrian_kernels import Int
+from shoal.table.frequency import Floats
+from shoal.table.jit import compiled
+
+
+class Run(NamedTuple):
+    """How ``improve`` is to go about it."""
+
+    k: int
+    limit: int  # records that may be suppressed
+    side: int  # of the classes that it may touch
+    n_steps: int
+    hot: float  # the temperature at first …
+    cold: float  # … and in the end; with ``verify``, how much is given for a class of many kinds
+    n_ruined: int  # classes that a step takes apart, at the most
+    verify: bool  # whether proposals are judged by more than their size
+
+
+class Scratch(NamedTuple):
+    """Room for a step."""
+
+    loose: Ints  # (room)  atoms without a class
+    paid: Floats  # (room)  what each paid before
+    keys: Floats  # (room)  who comes first
+    crowd: Ints  # (crowd)  atoms that may found a class with a loose one
+    gains: Floats  # (crowd)  what each would no longer pay
+    known: Floats  # (crowd)  what the class costs with it, at the least
+    handicap: Floats  # (crowd)  by how much it comes later
+    chosen: Ints  # places in the crowd
+    box: BoxCodes  # (1, words)  of the class that is founded
+    seen: Ints  # (all classes)  the mark of the atom that looked at it last
+    mark: Ints  # (1)
+
+
+class StepPlan(NamedTuple):
+    """What is decided before the loose atoms of a step are put together again."""
+
+    n_loose: int
+    n_log: Int  # atoms in the log before the step
+    n_touched: Int  # classes in the log before the step
+    trust: float  # how much others may count on what an atom paid
+    push: float  # by how much those of a kind come later that is in a class already
+    most: float  # what the step may cost more than before
+
+
+@compiled
+def _apart(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: Int, n_classes: int, loose: Ints,
+    state: Words,
+) -> int:  # fmt: skip
+    """Take small classes around ``seed`` apart; of large ones take a record. Returns how many atoms are ``loose``."""
+    n = 0
+    a = seed
+    for _ in range(20):
+        c = classes.class_of[a]
+        if c >= 0 and classes.side[c] == run.side:
+            if c != APART and classes.n_records[c] < 2 * run.k and (n == 0 or n + classes.n_atoms[c] <= MOST):
+                m = classes.first[c]
+                while m >= 0:
+                    after = classes.after[m]
+                    leave(of, atoms, classes, log, m, False)
+                    loose[n] = m
+                    n += 1
+                    m = after
+                n_classes -= 1
+            elif c == APART or classes.n_records[c] - atoms.weights[a] >= run.k:
+                leave(of, atoms, classes, log, a, True)
+                loose[n] = a
+                n += 1
+                n_classes -= 1
+        if n_classes <= 0 or n >= MOST:
+            break
+        x = random(state)
+        u = atoms.near[atoms.tuple_of[seed], int(x * x * atoms.near.shape[1])]
+        if u < 0:
+            u = atoms.tuple_of[seed]
+        a = atoms.members[atoms.starts[u] + int(random(state) * (atoms.starts[u + 1] - atoms.starts[u]))]
+    return n
+
+
+@compiled
+def _options(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int
+) -> tuple[int, int, float]:
+    """What may become of a loose atom: the class that it costs least to join, and who could found one with it.
+
+    The latter are records of near classes that have more than k, added to the ``n`` of the crowd with what they cost
+    today. Returns how many are in it, the class (or -1) and what joining costs.
+    """
+    k, side, seen, crowd, gains = run.k, run.side, scratch.seen, scratch.crowd, scratch.gains
+    scratch.mark[0] += 1
+    mark = scratch.mark[0]
+    tuple_of, weights, starts, members, near, _, _ = atoms
+    class_of, side_of, n_records, cost = classes.class_of, classes.side, classes.n_records, classes.cost
+    box = classes.box
+    t, weight = tuple_of[f], weights[f]
+    best, least = NOBODY, FAR
+    if side_of[APART] == side and n_records[APART] + weight <= run.limit:
+        best, least = APART, weight * cost[APART]
+    for e in range(-1, near.shape[1]):
+        u = t if e < 0 else near[t, e]
+        if u < 0:
+            break
+        n_lent = n_looked = 0
+        for i in range(starts[u], starts[u + 1]):
+            a = members[i]
+            c = class_of[a]
+            if c < 0 or side_of[c] != side:
+                continue
+            n_looked += 1
+            if n_looked > 24:  # equal tuples are mostly in the same classes
+                break
+            spare = c == APART or n_records[c] - weights[a] >= k
+            if spare and n_lent < k and n < crowd.shape[0]:
+                crowd[n], gains[n] = a, cost[c] * weights[a]
+                n += 1
+                n_lent += 1
+            if seen[c] != mark and c != APART:
+                seen[c] = mark
+                now, n_after = n_records[c] * cost[c], n_records[c] + weight
+                most = (least + now) / n_after
+                then = wider(of, box, c, t, most)
+                if then < most:
+                    best, least = c, n_after * then - now
+    return n, best, least
+
+
+@compiled
+def _founded(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, scratch: Scratch, f: Int, n: int, push: float
+) -> tuple[int, float]:
+    """Gather k records around a loose atom, each time who adds least to what the class costs less what it cost before.
+
+    Who is of a kind that is in already comes later by ``push``. Returns how many of the ``n`` in the crowd are chosen,
+    and what it all costs; ``FAR`` where there are too few.
+    """
+    crowd, gains, known, handicap = scratch.crowd, scratch.gains, scratch.known, scratch.handicap
+    chosen, box = scratch.chosen, scratch.box
+    tuple_of, weights, class_of, in_class = atoms.tuple_of, atoms.weights, classes.class_of, classes.n_records
+    widen(of, box, 0, tuple_of[f], True)
+    n_records = weights[f]
+    cost = wider(of, box, 0, tuple_of[f], FAR)
+    total = 0.0
+    kinds = atoms.kinds
+    for i in range(n):
+        known[i] = 0.0
+        handicap[i] = push if push > 0 and kinds[crowd[i]] == kinds[f] else 0.0
+    n_chosen = 0
+    while n_records < k:
+        best, least = NOBODY, FAR
+        for i in range(n):
+            # A box only grows, so what it cost with this one before is a bound.
+            if known[i] == FAR or k * known[i] - gains[i] + handicap[i] >= least:
+                continue
+            a = crowd[i]
+            c = class_of[a]
+            if c > APART and in_class[c] - weights[a] < k:
+                continue
+            most = (least + gains[i] - handicap[i]) / k
+            known[i] = wider(of, box, 0, tuple_of[a], most)
+            if known[i] < most:
+                best, least = i, k * known[i] - gains[i] + handicap[i]
+        if best < 0:
+            break
+        a = crowd[best]
+        cost = known[best]
+        known[best] = FAR
+        total -= gains[best]
+        n_records += weights[a]
+        widen(of, box, 0, tuple_of[a], False)
+        if class_of[a] >= 0:
+            in_class[class_of[a]] -= weights[a]  # reserved
+        chosen[n_chosen] = best
+        n_chosen += 1
+        if push > 0:
+            for i in range(n):
+                if kinds[crowd[i]] == kinds[a]:
+                    handicap[i] += push
+    for i in range(n_chosen):
+        a = crowd[chosen[i]]
+        if class_of[a] >= 0:
+            in_class[class_of[a]] += weights[a]
+    return n_chosen, total + n_records * cost if n_records >= k else FAR
+
+
+@compiled
+def _found(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, scratch: Scratch, f: Int, n_chosen: int, rest: float
+) -> float:
+    """Make a class of a loose atom and those chosen; returns what the atoms still loose will cost at the least."""
+    log.n[3] -= 1
+    c = log.free[log.n[3]]
+    touch(classes, log, c)
+    for i in range(n_chosen):
+        member = scratch.crowd[scratch.chosen[i]]
+        if classes.class_of[member] >= 0:
+            leave(of, atoms, classes, log, member, True)
+        else:
+            rest -= atoms.floors[atoms.tuple_of[member]] * atoms.weights[member]
+        attach(atoms, classes, member, c)
+    attach(atoms, classes, f, c)
+    rebox(of, atoms, classes, c)
+    return rest
+
+
+@compiled
+def _join(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: Int) -> None:
+    """Put a loose atom into a class, whose box grows around it."""
+    touch(classes, log, c)
+    attach(atoms, classes, f, c)
+    if c != APART:
+        widen(of, classes.box, c, atoms.tuple_of[f], False)
+        classes.cost[c] = wider(of, classes.box, c, atoms.tuple_of[f], FAR)
+
+
+@compiled
+def _rebuilt(
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, scratch: Scratch, plan: StepPlan, state: Words
+) -> bool:
+    """Give every loose atom a class, in the order of the keys; False where the step can no longer end well."""
+    loose, paid, keys, n = scratch.loose, scratch.paid, scratch.keys, plan.n_loose
+    rest = 0.0  # what the loose will cost at the least
+    for i in range(n):
+        rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
+    for _ in range(n):
+        if cost_more(classes, log, plan.n_touched) + rest > plan.most:
+            return False
+        first = NOBODY
+        for i in range(n):
+            if classes.class_of[loose[i]] < 0 and (first < 0 or keys[i] < keys[first]):
+                first = i
+        if first < 0:
+            return True
+        f = loose[first]
+        n_crowd = 0
+        for i in range(n):
+            if i != first and classes.class_of[loose[i]] < 0:
+                scratch.crowd[n_crowd] = loose[i]
+                scratch.gains[n_crowd] = plan.trust * paid[i] * atoms.weights[loose[i]]
+                n_crowd += 1
+        n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd)
+        n_chosen, cost = 0, FAR
+        floor = atoms.floors[atoms.tuple_of[f]] * atoms.weights[f]
+        if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
+            n_chosen, cost = _founded(of, atoms, classes, run.k, scratch, f, n_crowd, plan.push)
+        may_go = classes.side[APART] == run.side and classes.n_records[APART] + atoms.weights[f] <= run.limit
+        if run.verify and may_go and random(state) < 0.05:  # it may be the one that its class fails for
+            joined, cost = APART, FAR
+        if cost < least:
+            rest = _found(of, atoms, classes, log, scratch, f, n_chosen, rest - floor)
+        elif joined >= 0:
+            rest -= floor
+            _join(of, atoms, classes, log, f, joined)
+        else:
+            return False
+    return True
+
+
+@compiled
+def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words) -> int:
+    """Of a few atoms, drawn at random, the one that could gain most; -1 where none could."""
+    a, regret = NOBODY, 1e-9
+    for _ in range(3):
+        other = int(random(state) * atoms.tuple_of.shape[0])
+        c = classes.class_of[other]
+        if c >= 0 and classes.side[c] == side:
+            could = classes.cost[c] - atoms.floors[atoms.tuple_of[other]]
+            if could > regret:
+                a, regret = other, could
+    return a
+
+
+@compiled
+def _planned(
+    log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
+) -> StepPlan:
+    """Draw how a step goes on: what each loose atom paid decides who chooses first, and how much others count on it."""
+    trust = 0.7 + 0.5 * random(state)
+    by_cost = random(state) < 0.6
+    push = 0.0
+    if run.verify and random(state) < 0.7:
+        push = random(state) * 3 * run.cold
+        trust += 2 * random(state) * random(state)
+    paid = scratch.paid
+    for i in range(n):
+        paid[i] = log.cost[n_touched]
+        for t in range(n_touched, log.n[1]):
+            if log.touched[t] == log.left[n_log + i]:
+                paid[i] = log.cost[t]
+        scratch.keys[i] = -paid[i] * (0.7 + 0.6 * random(state)) if by_cost else random(state)
+    temperature = run.hot * (run.cold / run.hot) ** done if run.hot > 0 else 0.0
+    most = -1e-9 if run.verify else max(-1e-9, -temperature * np.log(1 - random(state)))
+    return StepPlan(n, n_log, n_touched, trust, push, most)
+
+
+@compiled
+def _scratch(of: Boxes, classes: LinkedClasses, k: int) -> Scratch:
+    room = MOST + 2 * k
+    crowd = room + 8 * k + 64
+    return Scratch(
+        np.empty(room, np.int64),
+        np.empty(room),
+        np.empty(room),
+        np.empty(crowd, np.int64),
+        np.empty(crowd),
+        np.empty(crowd),
+        np.empty(crowd),
+        np.empty(k + 1, np.int64),
+        np.empty((1, of.codes.shape[1]), np.uint32),
+        np.zeros(classes.first.shape[0], np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@compiled
+def _free_touched(classes: LinkedClasses, log: Log, n_touched: Int) -> None:
+    """List the classes that a step left empty."""
+    for t in range(n_touched, log.n[1]):
+        if classes.n_atoms[log.touched[t]] == 0 and log.touched[t] != APART:
+            log.free[log.n[3]] = log.touched[t]
+            log.n[3] += 1
+
+
+@compiled
+def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: int) -> tuple[int, int]:
+    """Take classes apart and put their records together again, so many steps; what costs less stays.
+
+    What costs more may stay too, the more the higher the temperature. Where proposals are to be verified nothing that
+    costs more does, and the changed classes are locked until they are judged. Returns the steps and the proposals made;
+    it ends early where there is no room for more of these.
+    """
+    state = np.array([seed], np.uint64)
+    scratch = _scratch(of, classes, run.k)
+    log.n[0] = log.n[1] = log.n[3] = 0
+    for c in range(classes.first.shape[0] - 1, APART, -1):
+        if classes.n_atoms[c] == 0 and classes.side[c] == run.side:
+            log.free[log.n[3]] = c
+            log.n[3] += 1
+    n_proposals, n_steps = 0, 0
+    while n_steps < run.n_steps:
+        n_log, n_touched = log.n[0], log.n[1]
+        if n_log + scratch.loose.shape[0] > log.atoms.shape[0] or n_proposals == log.ends.shape[0]:
+            break
+        n_steps += 1
+        log.n[2] += 1
+        a = _most_to_gain(atoms, classes, run.side, state)
+        if a < 0:
+            continue
+        n_ruined = 1 + int(random(state) * run.n_ruined)
+        n = _apart(of, atoms, classes, log, run, a, n_ruined, scratch.loose, state)
+        if n == 0:
+            continue
+        plan = _planned(log, run, scratch, n, n_log, n_touched, n_steps / run.n_steps, state)
+        whole = _rebuilt(of, atoms, classes, log, run, scratch, plan, state)
+        delta = cost_more(classes, log, n_touched) if whole else FAR
+        if delta < plan.most or delta < -1e-9:
+            if run.verify:
+                for t in range(n_touched, log.n[1]):
+                    classes.side[log.touched[t]] = LOCKED
+                log.ends[n_proposals, 0], log.ends[n_proposals, 1] = log.n[0], log.n[1]
+                n_proposals += 1
+                continue
+        else:
+            undo(atoms, classes, log, n_log, n_touched, log.n[0], log.n[1])
+        _free_touched(classes, log, n_touched)
+        log.n[0], log.n[1] = n_log, n_touched
+    return n_steps, n_proposals
