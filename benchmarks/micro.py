@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.masking import microaggregate
-from shoal.masking.groups import Groups, improved, mdav, univariate, v_mdav
+from shoal.masking.groups import GroupOf, improved, mdav, univariate, v_mdav
 from shoal.masking.points import Points
 
 ROWS = (1_000, 10_000)
@@ -25,7 +25,7 @@ PLAIN_MOST = 10_000
 LARGE = 30_000  # rows from which on improving is left out: it looks at every pair of near groups
 
 
-def plain(numbers: NDArray[np.float64], k: int) -> Groups:
+def plain(numbers: NDArray[np.float64], k: int) -> GroupOf:
     """MDAV as a short script writes it."""
     group = np.full(len(numbers), -1)
     left, n_groups = np.arange(len(numbers)), 0
@@ -44,14 +44,14 @@ def plain(numbers: NDArray[np.float64], k: int) -> Groups:
     return group
 
 
-def lost(points: Points, group: Groups) -> float:
+def lost(points: Points, group: GroupOf) -> float:
     """100 · SSE/SST."""
     sizes = np.bincount(group)
     means = np.column_stack([np.bincount(group, column) for column in points.numbers.T]) / sizes[:, None]
     return float(100 * ((points.numbers - means[group]) ** 2).sum() / (points.numbers**2).sum())
 
 
-def best(run: Callable[[], Groups]) -> tuple[float, Groups]:
+def best(run: Callable[[], GroupOf]) -> tuple[float, GroupOf]:
     """CPU seconds, the least of three."""
     seconds = []
     for _ in range(3):
@@ -70,7 +70,7 @@ def main() -> None:
     for n in given.rows:
         numbers = np.random.default_rng(0).normal(size=(n, 3))
         points = Points.of(list(numbers.T), n=n)
-        runs: dict[str, Callable[[], Groups]] = {
+        runs: dict[str, Callable[[], GroupOf]] = {
             "mdav": lambda points=points: mdav(points, 3),
             "v-mdav": lambda points=points: v_mdav(points, 3),
             "univariate, one": lambda points=points: univariate(points.numbers[:, 0], 3),

@@ -13,7 +13,7 @@ import shoal
 from examples import examples
 from shoal.errors import HierarchyError
 from shoal.table import builders
-from shoal.table.reading import Leaves, Reader
+from shoal.table.reading import LeavesBehind, Reader
 from shoal.table.values import Vocabulary
 from shoal.utility.reading import Pair
 
@@ -112,7 +112,7 @@ def hierarchy_of(values, description):
 
 
 def leaves_read(hierarchy, text):
-    read = Leaves.of(hierarchy, [text])
+    read = LeavesBehind.of(hierarchy, [text])
     return set(range(len(hierarchy.leaves))) if 0 in read.everything else read.behind[0]
 
 

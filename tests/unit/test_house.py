@@ -137,3 +137,22 @@ def test_imports_inside_functions_are_there_for_a_reason() -> None:
         and any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(function))
     }
     assert sorted(late) == sorted(LATE)
+
+
+def types(path: Path) -> Iterator[str]:
+    """The classes and type aliases of a module, without the underscore of private ones."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name.lstrip("_")
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name, value = node.targets[0].id, ast.unparse(node.value)
+            if name[0].isupper() and not name.isupper() and value.startswith(("NDArray[", "Literal[", "tuple[")):
+                yield name
+
+
+def test_no_two_classes_or_types_have_the_same_name() -> None:
+    found: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in types(path):
+            found.setdefault(name, []).append(str(path.relative_to(SOURCES)))
+    assert {name: where for name, where in found.items() if len(where) > 1} == {}

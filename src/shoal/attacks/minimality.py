@@ -157,7 +157,7 @@ def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *
 
 
 @dataclass(frozen=True, eq=False)
-class _Groups:
+class _LikelyValues:
     """People whom no deal tells apart, and how likely each value is for them."""
 
     group_of: RowNumbers
@@ -170,7 +170,7 @@ def _learned(
     whole: list[tuple[Domain, Codes]],
     policy: Policy,
     random: np.random.Generator,
-) -> tuple[_Groups | None, bool]:
+) -> tuple[_LikelyValues | None, bool]:
     """What is likely for each group, and whether all deals were listed; None where every finer release is refused
     for its sizes.
     """
@@ -204,7 +204,7 @@ def _learned(
         for i, table in enumerate(likely):
             for v, value in enumerate(values.tolist()):
                 table[groups, joint[value, i]] += expected[:, v]
-    return _Groups(group_of, likely), all(one.listed for one in classes)
+    return _LikelyValues(group_of, likely), all(one.listed for one in classes)
 
 
 def _refusal(

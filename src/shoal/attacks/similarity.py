@@ -66,7 +66,7 @@ def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> 
         ),
         column=found.column,
         outside=None if outside is None else _by_all(outside, means),
-        bound=0.0 if closeness(found) < 1 - _Shares(found, place).greatest(width) - 1e-12 else None,
+        bound=0.0 if closeness(found) < 1 - _SimilarShares(found, place).greatest(width) - 1e-12 else None,
     )
 
 
@@ -78,7 +78,7 @@ def _places(means: Meaning) -> tuple[NDArray[np.float64], float]:
     return means.numbers, means.width * (1 + 1e-12)  # rounding: 5 − 3 is a quarter of 11 − 3, and must count as one
 
 
-class _Shares:
+class _SimilarShares:
     """Which share of the release's records lies between two points."""
 
     def __init__(self, found: Secret, place: NDArray[np.float64]) -> None:
@@ -98,11 +98,11 @@ class _Shares:
 
 def _by_all(found: Secret, means: Meaning) -> dict[str, Scored]:
     place, width = _places(means)
-    shares = _Shares(found, place)
+    shares = _SimilarShares(found, place)
     return {choice.name: _scored(found.by(choice), place, width, shares) for choice in found.sight.choices}
 
 
-def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _Shares) -> Scored:
+def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _SimilarShares) -> Scored:
     """The people whose candidates are similar."""
     shown = found.shown
     there = np.diff(shown.indptr) > 0

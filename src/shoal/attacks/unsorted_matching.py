@@ -182,7 +182,7 @@ class _Statistics:
         # In large releases ranks find what is to be found.
         rows, people = np.arange(seen.n_records), np.arange(seen.n_people)
         near = gone and seen.n_records <= SMALL
-        self.bands = [_Band.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
+        self.bands = [_DiagonalBand.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
 
     def of(self, order: RowNumbers) -> Floats:
         """Of the records of classes in some order: what they say changes places with it."""
@@ -286,11 +286,11 @@ def aligned(seen: Sight, said: tuple[RowNumbers, RowNumbers], rows: RowNumbers, 
 
     A longest common subsequence, within a band around the diagonal: rows may have been left out, or stand elsewhere.
     """
-    return _longest(_Band.of(seen, rows, people, gone).alike(*said))
+    return _longest(_DiagonalBand.of(seen, rows, people, gone).alike(*said))
 
 
 @dataclass(frozen=True, eq=False)
-class _Band:
+class _DiagonalBand:
     """Rows beside the people around their places."""
 
     rows: RowNumbers
@@ -298,7 +298,7 @@ class _Band:
     fit: NDArray[np.bool_]  # (rows, offsets)
 
     @classmethod
-    def of(cls, seen: Sight, rows: RowNumbers, people: RowNumbers, gone: int) -> _Band:
+    def of(cls, seen: Sight, rows: RowNumbers, people: RowNumbers, gone: int) -> _DiagonalBand:
         offsets = np.arange(-ASIDE, min(gone, AHEAD) + ASIDE + 1)
         places = np.arange(len(rows))[:, None] + offsets
         there = (places >= 0) & (places < len(people))

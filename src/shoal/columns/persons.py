@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from shoal.columns import vocabulary
 from shoal.columns.roles import ENOUGH, CountTuples, RawColumn, called
 from shoal.columns.telling import MISSED, determined
-from shoal.engines.dependence import Countable, Dependence, Pair, Spread
+from shoal.engines.dependence import Countable, Dependence, Spread, TellingPair
 from shoal.policy import Policy
 from shoal.table.frequency import Counts
 from shoal.table.propose import FEW
@@ -104,7 +104,7 @@ def _starts_again(spread: Spread, policy: Policy) -> bool:
     )
 
 
-def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[Pair, Dependence]:
+def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[TellingPair, Dependence]:
     return rows.dependences([(name, other) for other in others])
 
 

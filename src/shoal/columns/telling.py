@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from shoal.engines.dependence import Countable, Dependence, Pair, Spread
+from shoal.engines.dependence import Countable, Dependence, Spread, TellingPair
 from shoal.table.frequency import Counts
 
 # A column tells another where guessing by it misses at most this share of what guessing without it would miss …
@@ -51,11 +51,13 @@ def _missed(frequencies: Counts, guesses: int) -> float:
 class Telling:
     """Of some pairs of columns, those of which the first tells the second."""
 
-    dependences: Mapping[Pair, Dependence]
-    guesses: Mapping[Pair, int]  # one value, or two where one would not do; only pairs that tell
+    dependences: Mapping[TellingPair, Dependence]
+    guesses: Mapping[TellingPair, int]  # one value, or two where one would not do; only pairs that tell
 
     @classmethod
-    def of(cls, rows: Countable, pairs: Mapping[Pair, Iterable[int]], hidden: Callable[[str, int], bool]) -> Telling:
+    def of(
+        cls, rows: Countable, pairs: Mapping[TellingPair, Iterable[int]], hidden: Callable[[str, int], bool]
+    ) -> Telling:
         """Count the ``pairs`` that are not out of the question, each for as many guesses as it names.
 
         ``hidden``: whether so many guesses miss a column, and it is news what tells it.
@@ -78,7 +80,7 @@ class Telling:
         """Which of some columns one tells, each with the share of the records that it does so for."""
         return [f"{other!r} ({self._extent((name, other))})" for other in others if (name, other) in self.guesses]
 
-    def _extent(self, pair: Pair) -> str:
+    def _extent(self, pair: TellingPair) -> str:
         told, guesses = self.dependences[pair], self.guesses[pair]
         part = percent((told.records - told.errors(guesses)) / told.records)
         return f"{'up to two values, ' if guesses == 2 else ''}for {part} of the records"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibis.expr import types as ir
 
 Numbers = NDArray[np.int64]
-Pair = tuple[str, str]  # the column that tells, and the one that is told
+TellingPair = tuple[str, str]  # the column that tells, and the one that is told
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Countable(Protocol):
     def spreads(self, names: Sequence[str], /) -> Mapping[str, Spread]:
         """How well each of some columns tells the records apart."""
 
-    def dependences(self, pairs: Sequence[Pair], /) -> Mapping[Pair, Dependence]:
+    def dependences(self, pairs: Sequence[TellingPair], /) -> Mapping[TellingPair, Dependence]:
         """How far the first column of each pair tells the second."""
 
     def frequencies(self, name: str, /) -> Counts:
@@ -161,7 +161,7 @@ def spread_queries(rows: ir.Table, names: Sequence[str]) -> list[ir.Table]:
     return queries
 
 
-def dependence_queries(rows: ir.Table, pairs: Iterable[Pair]) -> list[ir.Table]:
+def dependence_queries(rows: ir.Table, pairs: Iterable[TellingPair]) -> list[ir.Table]:
     """Per pair a query of one row: its place in ``pairs``, and the fields of its ``Dependence``."""
     import ibis
 

@@ -25,7 +25,7 @@ from shoal.engines.backends.base import TABLE, Place
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Groups, Query, require_columns
 from shoal.engines.cells import Spellings, read_expression
-from shoal.engines.dependence import Dependence, Pair, Spread, dependence_queries, spread_queries
+from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_queries, spread_queries
 from shoal.engines.files.formats import require_records
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.fingerprints import digest_of_counts
@@ -290,7 +290,7 @@ class IbisEngine:
             told[name] = Spread(row["records"], row["groups"], row["alone"])
         return {name: told[name] for name in names}
 
-    def dependences(self, pairs: Sequence[Pair]) -> dict[Pair, Dependence]:
+    def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
         """How far the first column of each pair tells the second; what was counted already is not asked for again."""
         far = [pair for pair in pairs if not self._has(pair)]
         told = self._last[1].dependences([pair for pair in pairs if pair not in far]) if len(far) < len(pairs) else {}

@@ -16,7 +16,7 @@ from shoal.engines.base import Rows, require_columns
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.data import Data
-from shoal.engines.dependence import Dependence, Pair, Spread, dependence_of, numbered, spread_of, tallied
+from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_of, numbered, spread_of, tallied
 from shoal.engines.files import formats, formulas
 from shoal.engines.files.layout import Dialect
 from shoal.engines.sql import quoted, unused
@@ -222,7 +222,7 @@ class LocalEngine:
         """How well each of some columns tells the records apart."""
         return {name: spread_of(self.numbered(name), self.weights) for name in names}
 
-    def dependences(self, pairs: Sequence[Pair]) -> dict[Pair, Dependence]:
+    def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
         """How far the first column of each pair tells the second."""
         return {
             (first, second): dependence_of(self.numbered(first), self.numbered(second), self.weights)

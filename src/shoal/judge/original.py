@@ -31,7 +31,7 @@ from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.notation import DecimalMark
-from shoal.table.reading import Leaves
+from shoal.table.reading import LeavesBehind
 
 BLOCK = 2**24  # pairs prepared together: a byte each and per column
 CHUNK = 2**18  # pairs scored together: they stay in the processor's cache
@@ -243,7 +243,7 @@ def _others(
     strange = [i for i, text in enumerate(texts) if not known[i] and text != TOP]
     if not strange:
         return np.empty((len(labels), 0), np.int64), []
-    read = Leaves.of(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
+    read = LeavesBehind.of(hierarchy, [texts[i] for i in strange], freely=False, mark=mark)
     text_of = np.repeat(np.array(strange, np.int64), [len(of) for of in read.behind])
     leaf_of = np.fromiter((leaf for of in read.behind for leaf in of), np.int64, len(text_of))
     order = np.lexsort((text_of, leaf_of))

@@ -15,7 +15,7 @@ import numpy as np
 from shoal.columns.look_alikes import spelled_alike
 from shoal.columns.persons import repeated
 from shoal.columns.telling import Telling, percent
-from shoal.engines.dependence import Pair, Spread
+from shoal.engines.dependence import Spread, TellingPair
 from shoal.judge import as_seen
 from shoal.judge.evidence import Evidence
 from shoal.models import ReleaseModel, SensitiveModel
@@ -151,7 +151,7 @@ def _telling(evidence: Evidence) -> Telling:
     """Whatever is released as it is may tell quasi columns that were generalized; what others know, sensitive ones."""
     policy, rows = evidence.policy, evidence.known
     plain = [name for name in policy.having("plain") if name in rows.columns]
-    pairs: dict[Pair, tuple[int, ...]] = {
+    pairs: dict[TellingPair, tuple[int, ...]] = {
         (name, quasi): (1, 2) for quasi in evidence.generalized for name in (*plain, *policy.sensitive)
     }
     if evidence.original is None:  # what the values were cannot be told: what tells a label and is finer tells more

@@ -60,14 +60,14 @@ def whose(release: LocalEngine, original: LocalEngine | IbisEngine, policy: Poli
         return Whose(missing=f"cells of {_listed(centres)} show means or the like, which fit no record of the original")
     try:
         table = original.count(policy.of_all_levels(), apart=True)
-        pairs = _Pairs.of(release, table, policy)
+        pairs = _GroupCells.of(release, table, policy)
     except ShoalError as error:
         return Whose(missing=f"the original does not tell persons apart: {error.message}")
     return pairs if isinstance(pairs, Whose) else pairs.settled().told(release, entity or "person")
 
 
 @dataclass(eq=False)
-class _Pairs:
+class _GroupCells:
     """Which original records may be behind which released ones.
 
     Records that nothing released tells apart are one *group* of originals, released ones with equal quasi and
@@ -87,7 +87,7 @@ class _Pairs:
     contradicted: bool = False  # the release was not made from the original
 
     @classmethod
-    def of(cls, release: LocalEngine, table: FrequencyTable, policy: Policy) -> _Pairs | Whose:
+    def of(cls, release: LocalEngine, table: FrequencyTable, policy: Policy) -> _GroupCells | Whose:
         columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], policy)
         for column in columns:
             if column.n_unknown:
@@ -127,7 +127,7 @@ class _Pairs:
             np.full(len(groups), -1, np.int64),
         )
 
-    def settled(self) -> _Pairs:
+    def settled(self) -> _GroupCells:
         """Settle what has no choice, as long as there is such."""
         for _ in range(ROUNDS):
             open_ = (self.left[self.group] > 0) & (self.needed[self.cell] > 0)

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.linkage.columns import Files, On, Truth, side_by_side
-from shoal.linkage.measure import Categories, Nulls, Part, ScaledBy, parts
+from shoal.linkage.measure import Categories, Part, ScaledBy, parts
 from shoal.linkage.nearest import Distinct, nearest, squared_between
 from shoal.policy import PolicySource
 from shoal.table.frequency import Floats, RowNumbers
+from shoal.table.wildcard import Nulls
 
 ASSIGNABLE = 2**24  # pairs of records that can be assigned one to one: 4,096 by 4,096, minutes at the worst
 

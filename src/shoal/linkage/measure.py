@@ -22,10 +22,10 @@ from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
 from shoal.table.notation import decimal_mark, is_star, read_number
 from shoal.table.spans import EVERYTHING, Span, closed, standard_deviation
+from shoal.table.wildcard import Nulls
 
 Index = NDArray[np.integer[Any]]
 ScaledBy = Literal["own", "original"]
-Nulls = Literal["category", "wildcard"]
 Categories = Literal["equal", "hierarchy"]
 
 LARGEST = 2**26  # entries of a table of distances: half a gigabyte

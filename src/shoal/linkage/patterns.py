@@ -147,7 +147,7 @@ class ByCode:
         layout = KeyLayout([sizes[j] for j in order])
         counts = np.repeat(np.array([HALF, 1], np.int64), [len(known), len(released)])
         at_least = np.zeros(1 << self.q, np.int64)
-        rollup = _Rollup(layout, [sizes[j] for j in order])
+        rollup = _PatternRollup(layout, [sizes[j] for j in order])
         for kept, sums in rollup.tables(layout.packed(both[:, order]), counts):
             pattern = sum(1 << order[place] for place in kept)
             at_least[pattern] = int(((sums >> 32) * (sums & (HALF - 1))).sum())
@@ -201,7 +201,7 @@ def exactly(at_least: Counts) -> Counts:
     return counts
 
 
-class _Rollup:
+class _PatternRollup:
     """Groupings by every set of columns, each from one with a column more; depth first, so that few are kept."""
 
     def __init__(self, layout: KeyLayout, sizes: Sequence[int]) -> None:

@@ -26,10 +26,11 @@ from shoal.errors import DataError
 from shoal.linkage.columns import On, Truth, side_by_side
 from shoal.linkage.families import Family, Name
 from shoal.linkage.families import family as family_of
-from shoal.linkage.measure import Categories, Nulls, Part, ScaledBy, Spans, parts
+from shoal.linkage.measure import Categories, Part, ScaledBy, Spans, parts
 from shoal.linkage.nearest import TIE, Distinct
 from shoal.policy import PolicySource
 from shoal.table.frequency import Floats, RowNumbers
+from shoal.table.wildcard import Nulls
 
 LARGEST = 2**26  # differences that are held: half a gigabyte
 CHUNK = 2**22  # features computed at once
@@ -121,11 +122,11 @@ def worst_case(
         raise TypeError("side_by_side was given the truth")
     chosen = family_of(family, files.names)
     measured = parts(files.columns, scale=scale, nulls=nulls, categories=categories)
-    problem = _Problem.of(*files.codes, files.owners, measured, chosen)
+    problem = _ParameterProblem.of(*files.codes, files.owners, measured, chosen)
     search = _ParameterSearch(problem, np.random.default_rng(seed))
     if chosen.of_mean is not None:
         # The best weights of columns alone are found sooner, and are a good start.
-        simpler = _Problem.of(*files.codes, files.owners, measured, family_of("mean", files.names))
+        simpler = _ParameterProblem.of(*files.codes, files.owners, measured, family_of("mean", files.names))
         first = _ParameterSearch(simpler, np.random.default_rng(seed))
         first.run()
         search.start(chosen.of_mean(first.best[1]))
@@ -150,7 +151,7 @@ def worst_case(
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
+class _ParameterProblem:
     """People, the distinct released tuples, and the differences between them."""
 
     differences: Floats  # (people, tuples, columns)
@@ -167,7 +168,7 @@ class _Problem:
         owners: RowNumbers,
         measured: Sequence[Part],
         family: Family,
-    ) -> _Problem:
+    ) -> _ParameterProblem:
         people = np.flatnonzero(owners >= 0)
         tuples = Distinct.of(released)
         theirs = tuples.class_of[owners[people]]
@@ -240,7 +241,7 @@ class _Problem:
 class _ParameterSearch:
     """The best θ so far, and the constraints that were found to matter."""
 
-    problem: _Problem
+    problem: _ParameterProblem
     rng: np.random.Generator
     best: tuple[float, Floats] = field(init=False)
     bound: float = field(init=False)

@@ -18,7 +18,7 @@ from shoal.masking.kernels import distances, exchanged, from_mean, least, shorte
 from shoal.masking.points import Points, unit
 from shoal.table.frequency import Floats
 
-Groups = NDArray[np.int64]  # of each record, the number of its group
+GroupOf = NDArray[np.int64]  # of each record, the number of its group
 Heard = Callable[[float], None]  # the share that is done; it may raise to end it all
 
 BATCH = 64  # records between two looks at the clock: none of the loops keeps an interrupt waiting
@@ -29,7 +29,7 @@ def unheard(_share: float) -> None:
     """Nobody listens."""
 
 
-def mdav(points: Points, k: int, heard: Heard = unheard) -> Groups:
+def mdav(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
     """Groups of k to 2k−1: the record farthest from the mean with its nearest, the farthest from it with its own.
 
     O(n²/k) distances. Ties go to the record that comes first.
@@ -60,7 +60,7 @@ def mdav(points: Points, k: int, heard: Heard = unheard) -> Groups:
     return group
 
 
-def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -> Groups:
+def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -> GroupOf:
     """Groups that grow up to 2k−1 while the nearest record outside is nearer to them than to anyone else.
 
     Nearer by the factor ``gamma``: 0.2 where records are scattered, 1.1 where they lie in heaps. O(n²) distances.
@@ -100,7 +100,7 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
     return _halved(points, group, k)
 
 
-def univariate(values: Floats, k: int) -> Groups:
+def univariate(values: Floats, k: int) -> GroupOf:
     """The groups of one column with the least sum of squares: a shortest path over its sorted values, O(nk)."""
     order = np.argsort(values, kind="stable")
     scaled = unit(values)
@@ -110,7 +110,7 @@ def univariate(values: Floats, k: int) -> Groups:
     return group
 
 
-def improved(points: Points, group: Groups, k: int, heard: Heard = unheard) -> Groups:
+def improved(points: Points, group: GroupOf, k: int, heard: Heard = unheard) -> GroupOf:
     """The groups after moves and swaps of records between near groups, until none lowers the sum of squares.
 
     For numbers alone. Sizes stay within k and 2k−1.
@@ -131,7 +131,7 @@ def improved(points: Points, group: Groups, k: int, heard: Heard = unheard) -> G
     return group
 
 
-def _halved(points: Points, group: Groups, k: int) -> Groups:
+def _halved(points: Points, group: GroupOf, k: int) -> GroupOf:
     """Who came last may have made a group of 2k or more, which is grouped again."""
     group = group.copy()
     for large in np.flatnonzero(np.bincount(group) >= 2 * k).tolist():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
-from shoal.masking.groups import Groups, improved, mdav, univariate, v_mdav
+from shoal.masking.groups import GroupOf, improved, mdav, univariate, v_mdav
 from shoal.masking.points import Points, unit
 from shoal.table.codec import Coded
 from shoal.table.frequency import Floats
@@ -145,7 +145,7 @@ def numbers_of(name: str, coded: Coded) -> Floats:
     return np.array([value for value in read if value is not None])[coded.codes]
 
 
-def within(values: Floats, group: Groups) -> float:
+def within(values: Floats, group: GroupOf) -> float:
     """Σ (x − mean of its group)²."""
     means = np.bincount(group, values) / np.bincount(group)
     return float(((values - means[group]) ** 2).sum())
@@ -159,7 +159,7 @@ def _groups(
     method: Method,
     gamma: float,
     improve: bool,
-) -> dict[str, Groups]:
+) -> dict[str, GroupOf]:
     """Of each column the group of every record."""
     if method == "univariate":
         return {name: univariate(column, k) for name, column in numbers.items()}
@@ -185,7 +185,7 @@ class _MaskedColumn:
 
     engine: LocalEngine
     name: str
-    group: Groups
+    group: GroupOf
     numbers: Floats | None = None  # None for a category
 
     def shown(self, value: Value) -> pa.Array:

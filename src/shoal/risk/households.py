@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.engines.base import Query, Rows
 from shoal.engines.local import LocalEngine
@@ -21,12 +20,10 @@ from shoal.judge import as_seen
 from shoal.policy import Policy
 from shoal.risk.individual import household_risk
 from shoal.table import codec
-from shoal.table.frequency import Counts, Floats, FrequencyTable, packed
+from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, packed
 
 if TYPE_CHECKING:
     from shoal.engines.ibis import IbisEngine
-
-Numbers = NDArray[np.int64]
 
 
 def household_figures(
@@ -53,7 +50,7 @@ def household_figures(
     return figures_of(np.asarray(risks), home.astype(np.int64), None if person is None else person.astype(np.int64), n)
 
 
-def figures_of(risks: Floats, home: Numbers, person: Numbers | None, n: Counts) -> dict[str, float]:
+def figures_of(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) -> dict[str, float]:
     """From the risk, household (-1: none) and person of rows that stand for ``n`` records each."""
     own = home.copy()
     alone = home < 0  # whoever has no household is one
@@ -72,7 +69,7 @@ def figures_of(risks: Floats, home: Numbers, person: Numbers | None, n: Counts) 
     return {"household_risk_max": float(found.max()), "household_risk_mean": float((found * n).sum() / n.sum())}
 
 
-def _class_of(table: pa.Table, released: FrequencyTable) -> Numbers:
+def _class_of(table: pa.Table, released: FrequencyTable) -> ClassOf:
     """The class of each row: classes are sorted by their codes, as packed codes are."""
     columns = []
     for name in released.columns:

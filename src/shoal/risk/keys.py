@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +21,7 @@ from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.table.domain import domain_of
 from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, counted
 from shoal.table.intervals import number
-from shoal.table.wildcard import matches
-
-Nulls = Literal["category", "wildcard"]
+from shoal.table.wildcard import Nulls, matches
 
 
 @dataclass(frozen=True, eq=False)

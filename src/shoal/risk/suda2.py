@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from shoal.engines.data import Data
 from shoal.errors import PolicyError
-from shoal.risk.keys import Nulls, keys_of, matched
+from shoal.risk.keys import keys_of, matched
 from shoal.table.frequency import ClassOf, Floats, FrequencyTable, RowNumbers, packed
 from shoal.table.kernels import group
+from shoal.table.wildcard import Nulls
 
 
 @dataclass(frozen=True, eq=False)

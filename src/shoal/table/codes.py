@@ -180,14 +180,14 @@ def country_path(code: str) -> Path | None:
 # ── All of them ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Classification(NamedTuple):
+class _CodePaths(NamedTuple):
     path: Callable[[str], Path | None]
     groups: int  # levels between a code and the top
 
 
-CLASSIFICATIONS: dict[Classification, _Classification] = {
-    "icd-10": _Classification(icd_path, 3),
-    "isco-08": _Classification(isco_path, 3),
-    "nace": _Classification(nace_path, 3),
-    "country": _Classification(country_path, 2),
+CLASSIFICATIONS: dict[Classification, _CodePaths] = {
+    "icd-10": _CodePaths(icd_path, 3),
+    "isco-08": _CodePaths(isco_path, 3),
+    "nace": _CodePaths(nace_path, 3),
+    "country": _CodePaths(country_path, 2),
 }

@@ -375,10 +375,10 @@ def leaves_behind(hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool =
 
     ``nearest``: a number that is no leaf, such as a mean, stands for the leaf next to it.
     """
-    return Leaves.of(hierarchy, texts, nearest=nearest).behind
+    return LeavesBehind.of(hierarchy, texts, nearest=nearest).behind
 
 
-class Leaves:
+class LeavesBehind:
     """The leaves of a hierarchy behind each of some texts."""
 
     def __init__(self, reader: Reader, behind: list[set[int]]) -> None:
@@ -394,7 +394,7 @@ class Leaves:
         nearest: bool = False,
         freely: bool = True,
         mark: DecimalMark | None = None,
-    ) -> Leaves:
+    ) -> LeavesBehind:
         """Read the texts by the hierarchy that was built on the original."""
         own = [(leaf, text) for leaf, text in enumerate(hierarchy.leaves) if text is not None]
         own = [(leaf, text) for leaf, text in own if leaf != hierarchy.uncovered]

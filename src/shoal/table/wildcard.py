@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
 from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
+
+Nulls = Literal["category", "wildcard"]  # a value of its own, or one that matches anything
 
 
 def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> FrequencyTable:

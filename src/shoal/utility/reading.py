@@ -27,7 +27,7 @@ from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group
 from shoal.table.notation import DecimalMark, is_star, released_mark
-from shoal.table.reading import Leaves
+from shoal.table.reading import LeavesBehind
 from shoal.table.spans import spans
 
 
@@ -159,7 +159,7 @@ def _masses(
     hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool, mark: DecimalMark | None
 ) -> tuple[csr_array, NDArray[np.bool_]]:
     """How likely each leaf is behind each text, and which texts could be read."""
-    read = Leaves.of(hierarchy, [text for text in texts if text is not None], nearest=True, mark=mark)
+    read = LeavesBehind.of(hierarchy, [text for text in texts if text is not None], nearest=True, mark=mark)
     nulls = {leaf for leaf, text in enumerate(hierarchy.leaves) if text is None}
     behind = [*read.behind, nulls]  # the null is the last text
     everything = [leaf for leaf in range(len(hierarchy.leaves)) if leaf != hierarchy.uncovered] or [0]

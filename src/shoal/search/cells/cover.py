@@ -43,7 +43,7 @@ from shoal.recoding import Recoding
 from shoal.search.cells.classes import recoding, require_class_by_class
 from shoal.search.cells.forest import claimed, hiding
 from shoal.search.cells.merge import least_size, merged, require_crowd
-from shoal.search.cells.nearest import Metric, Neighbours, Piece, Tuples, joined, size
+from shoal.search.cells.nearest import Metric, Neighbours, Piece, TupleNumbers, joined, size
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
 
@@ -204,7 +204,7 @@ class Balls:
                 return float(prices[best]), -int(new[best]), i
             self.tuples[i], self.costs[i] = self._nearest(i, self.left == 0, self.width)
 
-    def _nearest(self, i: int, barred: NDArray[np.bool_], m: int) -> tuple[Tuples, Floats]:
+    def _nearest(self, i: int, barred: NDArray[np.bool_], m: int) -> tuple[TupleNumbers, Floats]:
         barred[i] = True
         return self.metric.nearest(i, m, barred)
 

@@ -18,7 +18,7 @@ from shoal.table.frequency import Floats
 from shoal.table.jit import compiled
 
 Ints = NDArray[np.int64]
-Ids = NDArray[np.int32]
+ShortInts = NDArray[np.int32]
 # Unsigned: an index that may be negative costs a comparison each time, and most of the work is looking prices up.
 BoxCodes = NDArray[np.uint32]
 Prices = NDArray[np.float32]
@@ -45,7 +45,7 @@ class Boxes(NamedTuple):
     codes: BoxCodes  # (tuples, words)  rows of the ranges, then their ranks, then the bits of the sets
     pairs: Prices
     levels: Ints  # (ranges, 2)  where its levels begin in nodes, and its ranks
-    nodes: Ids
+    nodes: ShortInts
     node_prices: Prices
     sets: Ints  # (sets, 3)  its first word, the word after its last, and the place of its prices
     set_prices: Prices
@@ -58,7 +58,7 @@ class Atoms(NamedTuple):
     weights: Ints  # (atoms)  records
     starts: Ints  # (tuples + 1)  tuple u has members[starts[u]:starts[u+1]]
     members: Ints
-    near: Ids  # (tuples, neighbours)  nearest first
+    near: ShortInts  # (tuples, neighbours)  nearest first
     floors: Floats  # (tuples)  a record cannot cost much less
     kinds: Ints  # (atoms)  a class of many kinds is more likely to pass, where it is judged by more than its size
 
@@ -96,7 +96,7 @@ class Log(NamedTuple):
 
 
 @compiled
-def _climbed(levels: Ints, nodes: Ids, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
+def _climbed(levels: Ints, nodes: ShortInts, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
     """The price of the lowest node that stands for two ranks."""
     at = levels[j, 0]
     while nodes[at + low] != nodes[at + high]:
@@ -182,7 +182,7 @@ def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
 
 
 @compiled
-def _offered(near: Ids, away: Floats, u: Int, v: Int, d: float) -> None:
+def _offered(near: ShortInts, away: Floats, u: Int, v: Int, d: float) -> None:
     """Keep v among the nearest of u, if it is."""
     n = near.shape[1]
     if d >= away[u, n - 1]:
@@ -198,7 +198,7 @@ def _offered(near: Ids, away: Floats, u: Int, v: Int, d: float) -> None:
 
 
 @compiled
-def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> None:
+def meet_along(of: Boxes, order: Ints, width: int, near: ShortInts, away: Floats) -> None:
     """Let tuples meet those up to ``width`` places further in an order that puts like tuples together."""
     m, n = near.shape
     for p in range(m):
@@ -211,7 +211,7 @@ def meet_along(of: Boxes, order: Ints, width: int, near: Ids, away: Floats) -> N
 
 
 @compiled
-def meet_friends(of: Boxes, known: Ids, near: Ids, away: Floats, first: int, last: int) -> None:
+def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, first: int, last: int) -> None:
     """Let each tuple from ``first`` to ``last`` meet the ``known`` neighbours of its neighbours."""
     n = near.shape[1]
     met = np.full(near.shape[0], -1, np.int32)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import OutOfTimeError
-from shoal.masking.groups import Groups
+from shoal.masking.groups import GroupOf
 from shoal.masking.groups import mdav as grouped
 from shoal.masking.points import Points
 from shoal.recoding import Parts, Recoding
@@ -68,7 +68,7 @@ def _alike(parts: Parts) -> Partition:
     return Partition(parts.row, parts.counts, group(packed(codes))[0])
 
 
-def _partition(table: FrequencyTable, records: NDArray[np.int64], groups: Groups) -> Partition:
+def _partition(table: FrequencyTable, records: NDArray[np.int64], groups: GroupOf) -> Partition:
     pairs, counts = np.unique(records * (int(groups.max()) + 1) + groups, return_counts=True)
     row, class_of = np.divmod(pairs, int(groups.max()) + 1)
     return Partition(row, counts.astype(np.int64), class_of)

@@ -20,7 +20,7 @@ from shoal.table.frequency import Codes, Counts, Floats, packed
 from shoal.table.jit import compiled
 from shoal.table.kernels import group, sum_by_class
 
-Tuples = NDArray[np.int64]  # numbers of tuples
+TupleNumbers = NDArray[np.int64]  # numbers of tuples
 Piece = dict[int, int]  # of each tuple so many records
 
 SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
@@ -82,7 +82,7 @@ class Metric:
         )
         return np.array(list(to_all))
 
-    def nearest(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[Tuples, Floats]:
+    def nearest(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[TupleNumbers, Floats]:
         """The ``m`` tuples that are nearest to tuple ``i`` and not barred, and how far they are; ties by number."""
         self.n_scans += 1
         if self.problem.out_of_time:
@@ -150,7 +150,7 @@ class Neighbours:
 
     metric: Metric
     k: int
-    tuples: list[Tuples]
+    tuples: list[TupleNumbers]
     costs: list[Floats]
 
     @classmethod

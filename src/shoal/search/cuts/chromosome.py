@@ -50,7 +50,7 @@ class Gene(Protocol):
         """The pieces as they are released."""
 
 
-class _Prices:
+class _PiecePrices:
     """What a cell costs that is released as some leaves of a column."""
 
     def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str = "hierarchy") -> None:
@@ -83,7 +83,7 @@ class TreeGene:
             self.levels += [level] * len(several)
         self.n_bits = len(self.levels)
         labels = [np.flatnonzero(of == code).astype(np.int32) for of in self.codes for code in range(int(of.max()) + 1)]
-        self._prices = _Prices(table, j, loss).of(labels)
+        self._prices = _PiecePrices(table, j, loss).of(labels)
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
 
     def _split(self, bits: Bits) -> Bits:
@@ -124,7 +124,7 @@ class IntervalGene:
                 for of in self.domain.values
             ]
         )
-        self._prices = _Prices(table, j, loss, cells)
+        self._prices = _PiecePrices(table, j, loss, cells)
         self._known: dict[tuple[int, int], float] = {}
 
     def _starts(self, bits: Bits) -> Bits:

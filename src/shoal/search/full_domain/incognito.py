@@ -24,7 +24,7 @@ from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.monotone import Looks, Nodes, above, nodes_of, require_room
 from shoal.search.problem import Problem
 
-Columns = tuple[int, ...]
+ColumnNumbers = tuple[int, ...]
 
 
 def incognito(problem: Problem) -> Recoding:
@@ -48,14 +48,14 @@ def _within_limit(looks: Looks) -> Nodes:
     lattice = looks.problem.lattice
     columns = tuple(j for j, height in enumerate(lattice.heights) if height)  # the others leave nothing to choose
     require_room(looks, math.prod(lattice.heights[j] + 2 for j in columns))
-    found: dict[Columns, Nodes] = {(): np.array(looks.satisfies(lattice.top))}
+    found: dict[ColumnNumbers, Nodes] = {(): np.array(looks.satisfies(lattice.top))}
     for size in range(1, len(columns) + 1):
         found = {chosen: _searched(looks, chosen, found) for chosen in combinations(columns, size)}
         looks.problem.progress(f"sets of {size} columns", size / len(columns))
     return found[columns].reshape(lattice.shape)
 
 
-def _searched(looks: Looks, columns: Columns, smaller: dict[Columns, Nodes]) -> Nodes:
+def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers, Nodes]) -> Nodes:
     """The satisfying nodes of a set of columns, from those of every set with one column less."""
     shape = [looks.problem.lattice.heights[j] + 1 for j in columns]
     candidates, found = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
@@ -70,7 +70,7 @@ def _searched(looks: Looks, columns: Columns, smaller: dict[Columns, Nodes]) -> 
     return found
 
 
-def _raised(problem: Problem, columns: Columns, levels: list[int]) -> Node:
+def _raised(problem: Problem, columns: ColumnNumbers, levels: list[int]) -> Node:
     """The node of all columns, those not among ``columns`` at their highest level."""
     node = list(problem.lattice.top)
     for j, level in zip(columns, levels, strict=True):

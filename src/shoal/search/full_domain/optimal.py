@@ -78,7 +78,7 @@ class _BranchAndBound:
         self.best = Best()
         self.boxes: list[Box] = []
         self.looks: dict[Node, Look] = {}
-        self.barren = _Nodes(len(problem.table.columns))  # nodes below which there is no answer
+        self.barren = _NodeList(len(problem.table.columns))  # nodes below which there is no answer
         self.n_boxes = 0
         self.floor: Costs = problem.objective.floor().tolist()
 
@@ -202,7 +202,7 @@ class _BranchAndBound:
             self.problem.progress(f"best {best:.4f}, none below {least:.4f}", least / best if best else 1.0)
 
 
-class _Nodes:
+class _NodeList:
     """A growing list of nodes as an array, for the kernel that compares a box with all of them."""
 
     def __init__(self, n_columns: int) -> None:

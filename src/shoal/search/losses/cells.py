@@ -24,14 +24,14 @@ from shoal.table.values import Values
 
 def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:
     """Every loss of an answer by name; where a label is named, how often a class misleads about it too."""
-    released = _Released(problem, recoding.released, recoding.parts(problem.table))
+    released = _ReleasedCells(problem, recoding.released, recoding.parts(problem.table))
     names = LOSSES if problem.label is None else LOSSES | WITH_LABEL
     return {name: released.loss(name) for name in names}
 
 
 def loss_of(problem: Problem, values: tuple[Values, ...], parts: Parts, name: str) -> float:
     """One loss of released parts, as it is published."""
-    return _Released(problem, values, parts).loss(name)
+    return _ReleasedCells(problem, values, parts).loss(name)
 
 
 def prices(table: FrequencyTable, j: int, values: Values, name: str) -> Floats:
@@ -61,7 +61,7 @@ def leaf_counts(table: FrequencyTable, j: int) -> Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class _Released:
+class _ReleasedCells:
     """Released parts, grouped only once a loss asks for it."""
 
     problem: Problem
