@@ -70,7 +70,7 @@ def check(
 
 
 @dataclass(frozen=True)
-class Knowledge:
+class KnowledgeOptions:
     """What the intruder knows, and how many people are attacked."""
 
     register: Annotated[Path | None, typer.Option(help="People with names, linked instead of the original's.")] = None
@@ -98,7 +98,7 @@ def attack(
     original: Annotated[
         Path | None, typer.Option(help="The table it was made from: its people are attacked, its values are the truth.")
     ] = None,
-    knowledge: Knowledge,
+    knowledge: KnowledgeOptions,
     printing: Printing,
     separator: Separator = None,
     encoding: Encoding = None,
