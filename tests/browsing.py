@@ -76,7 +76,7 @@ def require_readable(page: Any, width: int) -> None:
     assert {"columns", "requirements", "experts"} <= set(linked) <= set(SECTIONS)
     for section in linked:
         assert page.locator(f"h2#{section}").is_visible()
-    assert page.locator("#verdict").inner_text().startswith("This release keeps its policy")
+    assert page.locator("#verdict").inner_text().startswith("This release satisfies its policy")
     assert page.locator("script").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")

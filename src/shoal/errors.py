@@ -1,13 +1,13 @@
-"""Every exception that shoal raises: what, where, how many, and a hint.
+"""Exceptions raised by shoal: what went wrong, where, how often, and a hint.
 
-A message never carries a value of the data: logs travel farther than tables.
+A message never contains a value from the data, because logs are shared more widely than tables.
 """
 
 from __future__ import annotations
 
 
 class ShoalError(Exception):
-    """Base of all; ``hint`` says what the caller can do about it, in words that fit Python and the command line.
+    """Base class of all errors; ``hint`` says what the caller can do, in terms of Python and the command line.
 
     ``option`` is what only the command line adds: the flag or the command that the hint speaks of.
     """
@@ -25,20 +25,20 @@ class ShoalError(Exception):
 
     @property
     def on_command_line(self) -> str:
-        """The same with the option that is meant."""
+        """Return the message with the command-line option that the hint refers to."""
         return f"{self} ({self.option})" if self.hint and self.option else str(self)
 
 
 class PolicyError(ShoalError):
-    """The policy contradicts itself, or does not fit the table."""
+    """The policy contradicts itself or does not match the table."""
 
 
 class HierarchyError(ShoalError):
-    """A generalization hierarchy is not one: C1, C2, or its own description fails."""
+    """A generalization hierarchy violates C1, C2 or its own description."""
 
 
 class UncoveredValueError(HierarchyError):
-    """Values of the data have no place in their column's hierarchy."""
+    """Values of a column are missing from its hierarchy."""
 
 
 class DataError(ShoalError):
@@ -46,46 +46,46 @@ class DataError(ShoalError):
 
 
 class MissingValueError(DataError):
-    """Nulls where the policy forbids them."""
+    """There are nulls although the policy forbids them."""
 
 
 class OtherTableError(DataError, ValueError):
-    """A recoding meets another table than the one that was searched."""
+    """A recoding is applied to a table other than the one that was searched."""
 
 
 class OutputError(ShoalError):
-    """The release cannot be written where it was asked for."""
+    """The release cannot be written to the requested place."""
 
 
 def already_there(target: object) -> OutputError:
-    """Nothing is overwritten unless that is asked for."""
-    hint = "choose another name, or overwrite it with force"
-    return OutputError(f"{target} exists and was not overwritten", hint, option="--force")
+    """Return the error for an existing file: nothing is overwritten unless requested."""
+    hint = "choose another name, or use force to overwrite it"
+    return OutputError(f"{target} already exists and was not overwritten", hint, option="--force")
 
 
 class InfeasibleError(ShoalError):
-    """No release keeps the promise: not an accident, an answer."""
+    """No release satisfies the policy."""
 
     exit_code = 1
 
 
 class OutOfTimeError(ShoalError):
-    """The time budget ended before any answer was found."""
+    """The time budget ended before a solution was found."""
 
     exit_code = 1
 
 
 class CannotTellError(ShoalError):
-    """Whether a requirement holds cannot be told from what is there; what cannot be told is not released."""
+    """Whether a requirement holds cannot be determined from the data given; nothing is released."""
 
 
 class VerificationError(ShoalError):
-    """The finished release was counted again and a requirement does not hold; nothing was written."""
+    """Verification of the finished release found a requirement that does not hold; nothing was published."""
 
     exit_code = 1
 
 
 class UnreadableError(VerificationError):
-    """The finished release could not be counted again, so nothing can be told about it; nothing was written."""
+    """The finished release could not be read back for verification; nothing was published."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""The whole path on one screen: rows → frequency table → recoding → released rows → counted again → release."""
+"""The whole pipeline on one screen: rows → frequency table → recoding → released rows → verification → release."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def anonymize(
     policy = _asked(data, policy, k, quasi, sensitive)
     engine = engine_of(data, policy)
     progress = logged(progress)
-    log.info("anonymize: %d quasi columns by %s", len(policy.quasi), policy.release.algorithm)
+    log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
     problem, population, recoding = _solved(engine, policy, outside, progress)
     table = problem.table
@@ -71,7 +71,7 @@ def anonymize(
     rows, reference, released, attacks, verdicts = finished(engine, recoding, policy, population)
     require(verdicts)  # raises before anything is written
     loss = losses(problem, recoding)
-    log.info("anonymize: %d records in %d classes keep the policy", released.n_records, released.n_classes)
+    log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
         rows,
         engine,
@@ -90,15 +90,15 @@ def anonymize(
 def _asked(
     data: Data, policy: PolicySource | None, k: int | None, quasi: Sequence[str], sensitive: Sequence[str]
 ) -> Policy:
-    """The policy, or the one that k and the roles of columns stand for."""
+    """Return the given policy, or build one from k and the roles of columns."""
     if policy is not None:
         if k is not None or quasi or sensitive:
-            raise PolicyError("give a policy, or k, quasi and sensitive, not both")
+            raise PolicyError("pass either a policy or k, quasi and sensitive, not both")
         return policy_of(policy)
     if k is None or not quasi:
         raise PolicyError(
-            "what is asked for? There is no policy, and k or quasi is missing",
-            'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or give a policy',
+            "no requirements: there is no policy, and k or quasi is missing",
+            'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or pass a policy',
         )
     return policy_for(data, k=k, quasi=quasi, sensitive=sensitive)
 
@@ -106,7 +106,7 @@ def _asked(
 def _solved(
     engine: LocalEngine | IbisEngine, policy: Policy, outside: LocalEngine | None, progress: Progress
 ) -> tuple[Problem, FrequencyTable | None, Recoding]:
-    """Count and search; once more where it turns out that the labels tell of somebody who is suppressed."""
+    """Count and search; repeat if the labels of the solution reveal a suppressed record."""
     found = _searched(engine, policy, outside, progress)
     problem, population, recoding = found
     written = settled(policy, problem.table, recoding, population, engine.raised)
@@ -159,7 +159,9 @@ def check(
     """
     policy = policy_of(policy)
     if previous and original is None:
-        raise PolicyError("only the original tells whom earlier releases show", "give the original table too")
+        raise PolicyError(
+            "earlier releases can only be compared with the original at hand", "pass the original table too"
+        )
     if report is not None:
         refuse_to_overwrite(data, report)
     verdicts, table = _checked(data, policy, original)
@@ -172,7 +174,7 @@ def check(
 
 
 def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdicts, FrequencyTable]:
-    """The verdicts on a table by itself, and what was counted."""
+    """Return the verdicts on a table by itself, and its counts."""
     engine = engine_of(data, policy)
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
@@ -218,11 +220,11 @@ def measure(
         if name not in engine.columns:
             raise PolicyError(f"column {name!r} is not in the table")
     if not quasi:
-        raise PolicyError("quasi: name at least one column that an intruder could link on")
+        raise PolicyError("quasi: specify at least one column that an intruder could link on")
     if l < 1:
         raise PolicyError("l: must be at least 1")
     if distance not in DISTANCES:
-        raise PolicyError(f"distance: no such distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
+        raise PolicyError(f"distance: unknown distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
     seen = engine if isinstance(engine, LocalEngine) else engine.tally([*quasi, *sensitive])
     whole = {name: domain_of(name, seen.coded(name), None, seen.weights)[0] for name in sensitive}
     people = None if population is None else LocalEngine.of(population).spelled(spellings).values(quasi)
@@ -237,7 +239,7 @@ def measure(
 
 
 def _figures(table: FrequencyTable, policy: Policy) -> Figures:
-    """The figures, with the distances and the ℓ that the policy names."""
+    """Return the figures, with the distances and the ℓ of the policy."""
     distances: dict[str, str] = {}
     l = 2
     for model in policy.models:

@@ -1,8 +1,8 @@
 """A scikit-learn transformer: ``fit`` learns a recoding, ``transform`` replays it on rows with the same columns.
 
-The number of rows never changes, since estimators pair rows with labels. A row that cannot be released is therefore not
-dropped: all its cells are missing, and nothing but its place is told. Every call of ``transform`` is judged by itself,
-as a release is: a class must hold among the rows of the call.
+The number of rows never changes, because estimators pair rows with labels. A row that cannot be released is therefore
+not dropped: all its cells are missing, and only its position is visible. Every call of ``transform`` is judged by
+itself, like a release: each class must satisfy the policy among the rows of the call.
 
 Needs scikit-learn: ``pip install 'shoal[learn]'``.
 """
@@ -37,7 +37,7 @@ except ImportError:
 
 
 class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Learns how to recode a table so that it keeps a policy, and recodes new rows alike; for scikit-learn pipelines.
+    """Learn how to recode a table so that it satisfies a policy, and recode new rows alike; for scikit-learn pipelines.
 
     ``policy`` is a Policy, a path or a dict. Without one, ``k`` (5 when left out) must hold over the ``quasi`` columns,
     all but the ``sensitive`` ones when left out; their levels are then one per column, so that values that ``fit`` has
@@ -69,9 +69,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         self.ranges = ranges
 
     def fit(self, X: Any, y: Any = None) -> Anonymizer:
-        """Learn the recoding; ``y`` is not looked at. Raises InfeasibleError where no release keeps the policy."""
+        """Learn the recoding; ``y`` is ignored. Raises InfeasibleError if no release satisfies the policy."""
         if self.ranges not in ("middle", "label"):
-            raise PolicyError(f"ranges: no such way {self.ranges!r}", "choose 'middle' or 'label'")
+            raise PolicyError(f"ranges: unknown option {self.ranges!r}", "choose 'middle' or 'label'")
         least = 1 if self.policy is not None else CROWD if self.k is None else max(self.k, 1)
         table = self._table(X, reset=True, least=least)
         policy = self._asked(table)
@@ -88,7 +88,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return self
 
     def transform(self, X: Any) -> Any:
-        """The rows recoded: a frame where one came in, else an array; rows that are held back are missing."""
+        """Return the recoded rows, as a frame if one was given, else as an array; held-back rows are missing."""
         check_is_fitted(self)
         table = self._table(X, reset=False)
         names = [name for name in table.column_names if name not in self.policy_.identifiers]
@@ -98,7 +98,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         except InfeasibleError:  # every row is held back
             released, sources = table.select(names).slice(0, 0), np.zeros(0, np.int64)
         if held_back := len(table) - len(released):
-            log.warning("transform: %d of %d rows are held back, and are missing", held_back, len(table))
+            log.warning("transform: %d of %d rows are held back and returned as missing", held_back, len(table))
         place = np.full(len(table), -1, np.int64)
         place[sources] = np.arange(len(released))
         taken = released.take(pa.array(place, mask=place < 0))
@@ -109,7 +109,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return _given_back(pa.table(columns), X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The columns that come out: all but identifiers."""
+        """Return the columns of the output: all but identifiers."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.array([name for name in names if name not in self.policy_.identifiers], dtype=object)
@@ -117,7 +117,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
     def _asked(self, table: pa.Table) -> Policy:
         if self.policy is not None:
             if self.k is not None or self.quasi is not None or self.sensitive is not None:
-                raise PolicyError("give a policy, or k, quasi and sensitive, not both")
+                raise PolicyError("pass either a policy or k, quasi and sensitive, not both")
             return policy_of(self.policy)
         sensitive = self.sensitive or ()
         quasi = [name for name in table.column_names if name not in sensitive] if self.quasi is None else self.quasi
@@ -125,7 +125,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return policy_for(table, k=k, quasi=quasi, sensitive=sensitive, purpose="tables")
 
     def _table(self, X: Any, *, reset: bool, least: int = 1) -> pa.Table:
-        """The rows, checked as scikit-learn does; columns without a name get the names that it would give them."""
+        """Return the rows, checked as scikit-learn does; unnamed columns get the names that it would give them."""
         checked = validate_data(
             self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan", ensure_min_samples=least
         )
@@ -134,7 +134,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
             self._named = names is not None
             self._names = names or [f"x{j}" for j in range(checked.shape[1])]
         elif self._named and names is not None and names != self._names:  # not every scikit-learn knows every frame
-            raise ValueError("the columns must be those of fit, in the same order")
+            raise ValueError("the columns must be the same as in fit, in the same order")
         if names is not None:
             return frames.to_arrow(X)[0].rename_columns(self._names)
         return pa.table({name: _column(checked[:, j]) for j, name in enumerate(self._names)})
@@ -148,7 +148,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
 
 def _column(values: NDArray[Any]) -> pa.Array:
-    """A column of an array; where objects are of several kinds, their texts."""
+    """Return a column of an array; objects of mixed types become texts."""
     if values.dtype != object:
         return frames.plain(pa.table({"x": pa.array(values, from_pandas=True)}))["x"]
     there = [None if value is None or value != value else value for value in values.tolist()]
@@ -159,7 +159,7 @@ def _column(values: NDArray[Any]) -> pa.Array:
 
 
 def _middles(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of numbers, after it was recoded, as numbers; what tells of none is missing."""
+    """Convert a recoded column of numbers back to numbers; cells without a number are missing."""
     if not pa.types.is_string(column.type):
         return column.cast(pa.float64())
     encoded = column.combine_chunks().dictionary_encode()
@@ -168,7 +168,7 @@ def _middles(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _middle(text: str) -> float | None:
-    """The number, or the middle of the range; the end of one that has only one."""
+    """Return the number, or the middle of the range; for an open range, its end."""
     if (exact := number(text)) is not None:
         return float(exact)
     if (span := read_range(text)) is None:
@@ -178,7 +178,7 @@ def _middle(text: str) -> float | None:
 
 
 def _given_back(table: pa.Table, X: Any) -> Any:
-    """As the kind of thing that came in; a frame of pandas keeps its index, so that rows still pair with labels."""
+    """Convert to the type that was given; a pandas frame keeps its index, so that rows still match labels."""
     if hasattr(X, "columns"):
         back = frames.to_arrow(X)[1]
         frame = back(table)

@@ -49,7 +49,7 @@ def test_postgres(server: str, postgres: Bench, policy) -> None:
     assert SECRET not in out
     code, out, err = run(*anonymize)
     assert code == 2
-    assert "exists and was not overwritten" in err
+    assert "already exists and was not overwritten" in err
     assert SECRET not in out + err
     code, out, err = run(*anonymize, "--force")
     assert code == 0

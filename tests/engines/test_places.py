@@ -38,7 +38,7 @@ def test_a_table_is_not_overwritten_unless_forced(database: Bench) -> None:
     target = f"{database.name}_once"
     release.save(f"table:{target}")
     before = database.read(target)
-    with pytest.raises(OutputError, match="exists and was not overwritten"):
+    with pytest.raises(OutputError, match="already exists and was not overwritten"):
         release.save(f"table:{target}")
     shoal.anonymize(database.load(PEOPLE.slice(0, 40)), ASKED).save(f"table:{target}", force=True)
     after = database.read(target)
@@ -71,7 +71,7 @@ def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
     assert [len(table) for table in tables][:-1] == [25] * (len(parts) - 1)
     local = shoal.anonymize(PEOPLE, ASKED).rows.table
     assert pa.concat_tables(tables).to_pylist() == local.to_pylist()
-    with pytest.raises(OutputError, match="exists and was not overwritten"):
+    with pytest.raises(OutputError, match="already exists and was not overwritten"):
         release.save(tmp_path / "out")
     (tmp_path / "out" / "stray").touch()
     release.save(tmp_path / "out", force=True)
@@ -81,7 +81,7 @@ def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
 
 
 def test_a_table_in_memory_goes_to_a_file() -> None:
-    with pytest.raises(OutputError, match="released to a file"):
+    with pytest.raises(OutputError, match="saved to a file"):
         shoal.anonymize(PEOPLE, ASKED).save("table:release")
 
 

@@ -66,7 +66,7 @@ def test_strange_names(database: Bench, name: str) -> None:
     release = shoal.anonymize(source, ASKED)
     release.save(f"table:{schema}.{written}")
     assert len(database.read(name)) == release.rows.n_records
-    with pytest.raises(OutputError, match="exists and was not overwritten"):
+    with pytest.raises(OutputError, match="already exists and was not overwritten"):
         release.save(f"table:{written}")
     neighbour = connect.neighbour(connect.engine_of_expression(source), f"{schema}.{written}")
     assert shoal.check(neighbour, ASKED).holds

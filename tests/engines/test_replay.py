@@ -111,7 +111,7 @@ def test_a_file_is_the_same_to_the_byte(tmp_path) -> None:
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
     with pytest.raises(OutputError, match="the input itself"):
         there.save(tmp_path / "new.parquet", force=True)
-    with pytest.raises(OutputError, match="released to a file"):
+    with pytest.raises(OutputError, match="saved to a file"):
         replay(kept, NEW).save("table:replayed")
 
 
@@ -143,7 +143,7 @@ def test_the_command_line(server: str, postgres: Bench, tmp_path) -> None:
     assert rows_of(postgres.read(target)) == rows_of(pq.read_table(tmp_path / "new-safe.parquet"))
     again = run("apply", kept, tmp_path / "new.parquet", "--engine", "duckdb", "-o", tmp_path / "new-safe.parquet")
     assert again.exit_code == 2
-    assert "exists and was not overwritten" in again.stderr
+    assert "already exists and was not overwritten" in again.stderr
 
 
 def test_releases_are_laid_side_by_side_in_an_engine(database: Bench, tmp_path) -> None:

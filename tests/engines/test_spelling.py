@@ -163,7 +163,7 @@ def test_what_inspect_proposes_runs_and_is_read_so(place: Path, engine: str) -> 
     (place / "people.csv").write_text("\n".join(lines * 1) + "\n", encoding="utf-8")
     done = run("inspect", place / "people.csv", "-o", place / "proposed.toml", "--engine", engine)
     assert done.exit_code == 0, done.output
-    assert "taken for missing values" in done.output
+    assert "read as missing values" in done.output
     policy = shoal.Policy.load(place / "proposed.toml")
     assert policy.missing == ("", "-", "NA")
     assert policy.columns["land"].missing == ()
@@ -179,8 +179,8 @@ def test_what_inspect_proposes_runs_and_is_read_so(place: Path, engine: str) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ('missing = ["*"]', "stars stand for"),
-        ('missing = [" NA"]', "blanks around a text"),
+        ('missing = ["*"]', "means a suppressed value"),
+        ('missing = [" NA"]', "surrounding spaces are ignored"),
         ("missing = [1]", "string"),
         ('missing = "NA"', "list"),
     ],
@@ -195,7 +195,7 @@ def test_texts_that_cannot_stand_for_missing_values(change: str, words: str) -> 
     [
         ('decimal = ",", thousands = ","', "the same mark"),
         ('decimal = ";"', "pay.decimal"),
-        ('missing = ["**"]', "stars stand for"),
+        ('missing = ["**"]', "means a suppressed value"),
     ],
 )
 def test_marks_that_cannot_be(change: str, words: str) -> None:

@@ -269,7 +269,7 @@ def test_whatever_a_search_writes_is_read_and_stays_within_the_bounds(algorithm)
             continue
         except InfeasibleError:
             continue
-        assert not [note for note in found.notes if "nearest" in note or "stand for no value" in note]
+        assert not [note for note in found.notes if "nearest" in note or "match no value" in note]
         assert found.named("identity linking").share <= 1 / task.require[0]["k"]
         for risk in found:
             if risk.bound is not None and risk.name not in ("skewness", "inference"):

@@ -102,18 +102,20 @@ def test_engines_agree_and_the_certificate_is_verified(tmp_path: Path, algorithm
         verified = shoal.verify_certificate(proof, tmp_path / f"{engine}.csv", original=tmp_path / "raw.csv")
         told = {line.name: line for line in verified}["measured.household_risk_max"]
         assert told.holds is None
-        assert "'home', which tells households apart" in told.why
+        assert "'home', which identifies households" in told.why
         assert verified.outcome != "fails"
     assert found["local"] == pytest.approx(found["duckdb"])
     page = tmp_path / "report.html"
     release.report(page)
-    assert "That some member of a household is found has a chance of at most" in page.read_text(encoding="utf-8")
+    assert "The probability that some member of a household is identified is at most" in page.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_column_of_households_must_be_removed() -> None:
     with pytest.raises(PolicyError, match=r"release\.household: no column 'family' under columns"):
         asked(household="family")
-    with pytest.raises(PolicyError, match=r"release\.household: 'age' tells households apart, so its role must be"):
+    with pytest.raises(PolicyError, match=r"release\.household: 'age' identifies households, so its role must be"):
         asked(household="age")
 
 

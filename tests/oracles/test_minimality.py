@@ -175,11 +175,11 @@ def test_where_nothing_explains_the_release_inference_cannot_be_told(monkeypatch
     monkeypatch.setattr(dealing, "DRAWN", 1)
     found = shoal.attack(release)
     assert not [risk for risk in found if risk.name == "minimality"]
-    assert "minimality: cannot be told: none of the deals that were tried explains the release" in found.left_out
+    assert "minimality: cannot be determined: no assignment that was tried explains the release" in found.left_out
     tolerant = {"singling out": 1.0, "linkability": 1.0, "inference": 1.0}
     answers = {answer.question: answer for answer in found.answers(tolerant)}
     assert answers["inference"].possible is None
-    assert "none of the deals that were tried explains the release" in answers["inference"].missing
+    assert "no assignment that was tried explains the release" in answers["inference"].missing
     assert answers["singling out"].possible is False
     limit = InferenceRisk(max=1.0).judge(found)
     assert (limit.outcome, limit.missing) == ("unknown", answers["inference"].missing)

@@ -44,7 +44,7 @@ def attacked(table, asked):
         assume(False)
     assume(release.rows.n_records > 0)
     found = shoal.attack(release, sample=None)
-    assert not [note for note in found.notes if "nearest" in note or "stand for no value" in note]
+    assert not [note for note in found.notes if "nearest" in note or "match no value" in note]
     return release, found
 
 

@@ -49,14 +49,14 @@ def test_the_command_line_adds_the_flag_that_python_does_not_tell(tmp_path, monk
     policy = {"columns": {"age": {"role": "quasi"}}, "require": [{"model": "k-anonymity", "k": 2}]}
     release = shoal.anonymize(people, policy)
     release.save("release.csv")
-    with pytest.raises(OutputError, match="overwrite it with force") as caught:
+    with pytest.raises(OutputError, match="use force to overwrite it") as caught:
         release.save("release.csv")
     assert "--" not in str(caught.value)
     shoal.Policy.of(policy).save("policy.toml")
     Path("people.csv").write_text("age\n31\n31\n32\n32\n", encoding="utf-8")
     done = CliRunner().invoke(app, ["anonymize", "people.csv", "-p", "policy.toml", "-o", "release.csv"])
     assert done.exit_code == 2
-    assert "overwrite it with force (--force)" in done.output
+    assert "use force to overwrite it (--force)" in done.output
 
 
 def test_an_error_without_a_hint_has_no_option_either() -> None:

@@ -254,7 +254,7 @@ def test_the_command_line_finds_the_population_beside_the_policy(place, tmp_path
             "",
             "name one population",
         ),
-        (MODELS["k-map"], 'nulls = "wildcard"', "does not go with a population"),
+        (MODELS["k-map"], 'nulls = "wildcard"', "cannot be combined with a population"),
     ],
 )
 def test_a_policy_with_two_populations_or_wildcards_is_refused(place, require, release, says):

@@ -93,7 +93,7 @@ def test_alone_everybody_is_missing_and_that_is_logged_without_values(caplog):
     assert released.shape == (1, 3)
     assert released.isna().all(axis=None)
     (line,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-    assert line == "transform: 1 of 1 rows are held back, and are missing"
+    assert line == "transform: 1 of 1 rows are held back and returned as missing"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,1 +1,1 @@
-"""What other requirements, algorithms and limits would give."""
+"""Alternatives: the results of other requirements, algorithms and limits."""

@@ -1,4 +1,4 @@
-"""Several algorithms on the same table and policy: what each loses, how long it takes, what it proved."""
+"""Compare several algorithms on the same table and policy: their loss, time and proofs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cel
 
 @dataclass(frozen=True)
 class Entry:
-    """What one algorithm made of the table."""
+    """The result of one algorithm."""
 
     algorithm: str
     outcome: EntryOutcome
@@ -65,7 +65,7 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The algorithm, and what for."""
+        """The algorithm and its purpose."""
         return self.algorithm if self.purpose is None else f"{self.algorithm} for {self.purpose}"
 
 
@@ -85,7 +85,7 @@ class Comparison(Shown):
         return len(self.entries)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
@@ -106,10 +106,10 @@ def compare(
     policy, progress = policy_of(policy), logged(progress)
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
-        raise PolicyError(f"no such algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
+        raise PolicyError(f"unknown algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
     engine = engine_of(data, policy)
     if utility and not isinstance(engine, LocalEngine):
-        raise DataError("utility is measured on rows in memory", "leave utility out, or compare on a sample in a file")
+        raise DataError("utility is measured on rows in memory", "omit utility, or compare on a sample in a file")
     outside = population_of(policy)
     tables = {
         apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})
@@ -139,7 +139,7 @@ def _purposes(
     entries: Sequence[Entry],
     progress: Progress,
 ) -> tuple[Entry, ...]:
-    """The algorithm of each purpose; that for analysis runs again where the policy leaves cells to the hierarchies."""
+    """Return the algorithm of each purpose; that for analysis runs again if the policy does not set cells."""
     tables, analysis = (next(e for e in entries if e.algorithm == name) for name in ("optimal", "local"))
     finer = _with_ranges_and_sets(policy, engine.count(policy, outside, apart=True).hierarchies)
     if finer is not policy:
@@ -150,7 +150,7 @@ def _purposes(
 
 
 def _with_ranges_and_sets(policy: Policy, hierarchies: Sequence[Hierarchy]) -> Policy:
-    """The policy with cells as ``inspect`` proposes them; as it is where it names cells of its own."""
+    """Return the policy with cells as ``inspect`` proposes them; unchanged if it sets cells itself."""
     if any(policy.columns[name].cells != "hierarchy" for name in policy.quasi):
         return policy
     cells = {h.column: "range" if h.leaf_order in ("numeric", "time") else "set" for h in hierarchies}
@@ -215,7 +215,7 @@ _OUTCOMES: dict[type[Exception], EntryOutcome] = {
 
 @contextmanager
 def _grown() -> Iterator[list[float]]:
-    """Megabytes that the process has grown by, looked up every few milliseconds; stays empty where nobody tells."""
+    """Measure the memory growth of the process in megabytes, sampled every few milliseconds; empty if unavailable."""
     status = Path("/proc/self/statm")
     found: list[float] = []
     if not status.exists():

@@ -1,7 +1,7 @@
-"""Many related releases at once: how the loss grows with what is asked.
+"""Solve many related policies at once: how the loss grows with stricter requirements.
 
-The table is counted once, and the searches share the tables of the lattice's nodes: what a node's classes are does not
-depend on k. Each search starts from the answers of the others.
+The table is counted once, and the searches share the tables of the lattice's nodes, because the classes of a node do
+not depend on k. Each search starts from the solutions of the others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _STATES: dict[type[ShoalError], PointOutcome] = {
 
 @dataclass(frozen=True)
 class Point:
-    """One release of the frontier: what was asked, and what it costs."""
+    """One release of the frontier: its requirements and its cost."""
 
     asked: dict[str, float]  # the swept parameters: k, l, t, max_suppression
     feasible: bool | None  # None where that is not known: the time budget ended, or a limit cannot be told
@@ -62,7 +62,7 @@ class Point:
     reason: str = ""  # why there is no release
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
@@ -80,13 +80,13 @@ class Frontier(Shown):
         return len(self.points)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {"objective": self.objective, "points": [point.as_dict() for point in self.points]}
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A table that was counted, for any number of sweeps around one policy."""
+    """A counted table, for any number of frontiers around one policy."""
 
     table: FrequencyTable
     population: FrequencyTable | None
@@ -94,7 +94,7 @@ class Start:
 
     @classmethod
     def of(cls, data: Data, policy: Policy) -> Start:
-        """Counted where the rows are."""
+        """Count the table where its rows are."""
         engine, outside = engine_of(data, policy), population_of(policy)
         table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
         return cls(table, None if outside is None else outside.people(policy, table.hierarchies), engine)
@@ -124,15 +124,15 @@ def frontier(
 
 
 def grid_of(given: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The values of each parameter that has some."""
+    """Return the values of each parameter that has some."""
     grid = {name: found for name, values in given.items() if (found := _numbers(name, values))}
     if not grid:
-        raise PolicyError("frontier: name at least one parameter to sweep", f"parameters: {', '.join(SWEPT)}")
+        raise PolicyError("frontier: specify at least one parameter to vary", f"parameters: {', '.join(SWEPT)}")
     return grid
 
 
 def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], progress: Progress) -> Frontier:
-    """A point for every combination of the values in ``grid``."""
+    """Solve for every combination of the values in ``grid``."""
     progress = logged(progress)
     table, population = start.table, start.population
     rollup = Rollup(table)
@@ -178,7 +178,7 @@ def require_answer(
     policy: Policy,
     population: FrequencyTable | None,
 ) -> None:
-    """Raise what ``anonymize`` would where it judges this answer.
+    """Raise the error that ``anonymize`` would raise when judging this solution.
 
     Limits on attacks, and people of a population, take the rows; all else is judged on the classes of the answer.
     """
@@ -190,12 +190,12 @@ def require_answer(
 
 
 def told(error: ShoalError) -> str:
-    """Why there is no release, where none was to be written."""
+    """Return why there is no release, without the note that nothing was written."""
     return error.message.removesuffix("; nothing was written")
 
 
 def _numbers(name: str, values: Any) -> list[float]:
-    """The values of a parameter, which need not be Python's own numbers."""
+    """Convert the values of a parameter, which need not be Python's own numbers."""
     listed = not isinstance(values, str) and isinstance(values, Iterable)
     try:
         found: list[float] = np.asarray(list(values)).tolist() if listed else []
@@ -211,7 +211,7 @@ def _is_sane(value: Any) -> bool:
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
-    """``k=2,3,5`` as a command line has it, to values."""
+    """Parse ``k=2,3,5`` from the command line into values."""
     found: dict[str, Any] = {}
     for text in texts:
         name, _, values = text.partition("=")
@@ -222,12 +222,12 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
         try:
             found[name] = [int(value) if name == "k" else float(value) for value in values.split(",")]
         except ValueError:
-            raise PolicyError(f"frontier: {name} takes numbers with commas between, as in {name}=2,3,5") from None
+            raise PolicyError(f"frontier: {name} takes numbers separated by commas, as in {name}=2,3,5") from None
     return found
 
 
 def replaced(policy: Policy, asked: dict[str, float]) -> Policy:
-    """The policy with other parameters."""
+    """Return the policy with other parameters."""
     fields = policy.model_dump(mode="json", exclude_none=True)
     for name, value in asked.items():
         if name == "max_suppression":

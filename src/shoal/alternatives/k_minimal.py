@@ -1,4 +1,4 @@
-"""Every k-minimal generalization of a table, to choose from by hand."""
+"""List every k-minimal generalization of a table."""
 
 from __future__ import annotations
 

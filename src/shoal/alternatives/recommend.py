@@ -1,7 +1,7 @@
-"""What promises cost before one is made: a sweep around a policy, and what the tolerable risk recommends of it.
+"""The cost of requirements before choosing them: a frontier around a policy, and a recommendation for a risk.
 
-Whoever chooses k starts from the risk that can be borne: the least k whose 1/k does not exceed it. Among the releases
-that were solved for, promise it and keep the rest of the policy, the one that loses least is recommended. A
+The choice of k starts from the tolerable risk: the smallest k whose 1/k does not exceed it. Among the solved releases
+that reach this k and satisfy the rest of the policy, the one with the smallest loss is recommended. It is a
 recommendation, not a rule.
 """
 
@@ -33,7 +33,7 @@ _AROUND: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What a tolerable risk asks for, and which release keeps it at the least loss."""
+    """The k that a tolerable risk requires, and the release that reaches it with the smallest loss."""
 
     sensitivity: Sensitivity | None
     tolerable: float
@@ -44,7 +44,7 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Exploration(Shown):
-    """The points, which of them the policy asks for, and what is recommended."""
+    """The points, which of them is the policy's own, and the recommendations."""
 
     frontier: Frontier
     own: int | None  # the policy as it stands, if it was among those solved for
@@ -52,15 +52,15 @@ class Exploration(Shown):
 
     @property
     def chosen(self) -> int | None:
-        """What a plot marks: the recommendation where one risk was named, else the policy itself."""
+        """The point that a plot marks: the recommendation if there is only one, else the policy's own."""
         return self.recommendations[0].point if len(self.recommendations) == 1 else self.own
 
     def chart(self) -> Any:
-        """Loss against risk as an Altair chart."""
+        """Draw loss against risk as an Altair chart."""
         return shown(self, "chart")
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             **self.frontier.as_dict(),
             "own": self.own,
@@ -100,14 +100,14 @@ def explore(
 
 
 def asked_for(policy: Policy, found: Frontier) -> int | None:
-    """The place of the policy itself among the points; None where it was not solved for."""
+    """Return the index of the policy itself among the points; None if it was not solved for."""
     own = _own(policy)
     places = (i for i, point in enumerate(found) if all(own.get(n) == v for n, v in point.asked.items()))
     return next(places, None)
 
 
 def beaten(found: Frontier) -> tuple[bool, ...]:
-    """Of each point whether another has no more loss, no more risk, no smaller ℓ and no larger t, and less of one."""
+    """Return for each point whether another dominates it in loss, risk, ℓ and t."""
     costs = [_costs(point) for point in found]
     return tuple(
         mine is not None and any(other is not None and _below(other, mine) for other in costs) for mine in costs
@@ -126,18 +126,18 @@ def _below(other: tuple[float, ...], mine: tuple[float, ...]) -> bool:
 
 def _risks(sensitivity: str | None, tolerable: float | None) -> list[tuple[Sensitivity | None, float]]:
     if sensitivity is not None and tolerable is not None:
-        raise PolicyError("explore: name a tolerable risk or a sensitivity, not both")
+        raise PolicyError("explore: specify a tolerable risk or a sensitivity, not both")
     if tolerable is not None:
         if not 0 < tolerable <= 1:
-            raise PolicyError("explore: a tolerable risk lies above 0 and is at most 1", "0.2 stands for k = 5")
+            raise PolicyError("explore: a tolerable risk must be above 0 and at most 1", "0.2 means k = 5")
         return [(None, tolerable)]
     if sensitivity is not None and sensitivity not in get_args(Sensitivity):
-        raise PolicyError(f"explore: no such sensitivity {sensitivity!r}", f"known: {', '.join(LECTURE)}")
+        raise PolicyError(f"explore: unknown sensitivity {sensitivity!r}", f"known: {', '.join(LECTURE)}")
     return [(name, 1 / least) for name, (least, _) in LECTURE.items() if sensitivity in (None, name)]
 
 
 def _own(policy: Policy) -> dict[str, float]:
-    """The parameters that can be swept, as the policy has them; not those that its requirements set differently."""
+    """Return the parameters of the policy that can be varied, except those its requirements set differently."""
     found: dict[str, float] = {}
     for name in ("k", "l", "t"):
         values = {float(getattr(model, name)) for model in policy.require if name in type(model).model_fields}
@@ -147,7 +147,7 @@ def _own(policy: Policy) -> dict[str, float]:
 
 
 def _around(own: dict[str, float]) -> list[dict[str, Sequence[float]]]:
-    """k against suppression, then ℓ and t one by one; the policy's own values are always among them."""
+    """Vary k against suppression, then ℓ and t one by one; always include the policy's own values."""
     each = {name: sorted({*_AROUND[name], value}) for name, value in own.items()}
     fixed: dict[str, Sequence[float]] = {name: [value] for name, value in own.items()}
     first = {name: each[name] for name in ("k", "max_suppression") if name in own}
@@ -160,7 +160,7 @@ def _typed(grid: dict[str, Sequence[float]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Rest:
-    """What a recommendation leaves as strict as the policy has it."""
+    """The part of the policy that a recommendation must not relax."""
 
     k: float  # where it is not swept
     l: float
@@ -195,23 +195,23 @@ def _recommended(found: Frontier, rest: _Rest, sensitivity: Sensitivity | None, 
     ]
     allowed = [each for each in safe if rest.allows(found.points[each[2]])]
     if sensitivity is None:
-        start = f"A risk of at most {tolerable:.3g} asks for k = {k}"
+        start = f"A risk of at most {tolerable:.3g} requires k = {k}"
     else:
         least, most = LECTURE[sensitivity]
-        usual = f"k from {least} to {most} is usual, a risk of at most 1 in {least}"
-        start = f"For data of {sensitivity} sensitivity {usual}"
+        usual = f"k between {least} and {most} is usual, a risk of at most 1 in {least}"
+        start = f"For data of {sensitivity} sensitivity, {usual}"
     if not allowed:
-        none = "none of these releases is that safe and keeps the rest of the policy"
+        none = "none of these releases is that safe and satisfies the rest of the policy"
         return Recommendation(sensitivity, tolerable, k, None, f"{start}: {none}.{_dearer(found, safe)}")
     loss, risk, i = min(allowed)
     named = ", ".join(f"{name} = {value:g}" for name, value in found.points[i].asked.items())
     lost = f"{found.objective} {loss:.4f}, risk 1 in {round(1 / risk)}"
-    sentence = f"{start}: of the releases that keep the rest of the policy, {named} loses the least ({lost})."
+    sentence = f"{start}: of the releases that satisfy the rest of the policy, {named} has the smallest loss ({lost})."
     return Recommendation(sensitivity, tolerable, k, i, sentence + _dearer(found, safe, loss))
 
 
 def _dearer(found: Frontier, safe: list[tuple[float, float, int]], than: float = math.inf) -> str:
-    """What could be had for more suppression than the policy allows."""
+    """Describe what more suppression than the policy allows would achieve."""
     loss, _, i = min(safe, default=(math.inf, 0.0, 0))
     if loss >= than:
         return ""

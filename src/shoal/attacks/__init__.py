@@ -1,1 +1,1 @@
-"""What an intruder does with a release, and how often it works."""
+"""Simulated attacks on a release, and how often they succeed."""

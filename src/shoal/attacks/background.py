@@ -1,4 +1,4 @@
-"""Background knowledge: what an intruder knows besides leaves one value of those that the candidates show.
+"""Background knowledge: further facts about a person rule out all but one of the candidate values.
 
 Either values can be excluded for a person (who drives an expensive car does not have the low income), or the value
 of a relative among the candidates is known, and taken away.
@@ -17,13 +17,13 @@ from shoal.attacks.homogeneity import given_away
 from shoal.attacks.risk import Risk, percent
 from shoal.attacks.scoring import Scored, risk
 
-WITHOUT = "the same targets, before that was known"
+WITHOUT = "the same targets, without this knowledge"
 
 
 def exclusion(
     found: Secret, outside: Secret | None = None, *, excludes: int = 1, excluded: Collection[str] = ()
 ) -> Risk:
-    """How many people's values are certain once others are ruled out.
+    """Measure how many people's values become certain once other values are ruled out.
 
     ``excluded`` lists values that the intruder rules out for everybody who does not have them; without it, any
     ``excludes`` wrong values that serve best.
@@ -40,7 +40,7 @@ def exclusion(
         "inference",
         excluding(found),
         lambda scored: (
-            f"Who can rule out {what} of {found.column} for a person is certain of the true one in "
+            f"An attacker who can rule out {what} of {found.column} for a person is certain of the true one in "
             f"{percent(float(scored.credits.mean()))} of all cases."
         ),
         column=found.column,
@@ -65,7 +65,7 @@ def _excluding(found: Secret, excludes: int, excluded: Collection[str]) -> Score
 
 
 def relative(found: Secret, outside: Secret | None = None) -> Risk:
-    """How likely the value of one relative among the candidates, known and taken away, leaves the person's own."""
+    """Measure how often knowing the value of one relative among the candidates discloses the person's own."""
 
     def beside(people: Secret) -> dict[str, Scored]:
         return {choice.name: _beside_a_relative(people.by(choice)) for choice in people.sight.choices}
@@ -75,8 +75,8 @@ def relative(found: Secret, outside: Secret | None = None) -> Risk:
         "inference",
         beside(found),
         lambda scored: (
-            f"Who knows the {found.column} of one relative among the records that fit a person is then certain of the "
-            f"person's own in {percent(float(scored.credits.mean()))} of all cases."
+            f"An attacker who knows the {found.column} of one relative among the records that match a person is "
+            f"certain of the person's own in {percent(float(scored.credits.mean()))} of all cases."
         ),
         column=found.column,
         outside=None if outside is None else beside(outside),

@@ -1,7 +1,7 @@
-"""Sight: the people an intruder knows beside a release, and which of its records could be whose.
+"""Candidates: the people an intruder knows, the released records, and which record could belong to whom.
 
-A person and a released record fit where every shared column of the record stands for the person's value. People that
-no text tells apart are one *kind*, released records with the same texts one *tuple*: only these are compared.
+A person and a released record match if every shared column of the record covers the person's value. People who match
+the same texts are one *kind*, released records with the same texts one *tuple*: only these are compared.
 """
 
 from __future__ import annotations
@@ -59,34 +59,34 @@ class Sight:
 
     @property
     def n_people(self) -> int:
-        """How many the intruder knows."""
+        """The number of people the intruder knows."""
         return len(self.kind_of)
 
     @property
     def n_records(self) -> int:
-        """How many were released."""
+        """The number of released records."""
         return len(self.tuple_of)
 
     @cached_property
     def counts(self) -> RowNumbers:
-        """Records of each tuple."""
+        """The number of records of each tuple."""
         return np.bincount(self.tuple_of, minlength=len(self.tuples)).astype(np.int64)
 
     @cached_property
     def candidates(self) -> RowNumbers:
-        """Per kind, the records that fit."""
+        """Per kind, the number of matching records."""
         return np.asarray(self.fits @ self.counts, np.int64)
 
     @cached_property
     def crowd(self) -> RowNumbers:
-        """Per kind, the persons whose records fit: those of one person are no crowd."""
+        """Per kind, the number of people whose records match: several records of one person count once."""
         if self.persons is None:
             return self.candidates
         return self._distinct(self.persons)
 
     @cached_property
     def k(self) -> int:
-        """Records (persons) of the smallest class over the columns that the intruder knows."""
+        """The number of records (people) in the smallest class over the columns that the intruder knows."""
         if self.persons is None:
             return int(self.counts.min())
         return int(np.bincount(_unique_pairs(self.tuple_of, self.persons)[0]).min())
@@ -99,19 +99,19 @@ class Sight:
 
     @cached_property
     def extents(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Per tuple, how many combinations of values it stands for and which share of people has one; logarithms."""
+        """Per tuple, the logarithms of the number of combinations it covers and of the share of people with one."""
         return extents(self.columns if self.domain is None else self.domain(), self.tuples, self.counts)
 
     @cached_property
     def choices(self) -> list[Choice]:
-        """What different intruders make of the records that fit; the first picks any of them."""
+        """The strategies of different intruders for choosing among matching records; the first chooses at random."""
         if (np.diff(self.fits.indptr) <= 1).all():
             nothing = np.zeros(len(self.tuples))
             return choices(self.fits, self.counts, nothing, nothing)
         return choices(self.fits, self.counts, *self.extents)
 
     def by(self, choice: Choice) -> Sight:
-        """What is left of the records that fit after an intruder's choice."""
+        """Return the matching records that remain after an intruder's choice."""
         if choice.picks is self.fits:
             return self
         if choice.name not in self._chosen:
@@ -124,7 +124,7 @@ class Sight:
 
     @cached_property
     def class_of(self) -> RowNumbers:
-        """Per person a class: people of one succeed or fail together. It is that of the first record that fits."""
+        """Per person, the class of the first matching record: people of one class succeed or fail together."""
         first = np.full(self.fits.shape[0], -1, np.int64)
         there = np.diff(self.fits.indptr) > 0
         first[there] = self.fits.indices[self.fits.indptr[:-1][there]]
@@ -133,7 +133,7 @@ class Sight:
 
     @cached_property
     def ties(self) -> RowNumbers:
-        """Per person that class, and beside it the class that the own record is in, where that is known."""
+        """Per person, that class and, if known, the class of the person's own record."""
         if self.owner is None:
             return self.class_of
         own = np.where(self.owner >= 0, self.tuple_of[self.owner], self.class_of)
@@ -141,11 +141,11 @@ class Sight:
 
     @cached_property
     def unmatched(self) -> int:
-        """People whom no record fits."""
+        """The number of people who match no record."""
         return int((self.candidates[self.kind_of] == 0).sum())
 
     def own_among(self, picks: Sight) -> Own:
-        """Whether a person's record is among those picked: as far as is known, and what is possible.
+        """Return whether a person's own record is among those picked: as far as known, and the possible range.
 
         Where nobody knows whose is whose, the own record is one that fits and says the same besides, with odds as the
         most likely intruder has them; it may lie anywhere among these, and nowhere if values were changed.
@@ -170,7 +170,7 @@ class Sight:
         return Own(share * there, np.where(certain, least, 0.0), np.where(taken > 0, there, 0.0))
 
     def _own_weight(self, fits: csr_array, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Per person the weight of all records among ``fits`` that say the same as the person does besides."""
+        """Per person, the weight of all matching records with the same sensitive values as the person."""
         if self.says is None:
             return np.asarray(fits @ (self.counts * weight))[self.kind_of]
         theirs, of_record = self.says
@@ -191,7 +191,7 @@ class Sight:
 
     @cached_property
     def fits_own(self) -> NDArray[np.bool_]:
-        """Per person, whether the record that is theirs may be among those that fit, as far as anybody knows."""
+        """Per person, whether the person's own record may be among the matching ones, as far as is known."""
         out = np.ones(self.n_people, np.bool_) if self.present is None else self.present.copy()
         if self.owner is not None:
             out &= self.owner >= 0
@@ -200,7 +200,7 @@ class Sight:
         return out
 
     def fit(self, people: RowNumbers, records: RowNumbers) -> NDArray[np.bool_]:
-        """Whether each record could be that of the person beside it."""
+        """Return whether each record could belong to the given person."""
         asked = self.kind_of[people] * len(self.tuples) + self.tuple_of[records]
         keys = self._keys
         place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
@@ -208,14 +208,14 @@ class Sight:
 
     @cached_property
     def _keys(self) -> RowNumbers:
-        """One number for each pair of a kind and a tuple that fit, ascending."""
+        """Return one number for each matching pair of a kind and a tuple, ascending."""
         kinds = np.repeat(np.arange(self.fits.shape[0]), np.diff(self.fits.indptr))
         return np.sort(kinds * len(self.tuples) + self.fits.indices)
 
     def with_nearest(
         self, people: pa.Table, release: pa.Table, policy: Policy | None, ground: pa.Table | None
     ) -> Sight:
-        """Whom no record fits is taken to be behind the nearest one, and those that look the same.
+        """Assign people who match no record to the nearest record and those equal to it.
 
         That is how a release is attacked whose values were changed rather than made coarser.
         """
@@ -242,7 +242,7 @@ class Sight:
 
 
 class Own(NamedTuple):
-    """Per person, whether the own record is among some: as estimated, at least and at most."""
+    """Per person, whether the own record is among some records: estimated, at least and at most."""
 
     estimate: NDArray[np.float64]
     least: NDArray[np.float64]
@@ -251,7 +251,7 @@ class Own(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """A sensitive column as the intruder sees it, and what the people really have."""
+    """A sensitive column as the intruder sees it, and the true values of the people."""
 
     sight: Sight
     column: str
@@ -264,7 +264,7 @@ class Secret:
 
     @cached_property
     def whole(self) -> RowNumbers:
-        """Records with each value."""
+        """The number of records with each value."""
         return np.bincount(self.of_record, minlength=len(self.values)).astype(np.int64)
 
     @cached_property
@@ -274,7 +274,7 @@ class Secret:
 
     @cached_property
     def distinct(self) -> RowNumbers:
-        """Per kind, how many values its candidates have."""
+        """Per kind, the number of distinct values among its candidates."""
         return np.asarray(np.diff(self.shown.indptr), np.int64)
 
     @cached_property
@@ -283,7 +283,7 @@ class Secret:
         return int(np.diff(self.of_tuple.indptr).min())
 
     def by(self, choice: Choice, *, weighed: bool = False) -> Secret:
-        """The values that an intruder's choice leaves; ``weighed``, all that fit, each as likely as it is held."""
+        """Return the values that remain after an intruder's choice; ``weighed`` weighs all matches by likelihood."""
         if choice.picks is self.sight.fits:
             return self
         key = choice.name, weighed and choice.weights is not choice.picks
@@ -298,7 +298,7 @@ class Secret:
         return {}
 
     def best(self, score: NDArray[np.float64], matrix: csr_array | None = None) -> RowNumbers:
-        """Per kind the value whose entry of ``shown`` has the greatest score; -1 for a kind without candidates."""
+        """Per kind, the value of ``shown`` with the highest score; -1 for a kind without candidates."""
         table = self.shown if matrix is None else matrix
         starts, ends = table.indptr[:-1], table.indptr[1:]
         out = np.full(len(starts), -1, np.int64)
@@ -310,12 +310,12 @@ class Secret:
         return out
 
     def share_of_truth(self, of_kind: csr_array) -> NDArray[np.float64]:
-        """The entry of a (kinds, values) matrix for each person's kind and true value."""
+        """Return the entry of a (kinds, values) matrix for each person's kind and true value."""
         return entries(of_kind, self.sight.kind_of, self.truth)
 
 
 def entries(matrix: csr_array, rows: RowNumbers, columns: RowNumbers) -> NDArray[np.float64]:
-    """Single entries of a sparse matrix, 0 where it has none or the column is -1."""
+    """Return single entries of a sparse matrix; 0 if there is none or the column is -1."""
     n = matrix.shape[1]
     ordered = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
     of_row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -339,7 +339,7 @@ def sight(
     says: tuple[RowNumbers, RowNumbers] | None = None,
     absent: int = 0,
 ) -> Sight:
-    """Lay people beside records, compared in the columns ``on``; ``ground`` is the original, if there is one."""
+    """Compare people with records in the columns ``on``; ``ground`` is the original, if there is one."""
     wildcard = policy is not None and policy.release.nulls == "wildcard"
     columns, kinds, texts, wider = [], [], [], []
     for name in on:
@@ -377,7 +377,7 @@ def secret(
     ground: pa.Table | None = None,
     policy: Policy | None = None,
 ) -> Secret:
-    """The sensitive column ``name`` of a release, with its true values for the people in sight.
+    """Return the sensitive column ``name`` of a release, with the true values of the people.
 
     ``ground`` is the original, the table ``truth`` itself unless told.
     """
@@ -387,8 +387,8 @@ def secret(
     n_values = len(read.texts)
     if n_values and real.texts and (read.of_person[real.codes >= 0] < 0).all():
         raise DataError(
-            f"column {name!r}: none of its {n_values} released values stands for one of the original",
-            "write them alike in both tables, or tell how they are written in the policy",
+            f"column {name!r}: none of its {n_values} released values matches a value of the original",
+            "use the same notation in both tables, or describe the notation in the policy",
         )
     shape = (len(seen.tuples), n_values + 1)
     of_tuple = csr_array((np.ones(len(read.of_record), np.int64), (seen.tuple_of, read.of_record)), shape=shape)
@@ -399,7 +399,7 @@ def secret(
 
 
 def _numbers(table: pa.Table, name: str) -> list[float]:
-    """The numbers of a column, written as they may be; none if it has anything else."""
+    """Return the numbers of a column in any notation; empty if it contains anything else."""
     texts = codec.texts(name, table[name]).texts
     mark = decimal_mark(texts)
     read = [x for text in texts if (x := read_number(text, mark)) is not None]
@@ -407,7 +407,7 @@ def _numbers(table: pa.Table, name: str) -> list[float]:
 
 
 def _same_units(people: pa.Table, release: pa.Table, name: str) -> bool:
-    """Whether released numbers lie about where those of the people do; true for what are no numbers."""
+    """Return whether released numbers have about the range of the people's; true for other values."""
     mine, theirs = _numbers(people, name), _numbers(release, name)
     if not mine or not theirs:
         return True
@@ -420,7 +420,7 @@ def _same_units(people: pa.Table, release: pa.Table, name: str) -> bool:
 
 
 def _distinct_rows(codes: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
-    """The number of each row among the distinct ones, and these."""
+    """Return the index of each row among the distinct rows, and the distinct rows."""
     if not len(codes):
         return np.zeros(0, np.int64), codes
     number, firsts = group(packed(codes.astype(np.int32)))

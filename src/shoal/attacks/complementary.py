@@ -1,4 +1,4 @@
-"""Complementary release: two releases of the same people, each safe alone, are laid side by side.
+"""Complementary release: two releases of the same people, each safe alone, are combined.
 
 A person's value must be among the candidates of both. L. Sweeney, "k-anonymity", IJUFKS 10(5), 2002.
 """
@@ -20,7 +20,7 @@ BLOCK = 2**16  # pairs of kinds compared together
 
 
 def complementary_release(found: Secret, earlier: Secret) -> Risk:
-    """How many people's values are the only one that the candidates of both releases share.
+    """Measure how many people's values are the only ones that the candidates of both releases share.
 
     Both are of the same people, in the same order; the values of ``earlier`` may have other numbers.
     """
@@ -40,15 +40,17 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
     return risk(
         "complementary release",
         "linkability",
-        Scored(credits, alone * credits, "the same targets, by one of the releases alone", classes=ties, reaching=True),
-        f"With both releases the {found.column} of {percent(float(credits.mean()))} of the targets is certain; one of "
-        f"them alone gives away {percent(float((alone * credits).mean()))}.",
+        Scored(
+            credits, alone * credits, "the same targets, with only one of the releases", classes=ties, reaching=True
+        ),
+        f"With both releases, the {found.column} of {percent(float(credits.mean()))} of the targets is certain; one of "
+        f"them alone discloses {percent(float((alone * credits).mean()))}.",
         column=found.column,
     )
 
 
 def _there(found: Secret, values: Sequence[Label]) -> csr_array:
-    """Which of some values the candidates of each kind have."""
+    """Return which of some values the candidates of each kind have."""
     number = {value: i for i, value in enumerate(values)}
     place = np.array([number.get(value, -1) for value in found.values])[found.shown.indices]
     kind = np.repeat(np.arange(found.shown.shape[0]), np.diff(found.shown.indptr))[place >= 0]

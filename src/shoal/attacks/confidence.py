@@ -1,4 +1,4 @@
-"""Confidence: how far a success rate may lie from the one observed, where people of one class succeed together.
+"""Confidence intervals of success rates if people of one class succeed or fail together.
 
 C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
 Biometrika 26, 1934, at an effective number of attempts as in E. L. Korn, B. I. Graubard, "Confidence intervals for
@@ -33,7 +33,7 @@ def effective_attempts(
     succeeding: int = 1,
     reaching: bool = False,
 ) -> float:
-    """As many independent attempts would leave the rate as uncertain as these, of which those of a class go together.
+    """Return the number of independent attempts that would be as uncertain as these clustered ones.
 
     ``classes`` has the class of each person, or in two columns that and the class of the person's own record.
     The variance between the sums of classes decides, with Student's quantile for few classes. Where everybody or
@@ -68,7 +68,7 @@ def spread_above(
     succeeding: int = 1,
     reaching: bool = False,
 ) -> float:
-    """Half the width of the interval of (success − control) / (1 − control), where both are those of the same people.
+    """Return half the width of the interval of (success − control) / (1 − control) for the same people.
 
     Linearized: whoever bets on a frequent value succeeds more often, and so does the control, which cancels. Where
     the two hardly differ it is not taken to be surer than as many coins; ``succeeding`` and ``reaching`` as in
@@ -96,7 +96,7 @@ def spread_above(
 
 
 def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The class of each person, and that of the person's record, by numbers without gaps; the first come first."""
+    """Number the class of each person, and that of the person's record, without gaps, in order of appearance."""
     sought, own = classes.T if classes.ndim == 2 else (classes, classes)
     n = int(classes.max()) + 1
     first, second = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -109,7 +109,7 @@ def _numbered(classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
 def _variance(
     off: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64], *, reaching: bool
 ) -> tuple[float, float]:
-    """Of the mean, where the deviations of people who have a class in common go together; and its degrees of freedom.
+    """Return the variance of a mean with deviations correlated within classes, and its degrees of freedom.
 
     Deviations are from the mean that was found, which takes off as large a share of the variance as there are pairs
     that go together: one in as many as there are classes of one size, and more where people are tied to two. It is not
@@ -128,7 +128,7 @@ def _variance(
 
 
 def _together(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> float:
-    """The sum of products over all pairs of people who have a class in common."""
+    """Sum the products over all pairs of people who share a class."""
     apart = class_of != own
     n = int(max(class_of.max(), own.max())) + 1
     sums = np.bincount(class_of, of, n) + np.bincount(own[apart], of[apart], n)
@@ -166,7 +166,7 @@ def _quantile(level: float, freedom: float = 1e9) -> float:
 
 
 def interval(share: float, effective: float, level: float = LEVEL) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share of ``effective`` attempts; [0, 1] where nothing was attempted."""
+    """Return the Clopper–Pearson interval of a share of ``effective`` attempts; [0, 1] without attempts."""
     if effective <= 0:
         return 0.0, 1.0
     tail = (1 - level) / 2

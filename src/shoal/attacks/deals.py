@@ -1,4 +1,4 @@
-"""Deals: how the sensitive values of classes may lie with their people, given that no finer release was allowed.
+"""Deals: how the sensitive values of a class may be assigned to its people if no finer release was allowed.
 
 The people of a class who fall into the same classes of every finer release are one *group*. How many of which values
 each group has is a *deal* of the class; with the values of the class dealt at random, it has as many chances as there
@@ -29,12 +29,12 @@ Sums = dict[tuple[int, ...], float]  # logarithms of chances: those of many clas
 
 
 class TooManyError(Exception):
-    """There are more cases than can be told apart."""
+    """There are too many cases to enumerate."""
 
 
 @dataclass(frozen=True, eq=False)
 class Deals:
-    """The deals of one class."""
+    """The possible assignments of one class."""
 
     tables: Counts  # (deals, groups, values)
     chances: Floats  # (deals)
@@ -45,7 +45,7 @@ class Deals:
 def deals(
     sizes: Counts, values: Counts, parts: Sequence[Counts], refused: Sequence[Failing], random: np.random.Generator
 ) -> Deals:
-    """The deals of a class whose groups have ``sizes`` and whose people together have ``values``.
+    """Return the assignments of a class whose groups have ``sizes`` and whose people have ``values``.
 
     Per finer release, ``parts`` has the class of each group, and ``refused`` judges the histograms of such classes.
     """
@@ -68,7 +68,7 @@ def deals(
 
 
 def _listed(sizes: Counts, values: Counts) -> Counts | None:
-    """All tables of groups by values with these sums; None where there are too many."""
+    """List all tables of groups by values with these sums; None if there are too many."""
     out = []
     for table in _tables(sizes.tolist(), tuple(values.tolist())):
         out.append(table)
@@ -87,7 +87,7 @@ def _tables(sizes: list[int], left: tuple[int, ...]) -> Iterator[list[tuple[int,
 
 
 def _rows(n: int, left: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The ways to take ``n`` values out of those that are left."""
+    """List the ways to take ``n`` values from those that are left."""
     if len(left) == 1:
         if n <= left[0]:
             yield (n,)
@@ -150,13 +150,13 @@ def _merged(one: Deals, enough: int) -> Sums:
 
 
 def _sum(logs: list[float]) -> float:
-    """The logarithm of the sum."""
+    """Return the logarithm of the sum of exponentials."""
     most = max(logs, default=-inf)
     return most if most == -inf else most + log(sum(exp(x - most) for x in logs))
 
 
 def _added(left: Sums, right: Sums, enough: int) -> Sums:
-    """The distribution of the sum of both, each number up to what is enough."""
+    """Return the distribution of the sum of both, with each number capped at what is enough."""
     if len(left) * len(right) > 50 * STATES:
         raise TooManyError
     out: Sums = {}

@@ -1,4 +1,4 @@
-"""External knowledge: a member of a class subtracts himself, and sees what the others have.
+"""External knowledge: a member of a class excludes their own record and sees the values of the others.
 
 K. Stokes, V. Torra and others: in a class with illnesses A, A, B, the one with B knows that everybody else has A.
 Bound  0 where every class has at least three values: without one record at least two are left.
@@ -14,7 +14,7 @@ from shoal.attacks.scoring import Scored, risk
 
 
 def external_knowledge(found: Secret) -> Risk:
-    """How many people learn the value of everybody else whom their own candidates may belong to."""
+    """Measure how many people learn the value of everyone else in their class."""
     kinds = found.sight.kind_of
     own = found.share_of_truth(found.shown)
     distinct, n = found.distinct[kinds], found.sight.candidates[kinds]
@@ -32,8 +32,8 @@ def external_knowledge(found: Secret) -> Risk:
             classes=found.sight.ties,
             succeeding=2,  # two who are alike in all but the value learn each other's
         ),
-        f"{percent(float(credits.mean()))} of the records in the release tell their owner the {found.column} of all "
-        "others in the class, by taking the own record away.",
+        f"{percent(float(credits.mean()))} of the people in the release can deduce the {found.column} of all "
+        "others in their class by excluding their own record.",
         column=found.column,
         bound=0.0 if found.diversity > 2 else None,
     )

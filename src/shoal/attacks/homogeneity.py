@@ -1,4 +1,4 @@
-"""Homogeneity: all records that fit a person share one sensitive value, so nobody needs to know which is theirs.
+"""Homogeneity: all records that match a person have the same sensitive value, so it is disclosed.
 
 A. Machanavajjhala et al., "ℓ-diversity", ICDE 2006.
 Control  the same claims, right and wrong, each at the share of its value in the whole release.
@@ -14,18 +14,18 @@ from shoal.attacks.candidates import Secret
 from shoal.attacks.risk import Credits, Risk, percent
 from shoal.attacks.scoring import Scored, risk
 
-CLAIMS = "the same claims, right and wrong, at the shares of the whole table"
+CLAIMS = "the same claims, right with the frequencies of the whole table"
 
 
 def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
-    """How many people's values are given away by records that all say the same."""
+    """Measure how many people's values are disclosed because all matching records agree."""
     return risk(
         "homogeneity",
         "inference",
         _scored(found),
         lambda scored: (
-            f"For {percent(float(scored.credits.mean()))} of the targets all records that fit show the same "
-            f"{found.column}, and it is theirs: it is known without finding out which record is."
+            f"For {percent(float(scored.credits.mean()))} of the targets, all matching records have the same "
+            f"{found.column}, and it is the true one: it is disclosed without knowing which record is theirs."
         ),
         column=found.column,
         outside=None if outside is None else _scored(outside),
@@ -34,7 +34,7 @@ def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
 
 
 def given_away(found: Secret) -> Credits:
-    """1 for each person whose candidates all have the value that is really theirs."""
+    """Return 1 for each person whose candidates all have the person's true value."""
     return np.asarray(_claimed(found) & (found.share_of_truth(found.shown) > 0), np.float64)
 
 

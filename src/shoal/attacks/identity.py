@@ -1,4 +1,4 @@
-"""Identity linking: somebody with a register of names picks, for each person, one of the records that fit.
+"""Identity linking: an intruder with a register of names picks a matching record for each person.
 
 L. Sweeney linked a voter list to hospital discharges by birth date, sex and ZIP, and found the governor.
 Bound  1/k: what is picked are one or more whole classes, and each has at least k records.
@@ -15,7 +15,7 @@ from shoal.attacks.scoring import Scored, risk
 
 
 def identity(seen: Sight, outside: Sight | None = None) -> Risk:
-    """How often the record picked is the person's own.
+    """Measure how often the picked record is the person's own.
 
     Where nobody knows whose is whose, a person whom any record fits is taken to be behind one of them: an upper
     bound, since some may have been left out of the release.
@@ -26,7 +26,7 @@ def identity(seen: Sight, outside: Sight | None = None) -> Risk:
         "linkability",
         {choice.name: _scored(seen, choice) for choice in seen.choices},
         lambda scored: (
-            f"Somebody who knows {known} of a person, and picks one of the records that fit, has the right one in "
+            f"An attacker who knows {known} of a person and picks one of the matching records is right in "
             f"{percent(float(scored.credits.mean()) if len(scored.credits) else 0.0)} of all cases."
         ),
         outside=None if outside is None else {choice.name: _scored(outside, choice) for choice in outside.choices},

@@ -1,4 +1,4 @@
-"""Inference: a model is trained on the release, and predicts the sensitive value of people from what is known of them.
+"""Inference: a model trained on the release predicts people's sensitive values from what is known about them.
 
 The model is naive Bayes over the released texts, corrected by the records that fit the person: alone it generalizes
 where few fit, and where many do they decide. Needs no library, and is the same on every machine.
@@ -22,14 +22,15 @@ LARGEST = 2**24  # texts of a column times values
 
 
 def inference(found: Secret, outside: Secret | None = None) -> Risk:
-    """How often the predicted value is the person's own."""
+    """Measure how often the predicted value is the person's own."""
     return risk(
         "inference",
         "inference",
         _by_all(found),
         lambda scored: (
             f"A model trained on the release predicts the {found.column} of {percent(float(scored.credits.mean()))} of "
-            f"the targets; always saying the most frequent value is right for {percent(scored.control_share)}."
+            f"the targets correctly; always guessing the most frequent value is correct for "
+            f"{percent(scored.control_share)}."
         ),
         column=found.column,
         outside=None if outside is None else _by_all(outside),
@@ -50,7 +51,7 @@ def _scored(found: Secret) -> Scored:
 
 
 def predicted(found: Secret) -> RowNumbers:
-    """Per kind the value that the model holds most likely.
+    """Return for each kind the most likely value according to the model.
 
     The model counts as one more record among those that fit, so where any do, one of their values is the answer.
     """
@@ -80,7 +81,7 @@ def predicted(found: Secret) -> RowNumbers:
 
 
 def _likelihoods(found: Secret, values: RowNumbers) -> dict[int, NDArray[np.float64]]:
-    """Per column (kinds of the column, values): log P(a text that stands for the kind | value), smoothed by Laplace.
+    """Per column (kinds of the column, values): log P(a text covering the kind | value), with Laplace smoothing.
 
     A column with a text for nearly everybody generalizes nothing and is left to the records that fit.
     """

@@ -1,4 +1,4 @@
-"""Intruders: what somebody does who finds that several records fit a person.
+"""Intruders: strategies for choosing among several records that match a person.
 
 Uniform: takes any of them, and is right once in as many as fit.
 Most specific: takes the record that stands for the fewest values; stars fit everybody, and so tell little.
@@ -32,7 +32,7 @@ NEAR = 1e-9  # logarithms as near as this are equal
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What an intruder makes of the records that fit."""
+    """The choice of an intruder among the matching records."""
 
     name: str
     picks: (
@@ -45,7 +45,7 @@ class Choice:
 def choices(
     fits: csr_array, counts: RowNumbers, sizes: NDArray[np.float64], masses: NDArray[np.float64]
 ) -> list[Choice]:
-    """All intruders who differ: for each kind of person, what they pick among the tuples that fit.
+    """Return all strategies that differ: for each kind of person, what they pick among the matching tuples.
 
     ``sizes`` and ``masses`` are, per tuple, the logarithms of how many combinations of values it stands for, and of
     the share of people who have one.
@@ -69,7 +69,7 @@ def choices(
 
 
 def _least(fits: csr_array, score: NDArray[np.float64]) -> tuple[csr_array, NDArray[np.float64]]:
-    """Per kind the tuples whose score is least, and that score."""
+    """Return for each kind the tuples with the lowest score, and that score."""
     scores = score[fits.indices]
     there = np.diff(fits.indptr) > 0
     least = np.zeros(fits.shape[0])
@@ -87,7 +87,7 @@ def _of_row(matrix: csr_array, values: NDArray[np.float64]) -> NDArray[np.float6
 def extents(
     columns: Sequence[KnownColumn], tuples: RowNumbers, counts: RowNumbers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Per tuple the logarithm of the number of combinations that it stands for, and of their share of the release."""
+    """Per tuple, the logarithms of the number of combinations it covers and of their share of the release."""
     sizes, masses = np.zeros(len(tuples)), np.zeros(len(tuples))
     for j, column in enumerate(columns):
         size, mass = _of_texts(column, np.asarray(np.bincount(tuples[:, j], counts, column.n_texts), np.float64))
@@ -97,7 +97,7 @@ def extents(
 
 
 def _of_texts(column: KnownColumn, frequency: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Per text how many values it stands for, and the share of people who have one of these."""
+    """Per text, the number of values it covers and the share of people who have one of them."""
     values = column.kind_of if frequency[-1] else column.kind_of[:-1]  # a null is a value where the release has one
     n_values = np.bincount(values[values >= 0], minlength=column.n_kinds).astype(np.float64)
     shape = (column.n_texts, column.n_kinds)

@@ -1,6 +1,6 @@
-"""The join of people and records: column by column, and only under beginnings that fit already.
+"""The join of people and records: column by column, extending only prefixes that match.
 
-So no pair of people and records is ever listed, only pairs of what people know alike and records show alike.
+So pairs of people and records are never listed, only pairs of distinct known values and distinct released values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LARGEST = 2**28  # pairs of kinds and tuples that fit in memory
 
 @dataclass(frozen=True, eq=False)
 class _Children:
-    """How beginnings of one length go on: sorted by beginning, then by the next value, one entry for each."""
+    """The extensions of prefixes of one length: sorted by prefix, then by the next value, one entry for each."""
 
     starts: RowNumbers  # (beginnings + 1)
     value: RowNumbers  # (children)
@@ -40,7 +40,7 @@ class _Children:
 
 
 def fitting(kinds: RowNumbers, tuples: RowNumbers, columns: Sequence[KnownColumn]) -> tuple[RowNumbers, RowNumbers]:
-    """All pairs of a kind and a tuple that fit in every column."""
+    """Return all pairs of a kind and a tuple that match in every column."""
     left, right = np.zeros(len(kinds), np.int64), np.zeros(len(tuples), np.int64)
     pairs = np.zeros(1, np.int64), np.zeros(1, np.int64)
     n_left = n_right = 1
@@ -67,7 +67,7 @@ def _most_selective_first(kinds: RowNumbers, tuples: RowNumbers, columns: Sequen
 def _extended(
     left: RowNumbers, right: RowNumbers, mine: _Children, theirs: _Children, column: KnownColumn
 ) -> tuple[RowNumbers, RowNumbers]:
-    """The children of beginnings that fit which fit themselves.
+    """Return the extensions of matching prefixes that match themselves.
 
     For each pair either all children of both sides are compared, or the texts that stand for a child are looked up on
     the other side, whichever is less work.
@@ -87,7 +87,7 @@ def _extended(
             n_found += len(found[-1][0])
             if n_found > LARGEST:
                 raise DataError(
-                    f"more than {LARGEST} pairs of different people and records fit: too many to attack at once",
+                    f"more than {LARGEST} pairs of different people and records match: too many to attack at once",
                     "attack with a sample of the people",
                 )
     nobody = np.zeros(0, np.int64)
@@ -95,7 +95,7 @@ def _extended(
 
 
 def _pieces(rows: RowNumbers, work: RowNumbers) -> Iterator[RowNumbers]:
-    """The rows in pieces of little work."""
+    """Split the rows into pieces with little work."""
     piece = np.cumsum(work[rows]) // BLOCK
     return iter(np.split(rows, np.flatnonzero(np.diff(piece)) + 1)) if len(rows) else iter(())
 
@@ -125,6 +125,6 @@ def _looked_up(
 
 
 def _counted_out(lengths: RowNumbers) -> tuple[RowNumbers, RowNumbers]:
-    """For runs of the given lengths, the run of each entry and its place in the run."""
+    """For runs of the given lengths, return the run of each entry and its position in the run."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -1,4 +1,4 @@
-"""Minimality: the intruder knows that the release is as fine as the policy allows, so anything finer was not.
+"""Minimality: the intruder knows that the release is as fine as the policy allows, so nothing finer was.
 
 R. C.-W. Wong, A. W.-C. Fu, K. Wang, J. Pei, "Minimality attack in privacy preserving data publishing", VLDB 2007.
 Who has the raw quasi-identifiers of everybody knows how the classes one step below would look. Where their sizes do
@@ -35,16 +35,16 @@ LARGEST = 100_000  # records; with more, dealing takes too long
 
 
 class NotApplicableError(Exception):
-    """Why the attack cannot be tried."""
+    """The attack cannot be tried on this release."""
 
 
 class UntoldError(NotApplicableError):
-    """Why nobody can tell what the attack would reach."""
+    """The result of the attack could not be computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Finer:
-    """A release one step below: the class of every record, and whether its sizes alone forbid it."""
+    """A release one step below: the class of every record, and whether its class sizes alone forbid it."""
 
     class_of: RowNumbers
     codes: Codes
@@ -55,20 +55,22 @@ class _Finer:
 
 
 def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed: int = 0) -> list[Risk]:
-    """One Risk per sensitive column: how often the most likely value, given that nothing finer held, is the true one.
+    """Measure for each sensitive column how often the most likely value, given minimality, is the true one.
 
     Raises NotApplicableError where the release is not of the kind that can be attacked so, and UntoldError where it is
     and what follows could not be computed.
     """
     judged = [m for m in policy.models if not isinstance(m, ReleaseModel | PopulationModel)]
     if len(judged) < len(policy.models) or not any(isinstance(m, SensitiveModel) for m in judged):
-        raise NotApplicableError("the policy has no requirement on sensitive values, or one that needs the whole")
+        raise NotApplicableError(
+            "the policy has no requirement on sensitive values, or one that needs the overall distribution"
+        )
     if release.num_rows != original.table.num_rows or policy.release.entity is not None:
-        raise NotApplicableError("records were left out, or persons have several")
+        raise NotApplicableError("records were suppressed, or people have several")
     if release.num_rows > LARGEST:
-        raise NotApplicableError(f"more than {LARGEST} records are too many to deal")
+        raise NotApplicableError(f"more than {LARGEST} records are too many to enumerate")
     if policy.release.nulls == "wildcard":
-        raise NotApplicableError("nulls stand for anything")
+        raise NotApplicableError("nulls match any value")
     original = LocalEngine(original.table, fingerprint="")  # the one given remembers what it has counted last
     table = original.count(policy)
     hierarchies = table.hierarchies
@@ -86,20 +88,20 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
             if _allowed(finer, policy, [], sensitive=False):
                 lower.append(finer)
     if any(_allowed(finer, policy, whole, sensitive=True) for finer in lower):
-        raise NotApplicableError("a finer release would have been allowed, so nothing follows from there being none")
+        raise NotApplicableError("a finer release would have been allowed, so its absence implies nothing")
     learned, listed = _learned(class_of, lower, whole, policy, np.random.default_rng(seed))
     risks = []
     for i, (domain, codes) in enumerate(whole):
         blind = _right(class_of, codes, _histogram(class_of, codes, len(domain.texts)))
         found = blind if learned is None else _right(learned.group_of, codes, learned.likely[i])
-        how = "" if listed else "; estimated, since not all ways to deal the values could be tried"
+        how = "" if listed else "; estimated, because not all assignments of the values could be tried"
         risks.append(
             risk(
                 "minimality",
                 "inference",
                 Scored(found, blind, "the most frequent value of the class", classes=class_of),
-                f"Who knows how the release was computed, and all quasi-identifiers, guesses the "
-                f"{domain.column} of {percent(float(found.mean()))} of the targets; the classes alone give "
+                f"An attacker who knows the algorithm and all quasi-identifiers correctly guesses the "
+                f"{domain.column} of {percent(float(found.mean()))} of the targets; from the classes alone, "
                 f"{percent(float(blind.mean()))}{how}.",
                 column=domain.column,
             )
@@ -108,7 +110,7 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
 
 
 def level_of(hierarchy: Hierarchy, texts: tuple[str, ...]) -> int | None:
-    """The least level that has all released texts as labels; None where there is none."""
+    """Return the lowest level that has all released texts as labels; None if there is none."""
     for level, labels in enumerate(hierarchy.labels):
         if set(texts) <= set(labels):
             return level
@@ -136,13 +138,13 @@ def _classes(leaves: Codes, hierarchies: tuple[Hierarchy, ...], node: list[int])
 
 
 def _allowed(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *, sensitive: bool) -> bool:
-    """Whether the finer release would have been allowed, its failing classes suppressed within the budget."""
+    """Return whether the finer release would have been allowed after suppressing its failing classes."""
     failing = _failing(finer, policy, dealt, sensitive=sensitive)
     return int(failing[finer.class_of].sum()) <= policy.allowance(len(finer.class_of))
 
 
 def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *, sensitive: bool) -> NDArray[np.bool_]:
-    """Which classes of the finer release fail."""
+    """Return which classes of the finer release fail."""
     table = FrequencyTable(
         policy.quasi,
         finer.codes,
@@ -158,7 +160,7 @@ def _failing(finer: _Finer, policy: Policy, dealt: list[tuple[Domain, Codes]], *
 
 @dataclass(frozen=True, eq=False)
 class _LikelyValues:
-    """People whom no deal tells apart, and how likely each value is for them."""
+    """People whom no assignment distinguishes, and the probability of each value for them."""
 
     group_of: RowNumbers
     likely: tuple[NDArray[np.float64], ...]  # per sensitive column (groups, values)
@@ -198,7 +200,7 @@ def _learned(
     except TooManyError:
         raise UntoldError("too many ways to suppress records of finer releases") from None
     if chances is None:
-        raise UntoldError("none of the deals that were tried explains the release")
+        raise UntoldError("no assignment that was tried explains the release")
     for one, chance, (groups, values, sizes) in zip(classes, chances, of_class, strict=True):
         expected = np.einsum("d,dgv->gv", chance, one.tables) / sizes[:, None]
         for i, table in enumerate(likely):
@@ -210,7 +212,7 @@ def _learned(
 def _refusal(
     finer: _Finer, policy: Policy, domains: list[Domain], joint: Codes
 ) -> Callable[[RowNumbers, int, RowNumbers], NDArray[np.bool_]]:
-    """Judges the classes of a finer release by their sizes, and by the joint values that their people may have."""
+    """Judge the classes of a finer release by their sizes and by the joint values of their people."""
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     too_small = _failing(finer, policy, [], sensitive=False)
 
@@ -242,6 +244,6 @@ def _histogram(class_of: RowNumbers, codes: Codes, n_values: int) -> NDArray[np.
 
 
 def _right(group_of: RowNumbers, truth: Codes, likely: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Per person, how likely a guess among the most likely values of the group is right."""
+    """Return for each person the probability that a guess among the most likely values of the group is right."""
     best = likely >= likely.max(axis=1, keepdims=True) - 1e-9
     return np.where(best[group_of, truth], 1 / best.sum(axis=1)[group_of], 0.0)

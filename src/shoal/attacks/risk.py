@@ -1,4 +1,4 @@
-"""Risk: how often an attack worked, how sure that figure is, and what it would have been without the release.
+"""Risk: how often an attack succeeds, how certain that is, and how often it would succeed without the release.
 
 Intervals are those of confidence.py; where only attempts and successes are known,
 E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
@@ -26,7 +26,7 @@ NORMAL_95 = 1.959963984540054  # the quantile of a two-sided interval of 95 %
 
 
 def wilson(successes: float, attempts: int, z: float = NORMAL_95) -> tuple[float, float]:
-    """The interval in which the true rate lies with 95 % confidence; all of [0, 1] where nothing was attempted.
+    """Return the 95 % confidence interval of a rate; [0, 1] without attempts.
 
     Successes need not be whole: a guess among t equals counts 1/t. Its variance is below that of a coin with the same
     rate, so the interval is rather too wide than too narrow.
@@ -44,19 +44,19 @@ def wilson(successes: float, attempts: int, z: float = NORMAL_95) -> tuple[float
 
 @dataclass(frozen=True)
 class Tally:
-    """Attempts, and how many of them worked (an expected number where the intruder guesses among equals)."""
+    """The number of attempts and of successes (expected, if the intruder guesses among equals)."""
 
     attempts: int
     successes: float
 
     @classmethod
     def of(cls, credits: Credits) -> Tally:
-        """One attempt per entry."""
+        """Count one attempt per entry."""
         return cls(len(credits), float(credits.sum()))
 
     @property
     def share(self) -> float:
-        """Successes by attempts; 0 where nothing was attempted."""
+        """The share of successful attempts; 0 without attempts."""
         return self.successes / self.attempts if self.attempts else 0.0
 
     @property
@@ -67,7 +67,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Control(Tally):
-    """The same attack where the release cannot have helped."""
+    """The same attack in a setting where the release cannot help."""
 
     of_whom: str  # in words
     claims: float | None = None  # made about these people, right and wrong
@@ -76,7 +76,7 @@ class Control(Tally):
 
 @dataclass(frozen=True)
 class Performance:
-    """What one intruder reaches."""
+    """The success of one intruder."""
 
     successes: float
     claims: float  # right and wrong
@@ -85,7 +85,7 @@ class Performance:
 
 @dataclass(frozen=True)
 class Risk:
-    """One attack, by the intruder who does best."""
+    """One attack, by the most successful intruder."""
 
     name: str
     question: Question
@@ -110,12 +110,12 @@ class Risk:
 
     @property
     def share(self) -> float:
-        """Successes by attempts."""
+        """The share of successful attempts."""
         return self._tally.share
 
     @property
     def range(self) -> tuple[float, float]:
-        """What the share is at least and at most for the people who were attacked; both the share if all is known."""
+        """The smallest and largest possible share for the attacked people; both equal the share if all is known."""
         if not self.attempts:
             return 0.0, 1.0
         least = self.successes if self.least is None else min(self.least, self.successes)
@@ -124,7 +124,7 @@ class Risk:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the rate lies with 95 % confidence, for people like those attacked; it takes in what is not known.
+        """The 95 % confidence interval of the rate for people like those attacked, including what is unknown.
 
         People of one class succeed together and count as fewer, and of several intruders the best was chosen: the
         interval is wider for both.
@@ -136,12 +136,12 @@ class Risk:
 
     @property
     def _bound(self) -> float:
-        """What theory allows at most for each person; bets are bounded on average only, and that may fail a sample."""
+        """The highest rate that is possible for each person; guesses are bounded on average only."""
         return 1.0 if self.bound is None or self.name in ON_AVERAGE else self.bound
 
     @property
     def above(self) -> float:
-        """(success − control) / (1 − control), at least 0: what is left of the risk beside the control.
+        """(success − control) / (1 − control), at least 0: the risk in excess of the control.
 
         Without a control it is the share.
         """
@@ -149,7 +149,7 @@ class Risk:
 
     @property
     def above_interval(self) -> tuple[float, float]:
-        """The same at the ends of the interval; beside other people, from the worst to the best that both allow."""
+        """The same at the ends of the interval, including the uncertainty of a control with other people."""
         if self.control is None:
             return self.interval
         if self.spread is not None:
@@ -160,7 +160,7 @@ class Risk:
 
     @property
     def most_above(self) -> float:
-        """The upper end of that interval, or of what theory allows in this release if that is less."""
+        """The upper end of that interval, or the theoretical bound of this release if that is lower."""
         bound = self._bound if self.control is None else above(self._bound, self.control.share)
         return min(self.above_interval[1], max(self.above, bound))
 
@@ -175,7 +175,7 @@ class Risk:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         control = self.control
         return {
             "name": self.name,
@@ -215,27 +215,27 @@ def above(share: float, control: float) -> float:
 
 @dataclass(frozen=True)
 class Answer:
-    """One of the three questions of the Article 29 Working Party, answered by the attack that did worst."""
+    """One of the three criteria of the Article 29 Working Party, judged by the most successful attack."""
 
     question: Question
-    possible: bool | None  # None: no attack was run that could tell, or what was found does not decide
+    possible: bool | None  # None: no suitable attack was run, or what was found does not decide
     risk: Risk | None
     tolerance: float
     missing: str = ""  # why it cannot be told; empty where it can
 
     @property
     def sentence(self) -> str:
-        """For people who answer for the data."""
+        """The answer as a sentence for data protection officers."""
         if self.risk is None:
             return f"{self.question}: not measured."
         low, high = self.risk.above_interval
         if self.possible is None:
             return (
-                f"{self.question}: cannot be told: {self.missing} ({self.risk.name}, {percent(low)} to {percent(high)} "
-                f"beyond the control; {percent(self.tolerance)} is tolerated)."
+                f"{self.question}: cannot be determined: {self.missing} ({self.risk.name}, {percent(low)} to "
+                f"{percent(high)} above the control; {percent(self.tolerance)} is tolerated)."
             )
-        verdict = "possible" if self.possible else "not above what is tolerated"
-        return f"{self.question}: {verdict} ({self.risk.name}, {percent(self.risk.above)} beyond the control)."
+        verdict = "possible" if self.possible else "within the tolerance"
+        return f"{self.question}: {verdict} ({self.risk.name}, {percent(self.risk.above)} above the control)."
 
 
 # What WP216 asks of a release without naming a figure: nobody is singled out; the rest is a choice, and can be changed.
@@ -248,7 +248,7 @@ ON_AVERAGE = frozenset({"skewness", "inference"})
 
 @dataclass(frozen=True)
 class Attacks(Sequence[Risk], Shown):
-    """All attacks that were run, those that could not be, and the three questions answered from them."""
+    """All attacks that were run, those that were skipped, and the answers to the three criteria."""
 
     risks: tuple[Risk, ...]
     left_out: tuple[str, ...] = ()  # attack and reason
@@ -273,18 +273,18 @@ class Attacks(Sequence[Risk], Shown):
         return self.risks[place]
 
     def named(self, name: str, column: str | None = None) -> Risk:
-        """The attack of this name; of several, that on ``column``, or the one that does worst."""
+        """Return the attack with this name; of several, the one on ``column``, or the most successful one."""
         found = [risk for risk in self.risks if risk.name == name and column in (None, risk.column)]
         if not found:
             raise KeyError(name)
         return max(found, key=lambda risk: risk.share)
 
     def able(self, question: Question) -> list[Risk]:
-        """The attacks that can answer: those that need the release alone."""
+        """The attacks that count for the answers: those that need only the release."""
         return [risk for risk in self.risks if risk.question == question and risk.name not in WITH_INSIGHT]
 
     def worst(self, question: Question) -> Risk | None:
-        """The attack that leaves most beyond its control, among those that need the release alone."""
+        """The attack with the highest risk above its control, among those that need only the release."""
         return max(self.able(question), key=lambda risk: (risk.above, risk.share), default=None)
 
     def answers(self, tolerances: dict[Question, float] | None = None) -> tuple[Answer, ...]:
@@ -298,7 +298,7 @@ class Attacks(Sequence[Risk], Shown):
     def _answer(self, question: Question, tolerance: float) -> Answer:
         able = self.able(question)
         if not able:
-            return Answer(question, None, None, tolerance, "no attack was run that could tell")
+            return Answer(question, None, None, tolerance, "no suitable attack was run")
         surest = max(able, key=lambda risk: (risk.above_interval[0], risk.above, risk.share))
         if surest.above_interval[0] > tolerance:
             return Answer(question, True, surest, tolerance)
@@ -308,7 +308,7 @@ class Attacks(Sequence[Risk], Shown):
             return Answer(question, None, highest, tolerance, missing)
         if highest.most_above <= tolerance:
             return Answer(question, False, highest, tolerance)
-        missing = self.not_owned(highest, tolerance) or "too few targets to tell"
+        missing = self.not_owned(highest, tolerance) or "too few targets"
         return Answer(question, None, highest, tolerance, missing)
 
     def untold(self, question: Question, most: float) -> str:
@@ -321,7 +321,7 @@ class Attacks(Sequence[Risk], Shown):
             if missing := self.not_understood(risk, most) or self.not_owned(risk, most):
                 return missing
             if not self.everybody and risk.most_above > most:
-                return f"a sample of {risk.attempts} targets was attacked, too few to tell: attack all of them"
+                return f"a sample of {risk.attempts} targets was attacked, which is too few: attack all of them"
         return self.undecided.get(question, "")
 
     def not_understood(self, risk: Risk, most: float) -> str:
@@ -332,13 +332,13 @@ class Attacks(Sequence[Risk], Shown):
         if not unread or risk.above + sum(unread.values()) <= most:
             return ""  # not even if all of them were their owners' ruin
         column, share = max(unread.items(), key=lambda item: item[1])
-        return f"{percent(share)} of the cells of {column!r} were not understood"
+        return f"{percent(share)} of the cells of {column!r} could not be interpreted"
 
     def not_owned(self, risk: Risk, most: float) -> str:
         """Whether it depends on whose record is whose that the attack stays below."""
         if self.owners_known or risk.above_range[1] <= most:
             return ""
-        return "whose record is whose is not known: name a column that tells with id"
+        return "it is unknown which record belongs to whom: name a column that identifies people as id"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

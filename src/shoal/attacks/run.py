@@ -86,15 +86,15 @@ def attack(
     knows = Knowledge(excludes, excluded, level, within)
     if id is not None and target.original is None:
         raise PolicyError(
-            "id: tells whose record is whose in release and original, and there is no original",
-            "give the original, or leave id out: each row is known to be its own",
+            "id: identifies people in release and original, but there is no original",
+            "pass the original, or omit id: without an original, the owner of each row is known",
         )
     if sample is not None and sample < 1:
         raise DataError("sample: must be at least 1")
     if excludes < 1:
         raise DataError("excludes: must be at least 1")
     found = _Session(target, on, knows, id, sample, seed).run(register, control, previous)
-    log.info("attack: %d attacks made, %d left out", len(tuple(found)), len(found.left_out))
+    log.info("attack: %d attacks run, %d skipped", len(tuple(found)), len(found.left_out))
     return found
 
 
@@ -154,7 +154,7 @@ def _opened(
     if policy is not None:
         quasi, sensitive = tuple(quasi) or policy.quasi, tuple(sensitive) or policy.sensitive
     if not quasi:
-        raise PolicyError("quasi: name at least one column that an intruder could know", "or give a policy")
+        raise PolicyError("quasi: specify at least one column that an attacker could know", "or pass a policy")
     engine = None
     if original is not None:
         engine, in_order = _engine(original, [*quasi, *sensitive], policy)
@@ -164,18 +164,18 @@ def _opened(
         if absent:
             raise PolicyError(f"the {what} has no column {_listed(absent)}")
     if repeated := set(quasi) & set(sensitive):
-        raise PolicyError(f"column {_listed(sorted(repeated))} is both quasi and sensitive")
+        raise PolicyError(f"column {_listed(sorted(repeated))} is both a quasi-identifier and sensitive")
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
 
 
 def _sources(rows: Rows | Query | Groups, engine: Any) -> RowNumbers | None:
-    """Which row of the original each released one was made of: only the referee may know."""
+    """Return the original row of each released row, which only the evaluation may know."""
     own = isinstance(rows, Rows) and isinstance(engine, LocalEngine) and engine.weights is None
     return rows.sources if own and isinstance(rows, Rows) else None
 
 
 def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, RowNumbers | None]:
-    """The released rows, and whose each is; of those in an engine, as many of each kind as it has counted."""
+    """Return the released rows and their owners; for rows in an engine, as many of each kind as it counted."""
     if not isinstance(rows, Rows):
         groups = rows.groups if isinstance(rows, Query) else rows
         table = _expanded(groups)
@@ -197,7 +197,7 @@ def _rows(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[pa.T
 
 
 def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
-    """The rows in memory, and whether they stand in the order they came in.
+    """Return the rows in memory, and whether they are in their original order.
 
     Of a table in another engine these are the columns that matter: the rows of a file, else as many of each kind as
     it counts.
@@ -216,7 +216,8 @@ def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[Lo
 def _known(target: _Target, known: Sequence[str]) -> tuple[str, ...]:
     if strange := [name for name in known if name not in target.quasi]:
         raise PolicyError(
-            f"known: {_listed(strange)} is not quasi", f"quasi columns: {', '.join(map(repr, target.quasi))}"
+            f"known: {_listed(strange)} is not a quasi-identifier",
+            f"quasi-identifiers: {', '.join(map(repr, target.quasi))}",
         )
     return tuple(dict.fromkeys(known)) or target.quasi
 
@@ -230,7 +231,7 @@ def _listed(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Session:
-    """One intruder at one release."""
+    """One intruder attacking one release."""
 
     target: _Target
     on: tuple[str, ...]
@@ -252,8 +253,8 @@ class _Session:
         masked = self._masked(seen, gone, everybody.num_rows)
         if masked:
             notes.append(
-                f"{seen.unmatched} of {seen.n_people} targets fit no record though at most {gone} were left out: the "
-                "values were changed, so the nearest records are taken for theirs"
+                f"{seen.unmatched} of {seen.n_people} targets match no record although at most {gone} were "
+                "suppressed: the values were perturbed, so the nearest records are used instead"
             )
             seen = self._nearest(seen, people)
         outside = None if control is None else self._outside(control, masked)
@@ -261,7 +262,7 @@ class _Session:
         strangers = None if outside is None else outside[0]
         risks = [singling_out(linked, strangers), identity(linked, strangers)]
         if target.original is None:
-            left_out.append("unsorted matching: there is no original whose order could be kept")
+            left_out.append("unsorted matching: there is no original whose order could have been kept")
         elif not target.ordered:
             left_out.append("unsorted matching: the rows are in an engine, which keeps them in no order")
         else:
@@ -283,7 +284,9 @@ class _Session:
             left_out.append("complementary release: no other release of the same people was given")
         untried = self._minimality(risks, left_out)
         if outside is None:
-            notes.append("no control group was given: the controls are guesses without the release's classes")
+            notes.append(
+                "no control group was given: the controls are guesses that do not use the classes of the release"
+            )
         return Attacks(
             tuple(risks),
             tuple(left_out),
@@ -296,12 +299,12 @@ class _Session:
         )
 
     def _unread(self, seen: Sight) -> dict[str, float]:
-        """Per column the share of cells that were not understood, where there are any."""
+        """Return the share of cells that could not be interpreted, for each column that has any."""
         shares = {column.name: column.unread_share for column in seen.columns}
         return {name: share for name, share in shares.items() if share > 0}
 
     def _says(self, people: pa.Table) -> tuple[RowNumbers, RowNumbers] | None:
-        """A number for what people and records have in their sensitive columns: equal ones may belong together."""
+        """Number what people and records have in their sensitive columns: equal ones may belong together."""
         release, mine, theirs = self.target.release, None, None
         for name in self.target.sensitive:
             known, released = codec.texts(name, people[name]), codec.texts(name, release[name])
@@ -342,7 +345,7 @@ class _Session:
         return seen.with_nearest(people, self.target.release, self.target.policy, self.target.people)
 
     def _masked(self, seen: Sight, gone: int, n: int) -> bool:
-        """Whether more people fit no record than were left out, or than chance can have drawn of these."""
+        """Return whether more people match no record than suppression or sampling can explain."""
         expected = gone * seen.n_people / n
         slack = 4 * np.sqrt(expected) if seen.n_people < n else 0.0
         return bool(seen.unmatched > expected + slack)
@@ -350,18 +353,18 @@ class _Session:
     def _notes(self, seen: Sight, gone: int) -> list[str]:
         policy = self.target.policy
         notes = [
-            f"column {column.name!r}: {column.unread} released texts stand for no value of the original; they are "
-            "taken for all values that have no text of their own (a policy with the hierarchy would tell)"
+            f"column {column.name!r}: {column.unread} released texts match no value of the original; they are "
+            "assumed to mean all values without a text of their own (a policy with the hierarchy would resolve this)"
             for column in seen.columns
             if column.unread
         ]
         if gone and seen.owner is None:
             notes.append(
-                f"{gone} records of the original are not in the release, nobody knows which: who fits a record is "
-                "taken to be behind it, so linkage is rather over- than underestimated"
+                f"{gone} records of the original are not in the release, and it is unknown which: a matching person is "
+                "assumed to be the owner of the record, so linkage may be overestimated"
             )
         if policy is not None and policy.release.entity is not None and self.target.persons is None:
-            notes.append(f"column {policy.release.entity!r} is not in the release: records are counted, not persons")
+            notes.append(f"column {policy.release.entity!r} is not in the release: records are counted, not people")
         return notes
 
     def _owners(self, people: pa.Table, rows: RowNumbers | None) -> RowNumbers | None:
@@ -379,7 +382,7 @@ class _Session:
                 raise PolicyError(f"id: the {what} has no column {self.id!r}")
         mine, theirs = codec.texts(self.id, people[self.id]), codec.texts(self.id, self.target.release[self.id])
         if len(theirs.texts) < len(theirs.codes):
-            raise DataError(f"column {self.id!r}: does not tell every record of the release apart")
+            raise DataError(f"column {self.id!r}: is not unique in the release")
         record = {theirs.texts[code]: i for i, code in enumerate(theirs.codes)}
         return np.array([*(record.get(text, -1) for text in mine.texts), -1], np.int64)[mine.codes]
 
@@ -392,9 +395,7 @@ class _Session:
     def _table(self, what: str, data: Data) -> pa.Table:
         table, _ = _rows(data, [*self.on, *self.target.sensitive], self.target.policy)
         if absent := [name for name in self.on if name not in table.column_names]:
-            raise PolicyError(
-                f"the {what} has no column {_listed(absent)}", "name with known the columns that it shares"
-            )
+            raise PolicyError(f"the {what} has no column {_listed(absent)}", "list the columns that it shares in known")
         rows = self._drawn(table.num_rows)
         return table if rows is None else table.take(pa.array(rows))
 
@@ -404,12 +405,12 @@ class _Session:
         return self._nearest(seen, people) if masked else seen
 
     def _present(self, people: pa.Table, notes: list[str]) -> NDArray[np.bool_] | None:
-        """Which people of a register are in the original: the referee compares names, which the intruder cannot."""
+        """Return which people of a register are in the original, by comparing names, which the intruder cannot do."""
         target = self.target
         if target.original is None:
             notes.append(
-                "without the original nobody knows who of the register is in the release: who fits a record is taken "
-                "to be, so singling out and linking are upper bounds"
+                "without the original it is unknown who of the register is in the release: everyone who matches a "
+                "record is assumed to be, so singling out and linking are upper bounds"
             )
             return None
         everybody = target.original.table
@@ -420,9 +421,9 @@ class _Session:
         both = [n for n in names if n in people.column_names and n in everybody.column_names and n not in roles]
         if not both:
             notes.append(
-                "register and original share no column that tells who is who: people with equal values are taken to "
+                "register and original share no column that identifies people: people with equal values are assumed to "
                 "be the same, so singling out and linking are upper bounds"
-                + ("" if target.policy is None else " (give one that both have the role identifier)")
+                + ("" if target.policy is None else " (give a column of both the role identifier)")
             )
         # The register may write a name or a number otherwise, or tell a decade only: its texts are read as a release's.
         seen = sight(everybody, people, [*both, *self.on], policy=target.policy)
@@ -476,7 +477,7 @@ class _Session:
         return complementary_release(found, self._secret(self._sight(people, table), name, table, people))
 
     def _minimality(self, risks: list[Risk], left_out: list[str]) -> dict[Question, str]:
-        """Add what it finds, or why it was left out; return what cannot be told for that, and why."""
+        """Add the result of the minimality attack, or why it was skipped; return what stays undetermined."""
         target = self.target
         if target.policy is None or target.original is None:
             left_out.append("minimality: needs the original and the policy")
@@ -484,8 +485,8 @@ class _Session:
         try:
             risks.extend(minimality(target.original, target.release, target.policy, seed=self.seed))
         except UntoldError as reason:
-            left_out.append(f"minimality: cannot be told: {reason}")
-            return {"inference": f"what follows from minimality was not found, {reason}"}
+            left_out.append(f"minimality: cannot be determined: {reason}")
+            return {"inference": f"the consequences of minimality were not determined: {reason}"}
         except NotApplicableError as reason:
             left_out.append(f"minimality: {reason}")
         return {}

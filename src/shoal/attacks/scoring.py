@@ -1,4 +1,4 @@
-"""From what an attack scored for each person to a Risk: of several intruders, the one that does best."""
+"""Combine the scores of an attack per person into a Risk, using the most successful of several intruders."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shoal.attacks.intruders import LIKELY, SPECIFIC
 from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, above
 
 NARROWING = (SPECIFIC, LIKELY)
-OUTSIDERS = "outsiders, who are not in the release"
-NONE_OF_THEIRS = "a record picked at random: outsiders, who are not in the release, have none, so every claim is wrong"
+OUTSIDERS = "outsiders who are not in the release"
+NONE_OF_THEIRS = "a record picked at random: outsiders have none in the release, so every claim is wrong"
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Per person, whether the attack worked (or how likely it was to), and the same without what it exploits."""
+    """Per person, whether the attack succeeded (or its probability), and the same without what it exploits."""
 
     credits: Credits
     blind: Credits | None = None
@@ -35,7 +35,7 @@ class Scored:
 
     @property
     def n_claims(self) -> float:
-        """Claims made, right and wrong."""
+        """The number of claims, right and wrong."""
         return float(len(self.credits) if self.claims is None else self.claims.sum())
 
     def performance(self) -> Performance:
@@ -46,7 +46,7 @@ class Scored:
 
     @property
     def control_share(self) -> float:
-        """What the blind guess reaches."""
+        """The success rate of the baseline guess."""
         return float(self.blind.mean()) if self.blind is not None and len(self.blind) else 0.0
 
 
@@ -60,7 +60,7 @@ def risk(
     outside: Mapping[str, Scored] | None = None,
     bound: float | None = None,
 ) -> Risk:
-    """The attack as figures: those of the best intruder, and beside them what the others reach.
+    """Build the Risk of an attack: the figures of the best intruder, with those of the others.
 
     ``outside``: the same intruders with people who are not in the release. What is learned about them as well is no
     leak, and replaces the blind guess as the control; but no record is theirs, so a link is a wrong claim, and none of
@@ -111,4 +111,4 @@ def risk(
 
 
 def _by_whom(tried: Mapping[str, Scored], chosen: str) -> str:
-    return f" Of {len(tried)} intruders the one who takes the {chosen} record does best." if chosen in NARROWING else ""
+    return f" Of {len(tried)} strategies, choosing the {chosen} record works best." if chosen in NARROWING else ""

@@ -1,4 +1,4 @@
-"""Similarity: the values of the records that fit a person differ, but mean much the same.
+"""Similarity: the values of the records that match a person differ but mean nearly the same.
 
 Incomes of 3, 4 and 5 thousand are three values, and one piece of news; so are gastritis and gastric ulcer.
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness", ICDE 2007.
@@ -25,7 +25,7 @@ from shoal.table.notation import decimal_mark, read_number
 
 @dataclass(frozen=True, eq=False)
 class Meaning:
-    """Which values mean much the same: those under one label of a hierarchy, or numbers near each other."""
+    """Which values mean nearly the same: those under one label of a hierarchy, or numbers close to each other."""
 
     groups: RowNumbers | None = None  # (values)
     numbers: NDArray[np.float64] | None = None  # (values)
@@ -33,7 +33,7 @@ class Meaning:
 
 
 def meaning(found: Secret, hierarchy: Hierarchy | None, *, level: int = 1, within: float = 0.25) -> Meaning | None:
-    """By the hierarchy's labels at ``level``, else numbers ``within`` a share of their range; None for plain words."""
+    """Group by the hierarchy's labels at ``level``, or numbers ``within`` a share of their range; else None."""
     present = found.whole > 0
     if hierarchy is not None and level < hierarchy.height:
         place: dict[object, int] = {}
@@ -53,7 +53,7 @@ def meaning(found: Secret, hierarchy: Hierarchy | None, *, level: int = 1, withi
 
 
 def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> Risk:
-    """How many people's values are known roughly, and for certain."""
+    """Measure how many people's values are disclosed approximately, with certainty."""
     place, width = _places(means)
     near = "under one heading" if means.groups is not None else "close together"
     return risk(
@@ -61,8 +61,9 @@ def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> 
         "inference",
         _by_all(found, means),
         lambda scored: (
-            f"For {percent(float(scored.credits.mean()))} of the targets every {found.column} among the records that "
-            f"fit lies {near}, theirs too: it is known roughly, however many different values there are."
+            f"For {percent(float(scored.credits.mean()))} of the targets, every {found.column} among the matching "
+            f"records lies {near}, including the true one: it is disclosed approximately, however many different "
+            "values there are."
         ),
         column=found.column,
         outside=None if outside is None else _by_all(outside, means),
@@ -71,7 +72,7 @@ def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> 
 
 
 def _places(means: Meaning) -> tuple[NDArray[np.float64], float]:
-    """Values as points, and how far apart similar ones lie."""
+    """Return values as points, and the distance up to which points are similar."""
     if means.groups is not None:
         return means.groups.astype(np.float64), 0.0
     assert means.numbers is not None
@@ -79,7 +80,7 @@ def _places(means: Meaning) -> tuple[NDArray[np.float64], float]:
 
 
 class _SimilarShares:
-    """Which share of the release's records lies between two points."""
+    """The share of the release's records between two points."""
 
     def __init__(self, found: Secret, place: NDArray[np.float64]) -> None:
         order = np.argsort(place, kind="stable")  # a number that is none comes last, and no record has it
@@ -91,7 +92,7 @@ class _SimilarShares:
         return np.asarray(self.total[ends[0]] - self.total[ends[1]])
 
     def greatest(self, width: float) -> float:
-        """Of similar values."""
+        """Return the largest share of similar values."""
         known = self.ranked[~np.isnan(self.ranked)]
         return float(self.between(known, known + width).max())
 
@@ -103,7 +104,7 @@ def _by_all(found: Secret, means: Meaning) -> dict[str, Scored]:
 
 
 def _scored(found: Secret, place: NDArray[np.float64], width: float, shares: _SimilarShares) -> Scored:
-    """The people whose candidates are similar."""
+    """Score the people whose candidates are similar."""
     shown = found.shown
     there = np.diff(shown.indptr) > 0
     starts = shown.indptr[:-1][there]  # of kinds with candidates

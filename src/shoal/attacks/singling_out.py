@@ -1,7 +1,7 @@
-"""Singling out: what an intruder knows leaves exactly one record, or records of one person only.
+"""Singling out: what an intruder knows matches exactly one record, or the records of one person only.
 
 Either no other record fits, or one fits better than all others. A claim may be wrong: only those that are right count,
-and the control is what as many claims of records picked at random would have brought.
+and the control is what the same number of claims about records picked at random would have brought.
 Bound  0 where every class has at least two.
 """
 
@@ -16,18 +16,18 @@ from shoal.attacks.scoring import Scored, risk
 
 
 def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:
-    """How many people are left alone with one record, which is theirs as far as anybody knows."""
+    """Measure how many people match a single record that is, as far as is known, their own."""
     known = ", ".join(column.name for column in seen.columns)
     by_name = {choice.name: _scored(seen, choice) for choice in seen.choices}
 
     def sentence(scored: Scored) -> str:
         share = float(scored.credits.mean()) if seen.n_people else 0.0
         fits = (
-            "exactly one record fits"
+            "exactly one record matches"
             if scored is by_name[UNIFORM]
             else "one record, their own, fits better than any other"
         )
-        return f"For {percent(share)} of the targets {fits} what others know of them ({known})."
+        return f"For {percent(share)} of the targets, {fits} what others know about them ({known})."
 
     return risk(
         "singling out",
@@ -47,7 +47,7 @@ def _scored(seen: Sight, choice: Choice) -> Scored:
     return Scored(
         own.estimate * alone,
         alone / everybody,
-        "as many claims of records picked at random",
+        "the same number of claims about records picked at random",
         claims=alone.astype(np.float64),
         classes=picked.ties,
         least=own.least * alone,

@@ -1,4 +1,4 @@
-"""Skewness: a value is more frequent among the records that fit a person than in the whole, and is bet on.
+"""Skewness: the intruder guesses the value that is most over-represented among the matching records.
 
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness", ICDE 2007: where one in a hundred is positive, a class of which
 every other one is tells a lot about its members, though it is as diverse as can be.
@@ -18,7 +18,7 @@ from shoal.attacks.scoring import Scored, risk
 
 
 def skewness(found: Secret, outside: Secret | None = None) -> Risk:
-    """How often the value that has gained most is the person's own."""
+    """Measure how often the most over-represented value is the person's own."""
     scored = _by_all(found)
     blind = max(one.control_share for one in scored.values())
     return risk(
@@ -26,8 +26,8 @@ def skewness(found: Secret, outside: Secret | None = None) -> Risk:
         "inference",
         scored,
         lambda best: (
-            f"Betting on the {found.column} that is most over-represented among the records that fit a person is right "
-            f"in {percent(float(best.credits.mean()))} of all cases; the whole table alone gives "
+            f"Guessing the {found.column} that is most over-represented among the matching records is right "
+            f"in {percent(float(best.credits.mean()))} of all cases; with the whole table alone, "
             f"{percent(best.control_share)}."
         ),
         column=found.column,
@@ -46,12 +46,12 @@ def _scored(found: Secret) -> Scored:
     claimed = bet >= 0
     credits = (claimed & (bet == found.truth)).astype(np.float64)
     blind = np.where(claimed, found.shares[bet], 0.0)
-    of_whom = "the same bets, at the shares of the whole table"
+    of_whom = "the same guesses, right with the frequencies of the whole table"
     return Scored(credits, blind, of_whom, claimed.astype(np.float64), found.sight.ties)
 
 
 def closeness(found: Secret) -> float:
-    """The t of t-closeness with the distance equal, over the columns that the intruder knows."""
+    """Return the t of t-closeness with the distance ``equal``, over the columns that the intruder knows."""
     table = found.of_tuple
     rows = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
     whole = found.shares[table.indices]
@@ -61,6 +61,6 @@ def closeness(found: Secret) -> float:
 
 
 def _shares(table: csr_array) -> NDArray[np.float64]:
-    """Each entry by the sum of its row."""
+    """Divide each entry by the sum of its row."""
     sums = np.asarray(table.sum(axis=1)).ravel()
     return np.asarray(table.data / np.repeat(sums, np.diff(table.indptr)))

@@ -1,6 +1,6 @@
-"""What an intruder takes each released text to stand for, whoever wrote the release.
+"""Interpretation of released texts by an intruder, whatever program wrote the release.
 
-The texts are read as everywhere (``table.reading``). Known values for which the same texts stand are one kind.
+The texts are read by ``table.reading``. Known values that are covered by the same texts are one kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.table.reading import Reader, unread_cells
 
 @dataclass(frozen=True, eq=False)
 class KnownColumn:
-    """A column that intruder and release share: which released texts stand for which kind of known value.
+    """A column shared by intruder and release: which released texts cover which kind of known value.
 
     Known values for which the same texts stand are one kind. A null is the last known value and the last text.
     """
@@ -39,11 +39,11 @@ class KnownColumn:
 
     @property
     def unread_share(self) -> float:
-        """The share of released cells that were not understood."""
+        """The share of released cells that could not be interpreted."""
         return self.unread_cells / self.n_cells if self.n_cells else 0.0
 
     def stand(self, kinds: RowNumbers, texts: RowNumbers) -> NDArray[np.bool_]:
-        """Whether each text stands for the kind beside it."""
+        """Return whether each text covers the given kind."""
         own = self.kinds * self.n_texts + self.texts
         asked = kinds * self.n_texts + texts
         place = np.minimum(np.searchsorted(own, asked), len(own) - 1)
@@ -53,7 +53,7 @@ class KnownColumn:
 def column_of(
     name: str, known: Coded, released: Coded, ground: Coded | None, policy: Policy | None, *, wildcard: bool = False
 ) -> KnownColumn:
-    """Read a released column for the values known; ``ground`` has the original's, which the hierarchy is built on.
+    """Read a released column for the known values; ``ground`` has the original's, which the hierarchy is built on.
 
     A word that cannot be read stands for all values of the original that no other text stands for: that is
     what a patient intruder concludes.
@@ -92,7 +92,7 @@ def column_of(
 
 
 def as_in(base: Sequence[str], name: str, texts: Sequence[str], policy: Policy | None) -> list[str]:
-    """The texts of a column as the original writes them, where they stand for one of its values: 23 for 23.0."""
+    """Return the texts of a column as the original writes them, if they equal one of its values: 23 for 23.0."""
     own = frozenset(base)
     strange = [text for text in texts if text not in own]
     behind = zip(strange, behind_of(name, strange, base, policy), strict=True) if strange else ()
@@ -101,7 +101,7 @@ def as_in(base: Sequence[str], name: str, texts: Sequence[str], policy: Policy |
 
 
 def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Policy | None) -> list[list[str]]:
-    """The values of the original for which each of some texts stands that are none themselves."""
+    """Return the original values covered by each of some texts that are not values themselves."""
     hierarchies = hierarchies_of(name, base, base, policy)
     reader = Reader(strange, base, hierarchies, freely=False, mark=mark_of(name, policy))
     out: list[list[str]] = [[] for _ in strange]
@@ -112,12 +112,12 @@ def behind_of(name: str, strange: Sequence[str], base: Sequence[str], policy: Po
 
 
 def mark_of(name: str, policy: Policy | None) -> DecimalMark | None:
-    """The decimal mark that the policy names for a column's numbers, if it names one."""
+    """Return the decimal mark that the policy specifies for a column, if any."""
     return None if policy is None else policy.marks.get(name)
 
 
 def hierarchies_of(name: str, base: Sequence[str], known: Sequence[str], policy: Policy | None) -> list[Hierarchy]:
-    """As the release has it; and one that knows the values of people who are not in it."""
+    """Return the hierarchy of the release, and one that includes the values of people who are not in it."""
     column = None if policy is None else policy.columns.get(name)
     if policy is None or column is None or column.hierarchy is None:
         return []

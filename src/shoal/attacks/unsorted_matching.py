@@ -1,4 +1,4 @@
-"""Unsorted matching: the rows of a release stand in the order of the original, and give everybody away.
+"""Unsorted matching: the rows of a release are still in the order of the original, which identifies people.
 
 L. Sweeney, "k-anonymity", IJUFKS 10(5), 2002: the attack that a release in random order answers.
 Where classes stand tells nothing that their values do not. So it is asked whether the records of a class stand in
@@ -40,7 +40,7 @@ SURE = 1e9  # attempts as if: nobody was drawn, so the share is exact
 
 
 def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
-    """How many people the order of the rows gives away: what their place says is what their record says.
+    """Measure how many people the row order discloses: their position gives the right record.
 
     ``gone`` is how many people were left out. Where the order of the records in their classes cannot be told from
     chance, the intruder gets no further than with rows in random order.
@@ -49,20 +49,20 @@ def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
     said = _said(seen)
     n = seen.n_records
     if said is None:
-        return _risk(n, 0.0, 0.0, "records of a class are alike, so their order tells nothing more", exact=True)
+        return _risk(n, 0.0, 0.0, "records of a class are identical, so their order discloses nothing more", exact=True)
     classes = _MatchedClasses.of(seen, said, random)
     backwards = classes.tested(_Statistics(seen, said, classes, gone), random)
     if backwards is None:
         chance = classes.by_chance
         words = (
-            f"The order of the rows tells nothing: in their classes the records stand as at random, where "
+            f"The row order discloses nothing: within their classes, the records are in random order, where "
             f"{percent(chance)} of the targets would be found."
         )
         return _risk(n, chance, chance, words, exact=True)
     share, chance, exact = _gain(seen, said, gone, random, backwards=backwards)
     words = (
-        f"Who goes down both tables{', from the other end,' if backwards else ''} finds "
-        f"{percent(share)} of the targets by the order of the rows; in random order {percent(chance)} would be found."
+        f"An attacker who matches both tables row by row{', in reverse,' if backwards else ''} finds "
+        f"{percent(share)} of the targets by the row order; in random order, {percent(chance)} would be found."
     )
     return _risk(n, share, chance, words, exact=exact)
 
@@ -76,7 +76,7 @@ def _risk(n: int, share: float, chance: float, words: str, *, exact: bool) -> Ri
 
 
 def _said(seen: Sight) -> tuple[RowNumbers, RowNumbers] | None:
-    """A number for what people and records say besides; whose record it is where they say nothing; -1: neither."""
+    """Number what people and records have besides the known columns; the owner if there is nothing; -1 for neither."""
     if seen.says is not None:
         return seen.says
     if seen.owner is not None:
@@ -134,7 +134,7 @@ class _MatchedClasses:
         return cls(records, class_of, np.cumsum(new_run) - 1, weighed, rank, by_chance)
 
     def tested(self, statistics: _Statistics, random: np.random.Generator) -> bool | None:
-        """Whether the records stand in order (False) or turned round (True); None if chance may have put them so."""
+        """Return whether the records are in order (False) or reversed (True); None if it may be chance."""
         if len(np.unique(self.class_of)) == int(self.run_of[-1]) + 1:
             return None  # records of a class say the same
         as_it_is = np.arange(len(self.records))
@@ -154,12 +154,12 @@ class _MatchedClasses:
         return None if probability > LEVEL else bool(own.argmax() % 2)
 
     def _drawn(self, random: np.random.Generator) -> RowNumbers:
-        """Runs in random order within their classes."""
+        """Return the runs in random order within their classes."""
         keys = random.random(int(self.run_of[-1]) + 1)
         return np.argsort(self.class_of + keys[self.run_of], kind="stable")
 
     def _all(self) -> Iterable[RowNumbers] | None:
-        """All orders of runs within classes; None where there are too many."""
+        """Return all orders of runs within classes; None if there are too many."""
         by_class, n = [], 1
         for members in np.split(np.arange(len(self.records)), np.flatnonzero(np.diff(self.class_of)) + 1):
             runs = np.split(members, np.flatnonzero(np.diff(self.run_of[members])) + 1)
@@ -171,7 +171,7 @@ class _MatchedClasses:
 
 
 class _Statistics:
-    """How well the records go with the people in several ways, each for the order kept and for it turned round."""
+    """How well the records match the people by several statistics, in the given order and reversed."""
 
     def __init__(self, seen: Sight, said: tuple[RowNumbers, RowNumbers], classes: _MatchedClasses, gone: int) -> None:
         self.seen, self.mine, self.theirs, self.classes, self.gone = seen, said[0], said[1], classes, gone
@@ -185,7 +185,7 @@ class _Statistics:
         self.bands = [_DiagonalBand.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
 
     def of(self, order: RowNumbers) -> Floats:
-        """Of the records of classes in some order: what they say changes places with it."""
+        """Compute the statistics for the records of classes in some order."""
         records, theirs = self.classes.records, self.theirs.copy()
         theirs[records] = self.theirs[records[order]]
         ranks = float(self.classes.weighed @ self.classes.rank[order])
@@ -197,7 +197,7 @@ class _Statistics:
 
 
 def _affordable(fits: csr_array, people: csr_array, random: np.random.Generator) -> NDArray[np.bool_]:
-    """Which tuples are looked at: all, or as many at random as their work allows."""
+    """Return the tuples to look at: all, or a random sample that the work limit allows."""
     n_said = np.diff(people.indptr)
     of_entry = n_said[fits.indices].astype(np.float64)
     ends = np.concatenate([[0.0], np.cumsum(of_entry)])
@@ -210,7 +210,7 @@ def _affordable(fits: csr_array, people: csr_array, random: np.random.Generator)
 
 
 def _ranks(class_of: RowNumbers, values: Floats, starts: RowNumbers) -> Floats:
-    """The rank of each value in its class, from 0; equal ones share the mean of theirs."""
+    """Return the rank of each value in its class, from 0; ties share their mean rank."""
     order = np.lexsort((values, class_of))
     sorted_values, sorted_classes = values[order], class_of[order]
     new = np.ones(len(order), np.bool_)
@@ -229,7 +229,7 @@ def _ranks(class_of: RowNumbers, values: Floats, starts: RowNumbers) -> Floats:
 def _gain(
     seen: Sight, said: tuple[RowNumbers, RowNumbers], gone: int, random: np.random.Generator, *, backwards: bool
 ) -> tuple[float, float, bool]:
-    """The share found by order and by chance, by whichever way of going down the tables leaves most; and if exact."""
+    """Return the shares found by order and by chance, for the most successful way to match; and whether it is exact."""
     ways = [] if (paired := _paired(seen, said, backwards=backwards)) is None else [(*paired, True)]
     if ways and ways[0][0] == 1:
         return ways[0]
@@ -250,7 +250,7 @@ def _reversed(seen: Sight, people: RowNumbers, *, classwise: bool) -> RowNumbers
 
 
 def _mixed(seen: Sight, rows: RowNumbers, random: np.random.Generator) -> RowNumbers:
-    """The rows of each tuple in random order, in the places that they have."""
+    """Return the rows of each tuple in random order, in their positions."""
     tuples = np.zeros(len(rows), np.int64) if seen.changed else seen.tuple_of[rows]
     out = np.empty_like(rows)
     out[np.argsort(tuples, kind="stable")] = rows[np.lexsort((random.random(len(rows)), tuples))]
@@ -258,7 +258,7 @@ def _mixed(seen: Sight, rows: RowNumbers, random: np.random.Generator) -> RowNum
 
 
 def _paired(seen: Sight, said: tuple[RowNumbers, RowNumbers], *, backwards: bool) -> tuple[float, float] | None:
-    """The share found where the n-th person of a class takes its n-th record, and where any of them takes it."""
+    """Return the share found by pairing the n-th person of a class with its n-th record, and by random pairing."""
     if (pairs := _pairs(seen, backwards=backwards)) is None:
         return None
     people, records = pairs
@@ -271,7 +271,7 @@ def _paired(seen: Sight, said: tuple[RowNumbers, RowNumbers], *, backwards: bool
 
 
 def _pairs(seen: Sight, *, backwards: bool) -> tuple[RowNumbers, RowNumbers] | None:
-    """The n-th people of classes beside their n-th records; None unless each fits one class, as large as they are."""
+    """Pair the n-th people of classes with their n-th records; None unless each matches one class of the same size."""
     if seen.changed or (np.diff(seen.fits.indptr)[seen.kind_of] != 1).any():
         return None
     class_of = seen.fits.indices[seen.fits.indptr[:-1][seen.kind_of]]
@@ -282,7 +282,7 @@ def _pairs(seen: Sight, *, backwards: bool) -> tuple[RowNumbers, RowNumbers] | N
 
 
 def aligned(seen: Sight, said: tuple[RowNumbers, RowNumbers], rows: RowNumbers, people: RowNumbers, gone: int) -> int:
-    """The most rows that fit people in one order, each at most so far from its place.
+    """Return the largest number of rows that match people in the same order, each near its position.
 
     A longest common subsequence, within a band around the diagonal: rows may have been left out, or stand elsewhere.
     """
@@ -291,7 +291,7 @@ def aligned(seen: Sight, said: tuple[RowNumbers, RowNumbers], rows: RowNumbers, 
 
 @dataclass(frozen=True, eq=False)
 class _DiagonalBand:
-    """Rows beside the people around their places."""
+    """Rows and the people around their positions."""
 
     rows: RowNumbers
     people: RowNumbers  # (rows, offsets)
@@ -307,7 +307,7 @@ class _DiagonalBand:
         return cls(rows, who, there & fit)
 
     def alike(self, mine: RowNumbers, theirs: RowNumbers) -> NDArray[np.bool_]:
-        """Which of the people fit and say what the row says."""
+        """Return which of the people match the row and have the same values."""
         return np.asarray(self.fit & (mine[self.people] == theirs[self.rows][:, None]))
 
 

@@ -1,8 +1,8 @@
-"""What people and records say in a sensitive column, whoever wrote it: 23.0 is 23, and 1,500 is 1500.
+"""Sensitive values of people and records in any notation: 23.0 is 23, and 1,500 is 1500.
 
-Texts are read as everywhere (``table.reading``). One that stands for a single value of the original is that value; one
-that stands for several, such as a range, is a value of its own, which those have for whom no other text stands. Where
-another does, and where a text stands for nothing, nobody can tell what is learned from it: these cells are counted.
+Texts are read by ``table.reading``. A text that covers a single value of the original is that value; one that covers
+several, such as a range, is a value of its own, held by those whom no other text covers. If another does, or if a text
+covers nothing, it cannot be determined what it discloses: these cells are counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.table.reading import unread_cells
 
 @dataclass(frozen=True, eq=False)
 class SensitiveValues:
-    """A sensitive column of a release, and of people: equal numbers say the same."""
+    """A sensitive column of a release and of people; equal numbers mean equal values."""
 
     texts: tuple[str, ...]  # as the original has them, where it does; a null is the number after the last
     of_record: RowNumbers
@@ -30,7 +30,7 @@ class SensitiveValues:
 
 
 def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> SensitiveValues:
-    """Read a sensitive column for the people known; ``ground`` has the values of the original."""
+    """Read a sensitive column for the known people; ``ground`` has the values of the original."""
     said, shared, unread = _read(name, released, ground.texts, policy)
     theirs = as_in(ground.texts, name, known.texts, policy)  # who are not in the original may write otherwise
     place = {text: i for i, text in enumerate(sorted(set(said)))}  # the same numbers however values are written
@@ -46,7 +46,7 @@ def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: P
 
 
 def _read(name: str, coded: Coded, base: Sequence[str], policy: Policy | None) -> tuple[list[str], dict[str, str], int]:
-    """What each text says, the label of values that only a label stands for, and the cells that nobody can tell."""
+    """Return the value of each text, the label of values that only a label covers, and the undetermined cells."""
     own = frozenset(base)
     strange = [text for text in coded.texts if text not in own]
     if not strange:

@@ -26,12 +26,14 @@ def explore(
     *,
     sweep: Annotated[
         list[str] | None,
-        typer.Option(help="Values to solve for, such as k=2,3,5,10; may be repeated. Around the policy when left out."),
+        typer.Option(help="Values to solve for, such as k=2,3,5,10; may be repeated. By default, around the policy."),
     ] = None,
     sensitivity: Annotated[
-        str | None, typer.Option(help="Of the data: low, medium or high; all three when left out.")
+        str | None, typer.Option(help="Sensitivity of the data: low, medium or high; by default all three.")
     ] = None,
-    tolerable: Annotated[float | None, typer.Option(help="The risk that can be borne, such as 0.1, instead.")] = None,
+    tolerable: Annotated[
+        float | None, typer.Option(help="The tolerable risk, such as 0.1, instead of a sensitivity.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw loss against risk: .html, .svg or .png.")] = None,
     reading: Reading,
     printing: Printing,
@@ -67,13 +69,13 @@ def compare(
     algorithms: Annotated[
         str | None,
         typer.Option(
-            help="Which, as in optimal,mondrian,datafly; all but exhaustive and mingen, which look at every node, when "
-            "left out.",
+            help="The algorithms, as in optimal,mondrian,datafly; by default all but exhaustive and mingen, which "
+            "visit every node.",
             show_default=False,
         ),
     ] = None,
     utility: Annotated[
-        bool, typer.Option("--utility", help="Apply every answer and ask a thousand random counts of it.")
+        bool, typer.Option("--utility", help="Apply every solution and run a thousand random counting queries on it.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw loss against time: .html, .svg or .png.")] = None,
     reading: Reading,

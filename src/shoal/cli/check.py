@@ -32,20 +32,21 @@ def check(
         str | None,
         typer.Option(
             help="The table before anonymization: distributions (t-closeness) are compared with it instead of DATA "
-            "itself, and its people are attacked where the policy limits what attacks may find. A file, table:name "
-            "beside DATA, or a URI with #name behind it."
+            "itself, and its people are attacked if the policy limits attacks. A file, table:name "
+            "next to DATA, or a URI followed by #name."
         ),
     ] = None,
     previous: Annotated[
         list[str] | None,
         typer.Option(
-            help="A release of the same people that is published already, named as the original is; may be repeated. "
-            "The policy must also hold for the people whom none of the releases tells apart. Needs --original."
+            help="An earlier release of the same people, specified like the original; may be repeated. "
+            "The policy must also hold for all the releases together. Needs --original."
         ),
     ] = None,
     reading: Reading,
     report: Annotated[
-        Path | None, typer.Option(help="Write what fails, where and what to do, HTML, to this file; shows no value.")
+        Path | None,
+        typer.Option(help="Write an HTML report of what fails, where and what to do to this file; it shows no values."),
     ] = None,
     printing: Printing,
     force: Force = False,
@@ -73,21 +74,25 @@ def check(
 class KnowledgeOptions:
     """What the intruder knows, and how many people are attacked."""
 
-    register: Annotated[Path | None, typer.Option(help="People with names, linked instead of the original's.")] = None
+    register: Annotated[
+        Path | None, typer.Option(help="A register of people with names, linked instead of those of the original.")
+    ] = None
     known: Annotated[
         str | None,
-        typer.Option(help="Quasi columns that the intruder knows, as in age,zip; all of them when left out."),
+        typer.Option(help="Quasi-identifiers that the intruder knows, as in age,zip; by default all."),
     ] = None
-    control: Annotated[Path | None, typer.Option(help="People like those in the release, who are not in it.")] = None
+    control: Annotated[Path | None, typer.Option(help="People similar to those in the release who are not in it.")] = (
+        None
+    )
     previous: Annotated[Path | None, typer.Option(help="Another release of the same people.")] = None
     id: Annotated[
         str | None,
-        typer.Option(
-            help="A column of release and original that tells whose record is whose; the intruder never reads it."
-        ),
+        typer.Option(help="A column of release and original that identifies people; the intruder never reads it."),
     ] = None
-    excludes: Annotated[int, typer.Option(help="Values that background knowledge rules out for a person.")] = 1
-    sample: Annotated[int, typer.Option(help="People attacked at most, drawn at random; 0 for all.")] = 10_000
+    excludes: Annotated[
+        int, typer.Option(help="The number of values that background knowledge rules out for a person.")
+    ] = 1
+    sample: Annotated[int, typer.Option(help="The largest number of targets, drawn at random; 0 for all.")] = 10_000
 
 
 @grouped
@@ -96,7 +101,8 @@ def attack(
     policy: PolicyFile,
     *,
     original: Annotated[
-        Path | None, typer.Option(help="The table it was made from: its people are attacked, its values are the truth.")
+        Path | None,
+        typer.Option(help="The table the release was made from: its people are the targets, its values the truth."),
     ] = None,
     knowledge: KnowledgeOptions,
     printing: Printing,
@@ -140,14 +146,15 @@ def verify(
     original: Annotated[
         str | None,
         typer.Option(
-            help="The table that the release was made from, named as for check: with it requirements are judged that "
-            "the release alone cannot tell, and with --receipt it is told whether it is that table."
+            help="The table that the release was made from, specified as for check: with it, requirements are "
+            "judged that need the original, and with --receipt the table itself is checked."
         ),
     ] = None,
     receipt: Annotated[
-        Path | None, typer.Option(help="What anonymize --receipt wrote: with it the digests of the input are checked.")
+        Path | None,
+        typer.Option(help="The receipt written by anonymize --receipt: with it, the digests of the input are checked."),
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="The public key of whoever should have signed it.")] = None,
+    key: Annotated[Path | None, typer.Option(help="The public key of the expected signer.")] = None,
     reading: Reading,
     printing: Printing,
 ) -> None:

@@ -15,7 +15,7 @@ from shoal.cli.signals import loading
 @grouped
 def demo(
     folder: Annotated[
-        Path, typer.Argument(help="Where the demo leaves its files; one with other files in it is refused.")
+        Path, typer.Argument(help="The folder for the demo's files; it must contain no other files.")
     ] = Path("shoal-demo"),
     *,
     printing: Printing,

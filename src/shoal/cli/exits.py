@@ -55,16 +55,18 @@ def _told(error: BaseException) -> tuple[int, str]:
     kind = type(error).__name__
     # A query or a compiler that is interrupted may say so by an error of its own.
     if signals.received or isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "interrupted; no unfinished file was left behind"
+        return INTERRUPTED, "interrupted; no partial file was left behind"
     if isinstance(error, ShoalError):
         return error.exit_code, f"{kind}: {error.on_command_line}"
     if _is_memory(error):
-        message = "MemoryError: there is not enough memory for this table and policy; nothing was decided"
-        hint = "--engine duckdb --memory 2GB reads a file in pieces; fewer or coarser quasi columns need less"
+        message = "MemoryError: not enough memory for this table and policy; no result"
+        hint = (
+            "--engine duckdb --memory 2GB reads a file in pieces; fewer or coarser quasi-identifiers need less memory"
+        )
         return BAD_INPUT, f"{message}\nHint: {hint}"
     if isinstance(error, OSError) and error.errno in _SHORT_OF:
         return BAD_INPUT, f"{kind}: {os.strerror(error.errno)} (at {place(error)})"
-    bug = f"InternalError: {kind} at {place(error)}, a bug in shoal {__version__} and no verdict"
+    bug = f"InternalError: {kind} at {place(error)}, a bug in shoal {__version__}; this is not a verdict"
     return BUG, f"{bug}; --debug prints the traceback, which may quote the data"
 
 

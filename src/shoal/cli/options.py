@@ -37,26 +37,26 @@ Rows = Annotated[
     ),
 ]
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Every figure, and every note in full.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every figure and every note in full.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
 PasswordFile = Annotated[
     Path | None, typer.Option(help="A file whose first line is the password of the private key.", show_default=False)
 ]
-Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected when left out.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected when left out.")]
+Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected by default.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected by default.")]
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a table is read."""
 
-    table: Annotated[str | None, typer.Option("--table", help="The table behind a URI: name or schema.name.")] = None
-    parquet: Annotated[str | None, typer.Option("--parquet", help="The folder that Spark is to read.")] = None
-    engine: Annotated[str, typer.Option("--engine", help="Who reads files: local (in memory), duckdb, or auto.")] = (
-        "auto"
-    )
+    table: Annotated[str | None, typer.Option("--table", help="The table at the URI: name or schema.name.")] = None
+    parquet: Annotated[str | None, typer.Option("--parquet", help="The folder that Spark reads.")] = None
+    engine: Annotated[
+        str, typer.Option("--engine", help="The engine that reads files: local (in memory), duckdb, or auto.")
+    ] = "auto"
     memory: Annotated[
-        str | None, typer.Option("--memory", help="What DuckDB and this program may use together, such as 4GB.")
+        str | None, typer.Option("--memory", help="Memory limit for DuckDB and this program together, such as 4GB.")
     ] = None
     separator: Separator = None
     encoding: Encoding = None
@@ -105,7 +105,7 @@ class Printing:
     """How results are printed."""
 
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Nothing but errors, and JSON if asked.")] = False
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors, and JSON if requested.")] = False
 
     def show(self, as_dict: Callable[[], Any], show: Callable[[], None]) -> None:
         """Print a result as JSON, or ``show`` it for people to read."""
@@ -168,7 +168,7 @@ def numbers_in(text: str | None) -> list[float]:
     try:
         found = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
-        raise PolicyError("steps and boundaries are numbers with commas between, such as 5,10,20") from None
+        raise PolicyError("steps and boundaries must be numbers separated by commas, such as 5,10,20") from None
     return [int(n) if n == int(n) else n for n in found]
 
 
@@ -179,7 +179,7 @@ def password_in(path: Path | None) -> str | None:
     try:
         password = path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
     except (OSError, UnicodeDecodeError):
-        raise DataError(f"{path}: no password can be read from it") from None
+        raise DataError(f"{path}: contains no readable password") from None
     if not password:
-        raise DataError(f"{path}: its first line is empty", "write the password there")
+        raise DataError(f"{path}: its first line is empty", "write the password to the first line")
     return password

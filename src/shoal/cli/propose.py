@@ -18,17 +18,19 @@ def inspect(
     data: Rows,
     *,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the policy to this file.")] = None,
-    known: Annotated[str | None, typer.Option(help="Columns that outsiders know, such as age,zip: quasi.")] = None,
-    sensitive: Annotated[str | None, typer.Option(help="Columns that nobody should learn, such as disease.")] = None,
+    known: Annotated[
+        str | None, typer.Option(help="Columns that outsiders know (quasi-identifiers), such as age,zip.")
+    ] = None,
+    sensitive: Annotated[str | None, typer.Option(help="Sensitive columns, such as disease.")] = None,
     keep: Annotated[
-        str | None, typer.Option(help="Columns that a study needs as fine as possible, such as age,stage.")
+        str | None, typer.Option(help="Columns to keep in as much detail as possible, such as age,stage.")
     ] = None,
     purpose: Annotated[
         str,
         typer.Option(
             "--for",
-            help="analysis: every group of records is coarsened for itself, which loses least. tables: one level per "
-            "column, the same bins everywhere, to tabulate and to join.",
+            help="analysis: each class is generalized separately, with the smallest loss. tables: one level per "
+            "column, the same bins everywhere, for tables and joins.",
         ),
     ] = "analysis",
     reading: Reading,
@@ -55,8 +57,8 @@ def hierarchy(
     data: Rows,
     column: Annotated[str, typer.Argument(help="The column.", show_default=False)],
     *,
-    policy: Annotated[Path | None, typer.Option("-p", "--policy", help="Show the one that this policy has.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Show the one in this hierarchy file.")] = None,
+    policy: Annotated[Path | None, typer.Option("-p", "--policy", help="Show the hierarchy in this policy.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Show the hierarchy in this file.")] = None,
     steps: Annotated[str | None, typer.Option(help="Intervals of these widths, such as 5,10,20.")] = None,
     boundaries: Annotated[str | None, typer.Option(help="Intervals that begin here, such as 0,18,65.")] = None,
     kind: Annotated[
@@ -65,10 +67,10 @@ def hierarchy(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(help="Write it as a hierarchy file that a policy can name, CSV. It lists values of the data."),
+        typer.Option(help="Write the hierarchy to a CSV file for a policy. It lists values of the data."),
     ] = None,
-    chart: Annotated[Path | None, typer.Option(help="Draw it: .html, .svg or .png.")] = None,
-    labels: Annotated[int, typer.Option(help="So many labels of each level are shown.", min=1)] = 8,
+    chart: Annotated[Path | None, typer.Option(help="Draw the hierarchy: .html, .svg or .png.")] = None,
+    labels: Annotated[int, typer.Option(help="The number of labels to show per level.", min=1)] = 8,
     reading: Reading,
     printing: Printing,
     force: Force = False,

@@ -31,7 +31,7 @@ class Companions:
     recoding: Annotated[
         Path | None,
         typer.Option(
-            help="Write what became of each value to this file, for shoal apply. It lists values of the data: keep it "
+            help="Write the recoding to this file, for shoal apply. It lists values of the data: keep it "
             "with the data, do not publish it."
         ),
     ] = None
@@ -39,23 +39,23 @@ class Companions:
     receipt: Annotated[
         Path | None,
         typer.Option(
-            help="Write what the certificate must not tell, with the key of its digests, to this file. Keep it with "
+            help="Write the receipt, with details that the certificate must not disclose, to this file. Keep it with "
             "the data, do not publish it: shoal verify --receipt needs it."
         ),
     ] = None
     receipt_key: Annotated[
         Path | None,
-        typer.Option(help="An earlier receipt whose key is used again, so that the certificate is the same again."),
+        typer.Option(help="An earlier receipt whose key is reused, so that the certificate is the same again."),
     ] = None
     sign: Annotated[
-        Path | None, typer.Option(help="Sign the certificate with this private key, which shoal keys made.")
+        Path | None, typer.Option(help="Sign the certificate with this private key, created by shoal keys.")
     ] = None
     password_file: PasswordFile = None
     attacks: Annotated[
         bool | None,
         typer.Option(
             "--attacks/--no-attacks",
-            help="Attack the release for the certificate too, whatever it takes. Left out, a report has the attacks of "
+            help="Run all attacks on the release for the certificate too. By default, a report runs attacks within "
             "a fixed amount of work; with --no-attacks, none.",
             show_default=False,
         ),
@@ -64,8 +64,8 @@ class Companions:
         bool,
         typer.Option(
             "--show-originals",
-            help="Show a few original records in the report, before and after. Then it is not for publication; left "
-            "out, they are invented.",
+            help="Show a few original records in the report, before and after; do not publish such a report. By "
+            "default, the examples are constructed.",
         ),
     ] = False
 
@@ -113,9 +113,11 @@ class Companions:
         of_one |= {"--receipt": self.receipt, "--sign": self.sign}
         for option, given in {**of_one, "--attacks": self.attacks}.items():
             if given:
-                raise OutputError(f"--frontier compares releases, and {option} is of one", "leave one of them out")
+                raise OutputError(
+                    f"--frontier compares releases, but {option} applies to a single one", "omit one of them"
+                )
         if output is not None:
-            raise OutputError("--frontier compares releases and writes none", "leave -o out")
+            raise OutputError("--frontier compares releases and writes none", "omit -o")
 
     def write(
         self, release: Release, proof: dict[str, Any], signer: Ed25519PrivateKey | None, *, force: bool
@@ -155,8 +157,8 @@ ReleaseFile = Annotated[
         "-o",
         "--output",
         help="The release: .csv, .tsv and .txt are written as text, .parquet and .pq as Parquet, .xlsx, .sav and "
-        ".dta for Excel, SPSS and Stata; engines also write a folder, or table:schema.name. Needed, unless "
-        "--frontier compares.",
+        ".dta for Excel, SPSS and Stata; engines also write a folder, or table:schema.name. Required, unless "
+        "--frontier is given.",
     ),
 ]
 
@@ -172,15 +174,15 @@ def anonymize(
     ranges: Annotated[
         str | None,
         typer.Option(
-            help="Columns beside released ranges, whatever the policy says: bounds (age_from, age_to), midpoint "
+            help="Extra columns for released ranges, whatever the policy says: bounds (age_from, age_to), midpoint "
             "(age_mid), or text for none. To check such a file, its policy needs the same under release.ranges."
         ),
     ] = None,
     frontier: Annotated[
         list[str] | None,
         typer.Option(
-            help="Instead of writing a release, solve for each of these values and compare, such as k=2,3,5,10; of k, "
-            "l, t and max_suppression. Repeated, every combination is solved."
+            help="Instead of writing a release, solve for each of these values and compare, such as k=2,3,5,10; for k, "
+            "l, t and max_suppression. If repeated, every combination is solved."
         ),
     ] = None,
     printing: Printing,
@@ -201,7 +203,7 @@ def anonymize(
         compare_points(reading.opened(data), asked, frontier, printing)
         return
     if output is None:
-        raise OutputError("-o: name the file to write the release to", "or sweep parameters with --frontier k=2,5,10")
+        raise OutputError("-o: specify the file for the release", "or vary parameters with --frontier k=2,5,10")
     kept, signer = companions.keys()
     companions.check_targets(output, [Path(data), policy, *asked.files], force=force)
     with printing.progress() as progress:
@@ -221,7 +223,7 @@ def anonymize(
 
 @grouped
 def apply(
-    recoding: Annotated[Path, typer.Argument(help="What anonymize --recoding wrote.", show_default=False)],
+    recoding: Annotated[Path, typer.Argument(help="The recoding written by anonymize --recoding.", show_default=False)],
     data: Rows,
     output: Annotated[
         str,

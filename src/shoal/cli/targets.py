@@ -14,7 +14,7 @@ def check_different(targets: Mapping[str, str | Path | None]) -> None:
     used: dict[Path, str] = {}
     for what, path in targets.items():
         if path is not None and (before := used.setdefault(_resolved(path), what)) != what:
-            raise OutputError(f"{path}: is both {before} and {what}", "name two files")
+            raise OutputError(f"{path} is given for both {before} and {what}", "use two different files")
 
 
 def _resolved(path: str | Path) -> Path:
@@ -37,9 +37,9 @@ def check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -
         refuse_to_overwrite(source, path)
     with output_errors(path):
         if path.is_dir():
-            raise OutputError(f"{path}: is a directory", "name a file")
+            raise OutputError(f"{path} is a directory", "specify a file")
         if path.exists() and not force:
-            raise OutputError(f"{path}: exists already", "choose another name, or overwrite it with --force")
+            raise OutputError(f"{path} already exists", "choose another name, or use --force to overwrite it")
         if not path.parent.is_dir():
             raise OutputError(f"{path}: the folder does not exist", "create it first")
     check_place(path, force)

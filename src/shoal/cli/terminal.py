@@ -33,7 +33,7 @@ console = Console(highlight=False)
 
 def show_verdicts(verdicts: Verdicts) -> None:
     """What was asked, what was found, who is at fault."""
-    table = Columns("requirement", "found", "classes at fault", "records", "")
+    table = Columns("requirement", "found", "failing classes", "records", "")
     for verdict in verdicts.verdicts:
         found = f"{verdict.figure} = {number(verdict.worst)}"
         if verdict.outcome == "unknown":
@@ -46,14 +46,14 @@ def show_verdicts(verdicts: Verdicts) -> None:
     table.show(console)
     for verdict in verdicts.verdicts:
         if verdict.missing:
-            console.print(text(f"{verdict.asked} cannot be told: {verdict.missing}."))
+            console.print(text(f"{verdict.asked} cannot be determined: {verdict.missing}."))
     for name in verdicts.identifiers:
-        console.print(text(f"column {name!r} is an identifier and is still there"))
+        console.print(text(f"column {name!r} is an identifier and was not removed"))
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
     console.print(text(f"{verdicts.sentence}: {size}.", style=_STYLES[verdicts.outcome]))
 
 
-_MARKS: dict[Outcome, str] = {"holds": "holds", "fails": "FAILS", "unknown": "CANNOT BE TOLD"}
+_MARKS: dict[Outcome, str] = {"holds": "holds", "fails": "FAILS", "unknown": "CANNOT BE DETERMINED"}
 _STYLES: dict[Outcome, str] = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}
 
 
@@ -84,7 +84,7 @@ def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
     console.print()
     _show_answers(found)
     _show_limits(limits)
-    for note in (*found.notes, *(f"left out: {reason}" for reason in found.left_out)):
+    for note in (*found.notes, *(f"Skipped: {reason}" for reason in found.left_out)):
         console.print(text(f"Note: {note}", style="yellow"))
 
 
@@ -112,16 +112,16 @@ def show_verification(found: Verification) -> None:
         if names == ["signature"]:
             console.print(text(f"The certificate is {why}."))
             continue
-        console.print(text(f"Not to be told from the release alone ({why}): {', '.join(names)}.", style="dim"))
+        console.print(text(f"Cannot be checked with the release alone ({why}): {', '.join(names)}.", style="dim"))
     console.print(text(found.sentence, style=_STYLES[found.outcome]))
 
 
 def show_keys(private: Path, public: Path, own: str, *, locked: bool) -> None:
     """A new pair of keys."""
-    lock = "locked by a password" if locked else "without a password"
+    lock = "protected by a password" if locked else "without a password"
     console.print(text(f"Private key, {lock}, for anonymize --sign: {private}"))
-    console.print(text(f"Public key, to be published, for verify --key: {public}"))
-    console.print(text(f"Its SHA-256, by which others can tell that it is yours: {own}"))
+    console.print(text(f"Public key, for publication and verify --key: {public}"))
+    console.print(text(f"Its SHA-256, with which others can check that it is yours: {own}"))
 
 
 def _claim(value: object) -> str:
@@ -180,7 +180,7 @@ def show_brief(release: Release) -> None:
     for answer in (answers.found, answers.left, answers.inferred):
         console.print(text(answer))
     objective = release.policy.release.objective
-    scale = ", where 1 hides everything" if objective in SHARES else ""
+    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
     loss = f"{objective[:1].upper()}{objective[1:]} {number(release.loss[objective])}{scale}"
     console.print(text(f"{loss}: {proof(release.recoding)}."))
 
@@ -196,7 +196,7 @@ def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
         if not kind or len(alike) <= most or None in columns:
             told += alike
             continue
-        told += [f"{alike[0]} The same kind of note on {', '.join(map(repr, columns))}: see --verbose."]
+        told += [f"{alike[0]} The same applies to {', '.join(map(repr, columns))}: see --verbose."]
     return tuple(told)
 
 
@@ -229,9 +229,9 @@ def _show_details(release: Release) -> None:
 
 _BESIDE = {
     "certificate": "Certificate",
-    "receipt": "Receipt, to be kept with the data and not published",
-    "report": "Report, to be opened in a browser",
-    "recoding": "Recoding, to be kept with the data and not published",
+    "receipt": "Receipt (keep it with the data, do not publish it)",
+    "report": "Report (open it in a browser)",
+    "recoding": "Recoding (keep it with the data, do not publish it)",
 }
 
 
@@ -240,9 +240,9 @@ def show_replay(done: Replay, output: Path | str) -> None:
     show_check(done.verdicts)
     console.print()
     reasons = {
-        "have values that the recoding has no place for": done.unknown,
-        "have tuples that were suppressed before": done.suppressed,
-        "would break the policy": done.failing,
+        "have values unknown to the recoding": done.unknown,
+        "have suppressed tuples": done.suppressed,
+        "would violate the policy": done.failing,
     }
     n = done.engine.n_records
     console.print(text(f"{number(done.held_back)} of {number(n)} records held back."))
@@ -294,15 +294,20 @@ def show_frontier(found: Frontier, own: int | None = None) -> None:
         table.add(place, *asked, *figures, risk, levels, *[state] * unsolved)
     table.show(console)
     columns = next((point.levels for point in found if point.levels), None)
-    proved = "" if unsolved else f" Every {found.objective} is proved to be the least."
-    told = f"Levels of {', '.join(columns)}.{proved}" if columns else "No release keeps any of these promises."
+    proved = "" if unsolved else f" Every {found.objective} is proved to be the smallest with one level per column."
+    told = f"Levels of {', '.join(columns)}.{proved}" if columns else "No release satisfies any of these requirements."
     console.print(text(told))
     for reason in dict.fromkeys(point.reason for point in found if point.state in ("refused", "cannot be told")):
         console.print(text(f"Not released: {reason}.", style="yellow"))
     if any(worse):
-        console.print(text("(In brackets): another loses no more, at no more risk, and promises as much."))
+        console.print(
+            text(
+                "(In brackets): dominated by another release with no more loss and risk, and equally "
+                "strong requirements."
+            )
+        )
     if own is not None:
-        console.print(text("* The policy as it stands."))
+        console.print(text("* The policy itself."))
 
 
 _SWEPT = {"max_suppression": "suppress\nat most"}
@@ -315,7 +320,7 @@ def show_exploration(found: Exploration) -> None:
     console.print()
     for each in found.recommendations:
         console.print(text(each.sentence))
-    console.print(text("These are recommendations; whoever publishes decides.", style="dim"))
+    console.print(text("These are recommendations; the publisher decides.", style="dim"))
 
 
 def show_comparison(found: Comparison, *, verbose: bool = False) -> None:
@@ -359,7 +364,7 @@ def show_comparison(found: Comparison, *, verbose: bool = False) -> None:
 
 _PURPOSES = {
     "tables": "For tables, one level per column (optimal):",
-    "analysis": "For analysis, every class for itself (local):",
+    "analysis": "For analysis, each class separately (local):",
     None: "",
 }
 
@@ -379,13 +384,13 @@ def compact(value: float) -> str:
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
     """What to decide first, the columns with the roles they seem to have, then who stands out."""
-    persons = f"; {found.entity!r} tells persons apart, and some have several" if found.entity else ""
+    persons = f"; {found.entity!r} identifies people, and some have several records" if found.entity else ""
     console.print(text(f"{number(found.records)} records{persons}", style="bold"))
     if found.decisions:
-        console.print(text("Decide these first:"))
+        console.print(text("Decide first:"))
         for decision in found.decisions[:3]:
             console.print(text(f"  {decision.sentence}"))
-        console.print(text("  Answer with --known a,b or --sensitive x,y, or edit the policy.\n"))
+        console.print(text("  Use --known a,b or --sensitive x,y, or edit the policy.\n"))
     table = Columns("column", "kind", "distinct", "nulls", "role", "sure", "why", texts=(0, 1, 4, 5, 6))
     for column in found.columns:
         table.add(
@@ -399,7 +404,7 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
         )
     table.show(console)
     console.print()
-    sets = Columns("singled out by", "unique records", "share", "distinct", "separation")
+    sets = Columns("unique by", "unique records", "share", "distinct", "separation")
     for size in (1, 2, 3):
         for separation in found.strongest(size, 3):
             _separation_row(sets, separation)
@@ -409,10 +414,10 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
     for note in notes:
         console.print(text(f"Note: {note}", style="yellow"))
     if output is not None:
-        console.print(text(f"\nPolicy written to {output}: read it, edit it, then run"))
+        console.print(text(f"\nPolicy written to {output}: review it, edit it, then run"))
         console.print(text(f"  shoal anonymize DATA -p {output} -o release.csv"))
     else:
-        console.print(text("\nAdd -o policy.toml for a policy to edit and run."))
+        console.print(text("\nAdd -o policy.toml to write a policy that you can edit and run."))
 
 
 def show_hierarchy(found: Preview, most: int, saved: Path | None) -> None:
@@ -421,7 +426,7 @@ def show_hierarchy(found: Preview, most: int, saved: Path | None) -> None:
     nulls = f", {number(found.missing)} without a value" if found.missing else ""
     console.print(text(f"{found.column}: {values}{nulls}", style="bold"))
     if found.told:
-        console.print(text(f"Taken for {found.told}."))
+        console.print(text(f"Read as {found.told}."))
     table = Columns("level", "labels", "fewest records", "labels with their records", texts=(3,))
     for level in found.levels:
         pairs = [(label, n) for label, n in zip(level.labels, level.records, strict=True) if n]
@@ -453,7 +458,7 @@ def show_demo(result: Demo, folder: Path) -> None:
         table.add(row, *(of(link) for link in (result.before, result.after, result.after_analysis)))
     table.show(console)
     asked = " and ".join(verdict.asked for verdict in result.release.verdicts.verdicts)
-    console.print(text(f"\nIn between the table was released twice, each time with {asked}. One patient:\n"))
+    console.print(text(f"\nIn between, the table was anonymized twice, each time with {asked}. One patient:\n"))
     quasi = result.release.policy.quasi
     patient = Columns("", *quasi, "loss", texts=range(len(quasi) + 1))
     losses = dict(zip(result.patient, (0.0, result.release.loss["loss"], result.analysis.loss["loss"]), strict=True))
@@ -462,10 +467,10 @@ def show_demo(result: Demo, folder: Path) -> None:
     patient.show(console)
     console.print()
     for name, release in (("For tables", result.release), ("For analysis", result.analysis)):
-        kind = "one level per column" if release is result.release else "labels and sets of its own for each class"
+        kind = "one level per column" if release is result.release else "each class has its own labels and sets"
         console.print(text(f"{name}: {kind}; {gone(release)[:1].lower()}{gone(release)[1:]}"))
     notes = counted(len(result.certificate["warnings"]), "note")
-    console.print(text(f"{notes} on what to look at: in {folder / CERTIFICATE} and in the report."))
+    console.print(text(f"{notes} to read: in {folder / CERTIFICATE} and in the report."))
     console.print(text(f"Written and verified: {folder / RELEASE}, {folder / ANALYSIS}"))
     console.print(text(f"Policies: {folder / POLICY_FILE}, {folder / ANALYSIS_FILE}"))
     console.print(text(f"{_BESIDE['report']}: {folder / REPORT}"))
@@ -475,7 +480,7 @@ _LINKAGE_ROWS: dict[str, Callable[[Linkage], str]] = {
     "on the list": lambda link: number(link.people),
     "with at least one matching record": lambda link: number(link.matched),
     "with exactly one": lambda link: number(link.singled_out),
-    "  of them, rightly named": lambda link: number(link.named),
+    "  of them, correctly named": lambda link: number(link.named),
     "best chance of a guess": lambda link: "none" if link.chance == 0 else _chance(link),
 }
 

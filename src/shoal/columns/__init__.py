@@ -1,1 +1,1 @@
-"""What the columns of a table seem to be, and what they tell of each other."""
+"""What the columns of a table mean, and which columns reveal others."""

@@ -1,4 +1,4 @@
-"""Values that differ only in how they are written, and so look like several where there is one."""
+"""Values that differ only in spelling and therefore look like several values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.table.intervals import number
 
 
 def spelled_alike(texts: Sequence[str | None]) -> NDArray[np.int32]:
-    """Per text, the number of the value that it writes: those that differ only in spelling get the same.
+    """Return for each text the number of its value; texts that differ only in spelling get the same number.
 
     Letters of either case, blanks around and between words, the ways of Unicode to encode the same characters, ``1``
     and ``1.0``, and an empty text and a missing one are no difference.

@@ -1,7 +1,7 @@
-"""Which column tells persons apart, where one person has several records.
+"""Find the column that identifies people if a person can have several records.
 
-By its name, and by counting: within one person's records sex, race and birth stay the same, and within a random set of
-records they do not. A number that rises from row to row repeats for nobody, and so tells nothing of this kind.
+It uses names and counts: within the records of one person, sex, race and birth are constant, and within a random set of
+records they are not. A number that increases from row to row never repeats, so it cannot show this.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BY_CHANCE = 0.8  # a trait that two records in any case share says nothing
 
 
 def person_key(columns: Sequence[RawColumn], tuples: CountTuples) -> str | None:
-    """The column whose values are persons, of whom some have several records; None where there is none."""
+    """Return the column that identifies people, some of whom have several records; None if there is none."""
     traits = [
         c for c in columns if c.named(vocabulary.STABLE) and 1 < c.distinct <= 50 and _shared_by_chance(c) < BY_CHANCE
     ]
@@ -49,7 +49,7 @@ def person_key(columns: Sequence[RawColumn], tuples: CountTuples) -> str | None:
 
 
 def repeated(rows: Countable, policy: Policy) -> tuple[str, Spread] | None:
-    """The column by which persons seem to have several records each, although the policy names no entity.
+    """Return the column by which people seem to have several records, if the policy names no entity.
 
     An identifier that repeats, unless sex, birth or the like change within its values: then these are names that
     different people share. A column with another role must be called as keys of persons are, and such a trait must stay
@@ -80,7 +80,7 @@ def _called_key(name: str) -> bool:
 def _persons_in(
     name: str, spreads: Mapping[str, Spread], traits: Sequence[str], rows: Countable, policy: Policy
 ) -> bool:
-    """Whether the values of a column that repeats are persons, as far as the other columns tell."""
+    """Return whether the repeated values of a column are people, judging by the other columns."""
     constant = [_stays(told, rows.frequencies(trait)) for (_, trait), told in _within(name, traits, rows).items()]
     if name not in policy.identifiers:
         return spreads[name].distinct > FEW and any(constant)
@@ -98,7 +98,7 @@ def _persons_in(
 
 
 def _starts_again(spread: Spread, policy: Policy) -> bool:
-    """Whether numbers of persons may start again in every place: most of them repeat, and there are places."""
+    """Return whether person numbers may restart in every place: most of them repeat, and there are places."""
     return 2 * (spread.records - spread.distinct) > spread.distinct and any(
         called(name, vocabulary.PLACES) for name in policy.columns
     )
@@ -109,18 +109,18 @@ def _within(name: str, others: Sequence[str], rows: Countable) -> Mapping[Tellin
 
 
 def _stays(told: Dependence, frequencies: Counts) -> bool:
-    """Whether a trait stays the same within the values of a key, up to a few slips."""
+    """Return whether a trait is constant within the values of a key, with few exceptions."""
     by_chance = 1 - int(frequencies[:1].sum()) / int(frequencies.sum())
     return told.errors(1) <= MISSED * told.told(1) * by_chance
 
 
 def household_key(columns: Sequence[RawColumn]) -> str | None:
-    """The column whose values are households, by its name, where several records share one."""
+    """Return the column that identifies households, judging by its name, if several records share a value."""
     return next((c.name for c in columns if c.named(vocabulary.HOUSEHOLDS) and _may_be_key(c)), None)
 
 
 def _may_be_key(column: RawColumn) -> bool:
-    """Many different values, no fractions among them, some of which repeat."""
+    """Return whether a column has many different values without fractions, some of them repeated."""
     if column.kind == "date" or column.distinct <= FEW or column.filled < ENOUGH:
         return False
     repeats = column.distinct < column.filled and column.filled <= 200 * column.distinct
@@ -128,17 +128,17 @@ def _may_be_key(column: RawColumn) -> bool:
 
 
 def _about_persons(column: RawColumn) -> bool:
-    """An age or a place repeats as well, and is no key."""
+    """Return whether a column is an age or a place, which repeats as well but is not a key."""
     return any(map(column.named, (vocabulary.WHEN, vocabulary.PERSONAL, vocabulary.PLACES, vocabulary.SAMPLING)))
 
 
 def _shared_by_chance(column: RawColumn) -> float:
-    """How often two records have the same value."""
+    """Return the probability that two records have the same value."""
     return float(((column.counts / max(1, column.filled)) ** 2).sum())
 
 
 def _constant_within(place: RawColumn, key: RawColumn, traits: Sequence[RawColumn], tuples: CountTuples) -> bool:
-    """Whether the values of the key are persons in each place: most have several records, and constant traits there."""
+    """Return whether the key identifies people within each place: most have several records and constant traits."""
     own = [trait for trait in traits if trait.name != place.name]
     keys = tuples(place.name, key.name)
     repeated = min(keys, key.records - keys)
@@ -150,7 +150,7 @@ def _constant_within(place: RawColumn, key: RawColumn, traits: Sequence[RawColum
 
 
 def _constant(key: RawColumn, trait: RawColumn, tuples: CountTuples) -> bool:
-    """Whether nearly every value of the key goes with one value of the trait; a null counts as one."""
+    """Return whether nearly every value of the key has a single value of the trait; a null counts as a value."""
     keys = key.distinct + (key.nulls > 0)
     repeated = min(keys, key.records - keys)  # no more values than that have a second record
     return repeated > 0 and tuples(key.name, trait.name) - keys <= (1 - CONSTANT) * repeated

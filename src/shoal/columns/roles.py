@@ -1,8 +1,8 @@
-"""Guess the role of a column from its name, the shape of its values and their numbers.
+"""Guess the role of a column from its name, the format of its values and their counts.
 
-The question is what an outsider could know. Demography, places, dates and visible traits are quasi-identifiers;
-diagnoses, laboratory values, scores, money and answers to questions are sensitive; sampling weights and technical
-columns are plain. A name that says nothing leaves the shape of the values, and the guess is called unsure.
+The question is what an outsider could know. Demographics, places, dates and visible traits are quasi-identifiers;
+diagnoses, laboratory values, scores, money and survey answers are sensitive; sampling weights and technical columns are
+plain. If the name says nothing, only the format of the values remains, and the guess is marked as unsure.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CountTuples = Callable[..., int]  # of the names of columns: how many different 
 
 CROWD = 5  # records among which nobody stands out
 ENOUGH = 20  # below so many records, unique values say nothing about a column
-PERSON_KEY = "a key of persons, by its name"
-AS_TOLD = "as you said"
+PERSON_KEY = "identifies people, judging by its name"
+AS_TOLD = "as you specified"
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
 # Values that lead to a person, a device or an account wherever they stand.
@@ -60,18 +60,18 @@ FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def all_numbers(texts: Sequence[str]) -> bool:
-    """Whether each is written as a number."""
+    """Return whether every text is a number."""
     return all(map(NUMBER.fullmatch, texts))
 
 
 def called(name: str, vocabulary: re.Pattern[str]) -> bool:
-    """Whether a word of a name is one of these."""
+    """Return whether a word of a name is in the vocabulary."""
     return any(map(vocabulary.fullmatch, words(name)))
 
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """A column as it came, with what the guesses need."""
+    """A column as read, with what the guesses need."""
 
     name: str
     texts: tuple[str, ...]
@@ -85,22 +85,22 @@ class RawColumn:
 
     @cached_property
     def filled(self) -> int:
-        """Records with a value."""
+        """The number of records with a value."""
         return int(self.counts.sum())
 
     @property
     def nulls(self) -> int:
-        """Records without one."""
+        """The number of records without a value."""
         return self.records - self.filled
 
     @cached_property
     def some(self) -> list[str]:
-        """Some of the texts, none of them blank."""
+        """A sample of the texts, without blank ones."""
         return [text.strip()[:200] for text in sample(self.texts) if text.strip()]
 
     @cached_property
     def kind(self) -> Kind:
-        """What they seem to be."""
+        """What the values seem to be."""
         some, distinct = self.some, self.distinct
         if not some or distinct <= 2:
             return "category"
@@ -114,24 +114,24 @@ class RawColumn:
 
     @property
     def few_share(self) -> bool:
-        """A value occurs ten times on average, or less often."""
+        """Whether a value occurs ten times on average, or less often."""
         return 10 * self.distinct >= self.filled
 
     @property
     def nearly_unique(self) -> bool:
-        """Nine records of ten have a value of their own."""
+        """Whether nine of ten records have a unique value."""
         return self.filled >= ENOUGH and 10 * self.distinct >= 9 * self.filled
 
     @property
     def counts_up(self) -> bool:
-        """Whole numbers, no two alike, that leave few gaps: given out one after the other."""
+        """Whether the values are distinct whole numbers with few gaps, as if assigned consecutively."""
         if self.distinct != self.filled or not all_numbers(self.texts):
             return False
         numbers = np.array(self.texts, dtype=np.float64)
         return not self.all_there or bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
 
     def named(self, vocabulary: re.Pattern[str]) -> bool:
-        """Whether a word of its name is one of these, or of its label where the name says nothing.
+        """Return whether a word of its name, or of its label if the name says nothing, is in the vocabulary.
 
         A sentence names respondents and households in passing: it speaks of their keys only with a word for a key.
         """
@@ -141,12 +141,12 @@ class RawColumn:
 
     @cached_property
     def by_label(self) -> bool:
-        """Whether only a codebook tells what it is about: the name is, say, q17."""
+        """Whether only a codebook says what the column means, because its name is like q17."""
         return bool(self.label) and not _speaks(words(self.name))
 
     @cached_property
     def said(self) -> frozenset[str]:
-        """The words that tell what it is about."""
+        """The words that say what the column means."""
         if not self.by_label:
             return words(self.name)
         told = words(self.label)
@@ -155,16 +155,16 @@ class RawColumn:
 
     @cached_property
     def labelled(self) -> bool:
-        """Whether a codebook has a label for every value: the values are codes, not numbers."""
+        """Whether a codebook has a label for every value, so that the values are codes and not numbers."""
         return self.all_there and bool(self.texts) and all(text in self.categories for text in self.texts)
 
     @cached_property
     def private(self) -> str:
-        """Which private matter the name speaks of; empty where of none."""
+        """The private matter that the name suggests; empty if none."""
         matters = {
             "health": words_of.HEALTH,
             "money": words_of.MONEY,
-            "opinions, scores or conduct": words_of.ANSWERS,
+            "opinions, scores or behaviour": words_of.ANSWERS,
         }
         known = self.named(words_of.PERSONAL) or self.named(words_of.PLACES)
         own = [word for word in self.said if not (known and words_of.WEAK.fullmatch(word))]
@@ -172,7 +172,7 @@ class RawColumn:
 
     @cached_property
     def looks_like_kilograms(self) -> bool:
-        """Whether numbers called a weight are those of bodies, in kilograms or pounds, and not of a sample."""
+        """Return whether numbers named weight are body weights and not sampling weights."""
         numbers = np.array([text for text in self.some if NUMBER.fullmatch(text)], dtype=np.float64)
         if not len(numbers):
             return False
@@ -181,7 +181,7 @@ class RawColumn:
 
 @dataclass(frozen=True)
 class Guess:
-    """What a column seems to be, why, and how sure that is."""
+    """The guessed role of a column, the reason, and the confidence."""
 
     role: Role
     reason: str
@@ -189,20 +189,20 @@ class Guess:
 
 
 def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Guess]:
-    """The role of each column; ``any_quasi`` tells that another column is known to outsiders in any case."""
+    """Guess the role of each column; ``any_quasi`` says that another column is known to outsiders anyway."""
     guesses = [_guess(column) for column in seen]
     # A release without any quasi column promises nothing: take the next best for one.
     for spare in ("plain", "sensitive"):
         if not any_quasi and all(guess.role != "quasi" for guess in guesses):
             guesses = [
-                Guess("quasi", "nothing else to link on", "unsure") if guess.role == spare else guess
+                Guess("quasi", "no other column to link on", "unsure") if guess.role == spare else guess
                 for guess in guesses
             ]
     return guesses
 
 
 def repeating(seen: Sequence[RawColumn], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
-    """Columns that would be released as they are although they repeat a quasi-identifier: the log of a town's size.
+    """Return unchanged columns that repeat a quasi-identifier, such as the logarithm of a town's size.
 
     Such a column counts as known itself, or coarsening the other would hide nothing. What tells only a part of another
     column (no hours of work: no job) keeps its role; the release warns of it.
@@ -213,12 +213,12 @@ def repeating(seen: Sequence[RawColumn], guesses: Mapping[str, Guess], tuples: C
         if guesses[column.name].role not in ("sensitive", "plain") or guesses[column.name].reason == AS_TOLD:
             continue
         if same := next((other for other in quasi if _repeats(column, other, tuples)), None):
-            found[column.name] = Guess("quasi", f"repeats {same.name!r} in other words", "likely")
+            found[column.name] = Guess("quasi", f"says the same as {same.name!r}", "likely")
     return found
 
 
 def _repeats(column: RawColumn, other: RawColumn, tuples: CountTuples) -> bool:
-    """Whether each value goes with one value of the other and the other way round, too often for chance."""
+    """Return whether the values of two columns correspond one to one, more often than by chance."""
     values = column.distinct + (column.nulls > 0)
     others = other.distinct + (other.nulls > 0)
     repeated = column.records - values
@@ -237,17 +237,17 @@ def _guess(column: RawColumn) -> Guess:
 
 def _identifier(column: RawColumn) -> Guess | None:
     if SAVED_INDEX.fullmatch(column.name):
-        return Guess("identifier", "a row index that was saved with the table", "sure")
+        return Guess("identifier", "a row index saved with the table", "sure")
     if not column.some:
         return None
     private = column.private
     if column.kind != "date" and (shape := _shape(column.some)):
         return Guess("identifier", f"the values look like {shape}", "sure")
     if column.named(words_of.REACHED) and column.few_share and not private:
-        return Guess("identifier", "the name says that it leads straight to a person", "sure")
+        return Guess("identifier", "the name suggests a direct identifier", "sure")
     known = column.named(words_of.PLACES) or column.named(words_of.PERSONAL)
     if column.named(words_of.NAMED) and not known and _share(PERSON, column.some) >= 0.8:
-        return Guess("identifier", "names of people, by its own name and the look of the values", "sure")
+        return Guess("identifier", "names of people, judging by its name and its values", "sure")
     if column.numbers_the_rows:
         return Guess("identifier", "numbers the rows", "sure")
     if column.named(words_of.KEYED) and not private and column.kind != "date":
@@ -255,7 +255,7 @@ def _identifier(column: RawColumn) -> Guess | None:
         if column.named(words_of.PEOPLE) and (many or column.few_share):
             return Guess("identifier", PERSON_KEY, "sure")
         if many and column.few_share:
-            return Guess("identifier", "a key by its name, and few records share a value", "likely")
+            return Guess("identifier", "a key, judging by its name, and few records share a value", "likely")
     return None
 
 
@@ -263,70 +263,76 @@ def _harmless(column: RawColumn) -> Guess | None:
     if not column.texts:
         return Guess("plain", "empty", "sure")
     if column.distinct == 1 and not column.nulls and column.records >= CROWD:
-        return Guess("plain", "the same for everybody", "sure")
+        return Guess("plain", "the same value in every record", "sure")
     weighs = column.named(words_of.SAMPLING) and not column.named(words_of.WHEN) and column.kind == "number"
     if weighs and not column.looks_like_kilograms:
-        return Guess("plain", "a sampling weight, by its name: kept as it is, since estimates need it", "likely")
+        return Guess(
+            "plain", "a sampling weight, judging by its name: kept unchanged, because estimates need it", "likely"
+        )
     return None
 
 
 def _named(column: RawColumn) -> Guess | None:
-    """What the name says. Private things win over known ones, but dates and ages are known whatever their subject."""
+    """Guess by the name. Private matters come before known ones, but dates and ages are always known."""
     if column.kind == "date" or column.named(words_of.WHEN):
         return Guess("quasi", "a date or an age, which others may know", "sure" if column.kind == "date" else "likely")
     if column.private:
         if column.kind == "text" and column.nearly_unique:
-            return Guess("identifier", "private by its name, but nearly every record has a text of its own", "likely")
-        exact = "; exact values may also single people out" if column.kind == "number" and column.few_share else ""
-        return Guess("sensitive", f"the name speaks of {column.private}{exact}", "likely")
+            return Guess(
+                "identifier", "private, judging by its name, but nearly every record has a different text", "likely"
+            )
+        exact = "; exact values may also identify people" if column.kind == "number" and column.few_share else ""
+        return Guess("sensitive", f"the name suggests {column.private}{exact}", "likely")
     for vocabulary, what in (
-        (words_of.PERSONAL, "who a person is, which others know"),
-        (words_of.PLACES, "a place, which others know"),
+        (words_of.PERSONAL, "a personal attribute, which others may know"),
+        (words_of.PLACES, "a place, which others may know"),
     ):
         if column.named(vocabulary):
             if column.kind == "text" and column.nearly_unique:
-                return Guess("identifier", "nearly every record has a value of its own", "likely")
-            return Guess("quasi", f"by its name, {what}", "sure")
+                return Guess("identifier", "nearly every record has a different value", "likely")
+            return Guess("quasi", f"{what}, judging by its name", "sure")
     if column.named(words_of.SAMPLING):  # kilograms, as the shape told
-        return Guess("quasi", "by its name and size, something that others can see", "likely")
+        return Guess("quasi", "visible to others, judging by its name and number of values", "likely")
     if column.named(words_of.NAMED):
-        return Guess("quasi", "a name, by its own name, though the values do not look like names", "unsure")
+        return Guess("quasi", "a name, judging by its column name, though the values do not look like names", "unsure")
     if column.named(words_of.TECHNICAL):
-        return Guess("plain", "by its name, about the study and not about the person", "likely")
+        return Guess("plain", "about the study, not the person, judging by its name", "likely")
     return None
 
 
 def _by_categories(column: RawColumn) -> Guess | None:
-    """What the labels of most of its values speak of."""
+    """Guess by the labels of most of its values."""
     told = [words(label) for label in column.categories.values()]
 
     def speak(vocabulary: re.Pattern[str]) -> bool:
         return 2 * sum(any(map(vocabulary.fullmatch, each)) for each in told) > len(told)
 
     if speak(words_of.PERSONAL):
-        return Guess("quasi", "by the labels of its values, who a person is, which others know", "likely")
+        return Guess("quasi", "a personal attribute, judging by the labels of its values", "likely")
     if speak(words_of.HEALTH):
-        return Guess("sensitive", "the labels of its values speak of health", "likely")
+        return Guess("sensitive", "health, judging by the labels of its values", "likely")
     return None
 
 
 def _by_shape(column: RawColumn) -> Guess:
-    """The name says nothing: measurements and short answers are rarely known outside, codes and texts often are."""
+    """Guess by the values: measurements and categories are rarely known to others, codes and texts often are."""
     if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
-        return Guess("identifier", "long texts may hold anything, names among it", "likely")
+        return Guess("identifier", "long texts may contain anything, including names", "likely")
     if column.nearly_unique and column.kind in ("text", "code"):
-        return Guess("identifier", "nearly every record has a value of its own", "likely")
+        return Guess("identifier", "nearly every record has a different value", "likely")
     if column.filled >= ENOUGH and column.counts_up:
         return Guess("identifier", "consecutive numbers, a different one for every record", "likely")
     if column.kind in ("code", "text"):
-        return Guess("quasi", f"a {column.kind} that may help to single people out", "unsure")
+        return Guess("quasi", f"a {column.kind} that may help to identify people", "unsure")
     if column.kind == "number":
-        return Guess("sensitive", "a measurement or a count; nothing in its name says that others know it", "unsure")
-    return Guess("sensitive", "a short answer; nothing in its name says that others know it", "unsure")
+        return Guess(
+            "sensitive", "a measurement or a count; nothing in its name suggests that others know it", "unsure"
+        )
+    return Guess("sensitive", "a category; nothing in its name suggests that others know it", "unsure")
 
 
 def _shape(some: Sequence[str]) -> str | None:
-    """What most of the values look like; a column may mix, say, phone numbers and e-mail addresses."""
+    """Return what most of the values look like; a column may mix formats, such as phone numbers and e-mails."""
     matches = {what: _share(re.compile(shape, re.I), some) for what, shape in SHAPES.items()}
     return max(matches, key=matches.__getitem__) if sum(matches.values()) >= 0.5 else None
 
@@ -336,5 +342,5 @@ def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:
 
 
 def _speaks(told: frozenset[str]) -> bool:
-    """Whether a vocabulary knows one of the words."""
+    """Return whether one of the words is in the vocabulary."""
     return any(of.fullmatch(word) for of in words_of.ALL for word in told)

@@ -1,4 +1,4 @@
-"""Which columns tell which: one that nearly settles the value of another gives it away.
+"""Columns that reveal others: a column that nearly determines another one discloses its values.
 
 Approximate functional dependencies, measured by the records that break them (J. Kivinen, H. Mannila, "Approximate
 inference of functional dependencies from relations", TCS 149(1), 1995: g3), here in proportion to what guessing
@@ -23,7 +23,7 @@ SHARED = 0.25
 
 
 def determined(told: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
-    """Whether one column tells another, up to exceptions and ``guesses`` values, and not by chance.
+    """Return whether one column determines another, up to exceptions and ``guesses`` values, and not by chance.
 
     Without it the most frequent values are guessed, and miss a share of the records. It can only be told by records
     that share their value: a column that is different everywhere tells nothing about others, it identifies.
@@ -35,7 +35,7 @@ def determined(told: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
 
 
 def possible(spread: Spread, frequencies: Counts, guesses: int = 1) -> bool:
-    """Whether a column may tell another, by the counts of each alone: few values cannot tell many."""
+    """Return whether a column may determine another, judging by their numbers of values: few cannot determine many."""
     shared = spread.records - spread.distinct
     expected = shared * _missed(frequencies, guesses)
     errors = spread.records - int(frequencies[: guesses * spread.distinct].sum())
@@ -43,13 +43,13 @@ def possible(spread: Spread, frequencies: Counts, guesses: int = 1) -> bool:
 
 
 def _missed(frequencies: Counts, guesses: int) -> float:
-    """The share of the records that the most frequent values miss."""
+    """Return the share of records that do not have one of the most frequent values."""
     return 1 - int(frequencies[:guesses].sum()) / int(frequencies.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Telling:
-    """Of some pairs of columns, those of which the first tells the second."""
+    """The pairs of columns in which the first determines the second."""
 
     dependences: Mapping[TellingPair, Dependence]
     guesses: Mapping[TellingPair, int]  # one value, or two where one would not do; only pairs that tell
@@ -58,7 +58,7 @@ class Telling:
     def of(
         cls, rows: Countable, pairs: Mapping[TellingPair, Iterable[int]], hidden: Callable[[str, int], bool]
     ) -> Telling:
-        """Count the ``pairs`` that are not out of the question, each for as many guesses as it names.
+        """Count the ``pairs`` that are possible, each for the number of guesses it names.
 
         ``hidden``: whether so many guesses miss a column, and it is news what tells it.
         """
@@ -77,7 +77,7 @@ class Telling:
         return cls(found, {pair: n for pair, n in least.items() if n})
 
     def by(self, name: str, others: Iterable[str]) -> list[str]:
-        """Which of some columns one tells, each with the share of the records that it does so for."""
+        """List the columns that one column determines, each with the share of records for which it does."""
         return [f"{other!r} ({self._extent((name, other))})" for other in others if (name, other) in self.guesses]
 
     def _extent(self, pair: TellingPair) -> str:
@@ -87,5 +87,5 @@ class Telling:
 
 
 def percent(part: float) -> str:
-    """In whole percent, rounded down: more digits would tell about records that are not released."""
+    """Format whole percents, rounded down: more digits would disclose something about unreleased records."""
     return f"{math.floor(100 * part + 1e-9)} %"

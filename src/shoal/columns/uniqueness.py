@@ -1,4 +1,4 @@
-"""How well sets of columns tell people apart: counted, not guessed."""
+"""Uniqueness of sets of columns: how well they separate people, counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STRONGEST = 12  # columns of which all pairs and triples are counted: 298 sets
 
 @dataclass(frozen=True)
 class Separation:
-    """How well a set of columns tells the records apart; a null counts as a value."""
+    """How well a set of columns separates the records; a null counts as a value."""
 
     columns: tuple[str, ...]
     records: int
@@ -27,28 +27,28 @@ class Separation:
 
     @classmethod
     def of(cls, columns: tuple[str, ...], counts: KeyNumbers) -> Separation:
-        """From how many records have each tuple."""
+        """Build it from the number of records with each tuple."""
         alike = int((counts * (counts - 1) // 2).sum())  # below 2^63 for up to four billion records
         return cls(columns, int(counts.sum()), len(counts), int((counts == 1).sum()), alike)
 
     @property
     def distinct_ratio(self) -> float:
-        """Distinct tuples per record."""
+        """The number of distinct tuples per record."""
         return self.distinct / self.records if self.records else 0.0
 
     @property
     def unique_ratio(self) -> float:
-        """Share of the records that are alone with their tuple."""
+        """The share of records with a unique tuple."""
         return self.unique / self.records if self.records else 0.0
 
     @property
     def separation_ratio(self) -> float:
-        """Share of the pairs of records that differ; 0 where there is no pair."""
+        """The share of pairs of records that differ; 0 if there is no pair."""
         pairs = self.records * (self.records - 1) // 2
         return (pairs - self.alike) / pairs if pairs else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "columns": list(self.columns),
             "distinct": self.distinct,
@@ -71,7 +71,7 @@ def separations(codes: Mapping[str, KeyNumbers], records: int) -> tuple[Separati
 def ranked(
     single: list[Separation], records: int, counted: Callable[[tuple[str, ...]], Separation]
 ) -> tuple[Separation, ...]:
-    """The columns that were counted one by one, and pairs and triples of the strongest."""
+    """Return the single columns, and pairs and triples of the strongest ones."""
     single.sort(key=rank)
     strong = [s.columns[0] for s in single[:STRONGEST]]
     pairs = {pair: counted(pair) for pair in combinations(strong, 2)}
@@ -86,12 +86,12 @@ def ranked(
 
 
 def rank(separation: Separation) -> tuple[int, int, int]:
-    """Who tells most apart comes first."""
+    """Sort by how well the columns separate records, best first."""
     return -separation.unique, separation.alike, -separation.distinct
 
 
 def _joined(left: KeyNumbers, n_left: int, right: KeyNumbers, n_right: int) -> tuple[KeyNumbers, int]:
-    """One key per pair of keys, and how many there could be."""
+    """Combine two keys into one, and return the number of possible values."""
     if n_left * n_right > 2**62:  # the product would overflow: number the keys that occur
         left = np.unique(left, return_inverse=True)[1]
         right = np.unique(right, return_inverse=True)[1]
@@ -100,7 +100,7 @@ def _joined(left: KeyNumbers, n_left: int, right: KeyNumbers, n_right: int) -> t
 
 
 class Tuples:
-    """Counts the tuples of columns from their codes; ``weights`` tell how many records a row stands for."""
+    """Counts the tuples of columns from their codes; ``weights`` are the numbers of records per row."""
 
     def __init__(self, codes: Mapping[str, KeyNumbers], weights: KeyNumbers | None) -> None:
         self._codes = codes
@@ -109,7 +109,7 @@ class Tuples:
         self._pair: tuple[tuple[str, ...], tuple[KeyNumbers, int]] | None = None  # the last, as triples begin with it
 
     def __call__(self, columns: tuple[str, ...]) -> Separation:
-        """How well some columns tell records apart."""
+        """Return how well some columns separate the records."""
         *before, last = columns
         key, size = self._codes[last], self._sizes[last]
         if before:

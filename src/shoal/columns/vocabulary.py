@@ -1,6 +1,6 @@
-"""Words in the names of columns: English, German, French, Italian, Spanish, Portuguese, some Dutch.
+"""Words in column names: English, German, French, Italian, Spanish, Portuguese, some Dutch.
 
-A hyphen stands for any letters. Names are read word by word, in small letters and without accents or digits:
+A hyphen stands for any letters. Names are read word by word, in lower case and without accents or digits:
 ``birthDate_Année`` is birth, date, annee. Abbreviations are those that public tables use.
 """
 

@@ -1,1 +1,1 @@
-"""The bundled example: an invented hospital, an invented register of voters, and a policy."""
+"""The bundled example: a fictitious hospital, a fictitious voter register, and policies."""

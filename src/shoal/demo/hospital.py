@@ -1,7 +1,7 @@
-"""An invented hospital: ten thousand people who do not exist, and the register that gives them away.
+"""A fictitious hospital of ten thousand patients, and a voter register that identifies them.
 
 Every draw is a uniform number scaled to whole weights, so the same seed gives the same bytes on any machine;
-nothing depends on how a library samples a normal or shuffles an array.
+nothing depends on how a library samples a normal distribution or shuffles an array.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ DISEASES = {
 
 POLICY = """\
 # What may be published about the patients of the hospital.
-# Roles: identifier (removed), quasi (an outsider may know it: generalized), sensitive (must not be learned
+# Roles: identifier (removed), quasi (an outsider may know it: generalized), sensitive (must not be disclosed
 # about anyone: kept, and guarded by the requirements), plain (kept as it is).
 
 [columns]
@@ -161,8 +161,8 @@ seed = 0
 
 _FOR_ANALYSIS = {  # what differs where the release is analysed: every class has its own labels, as fine as can be
     "# What may be published about the patients of the hospital.": (
-        "# What may be published about the patients of the hospital, for analysis: each class of records has labels\n"
-        "# and sets of its own, instead of one level per column."
+        "# What may be published about the patients of the hospital, for analysis: each class has its own labels\n"
+        "# and sets of values, instead of one level per column."
     ),
     '{ mask = "right" } }     #': '{ mask = "right" }, cells = "set" }     #',
     '[columns.job]\nrole = "quasi"': '[columns.job]\nrole = "quasi"\ncells = "set"',
@@ -177,7 +177,7 @@ _FOR_ANALYSIS = {  # what differs where the release is analysed: every class has
 def _for_analysis(policy: str) -> str:
     for tables, analysis in _FOR_ANALYSIS.items():
         if policy.count(tables) != 1:
-            raise ValueError("the policy for analysis differs from the other in lines that are there once")
+            raise ValueError("every line that differs in the policy for analysis must occur exactly once")
         policy = policy.replace(tables, analysis)
     return policy
 
@@ -186,12 +186,12 @@ ANALYSIS_POLICY = _for_analysis(POLICY)
 
 
 def hospital(n: int = 10_000, seed: int = 0) -> pa.Table:
-    """``n`` patients: name, birth, zip, sex, job, marital, disease, cost; all of it text."""
+    """Generate ``n`` patients: name, birth, zip, sex, job, marital, disease, cost; all as text."""
     return _people(n, np.random.Generator(np.random.PCG64(seed)))
 
 
 def voters(hospital: pa.Table, n: int | None = None, seed: int = 1) -> pa.Table:
-    """A public register of ``n`` people, one half of them patients: name, birth, zip, sex.
+    """Generate a public register of ``n`` people, half of them patients: name, birth, zip, sex.
 
     Left out, ``n`` is such that 60% of the adult patients are registered. The other half never were in this
     hospital: whoever shares name and birth date with a patient is not among them. So half of the
@@ -204,7 +204,7 @@ def voters(hospital: pa.Table, n: int | None = None, seed: int = 1) -> pa.Table:
     strangers = patients if n is None else n - patients
     if patients > len(adults):
         raise DataError(
-            f"a register of {n} people needs {patients} adult patients, and the table has {len(adults)}",
+            f"a register of {n} people needs {patients} adult patients, but the table has {len(adults)}",
             "ask for a smaller register, or generate a larger hospital",
         )
     inside = register.take(adults[_order(rng, len(adults))[:patients]])
@@ -249,7 +249,7 @@ def _people(n: int, rng: np.random.Generator) -> pa.Table:
 
 
 def _places() -> dict[str, int]:
-    """Every zip code with its weight: the r-th region, and in it the r-th place, weigh as 1/(r + 2)."""
+    """Return every zip code with its weight: the r-th region, and in it the r-th place, have weight 1/(r + 2)."""
     return {
         prefix + end: 100_000 // ((region + 2) * (place + 2))
         for region, (prefix, ends) in enumerate(ZIPS.items())
@@ -258,7 +258,7 @@ def _places() -> dict[str, int]:
 
 
 def _log_normal() -> Integers:
-    """A thousand quantiles of a log-normal with median one and σ = 0.6, in thousandths.
+    """Return a thousand quantiles of a log-normal with median one and σ = 0.6, in thousandths.
 
     Rounded to whole numbers here, once, so that the last digit of a machine's ``exp`` cannot reach the data.
     """
@@ -271,18 +271,18 @@ def _texts(values: Iterable[str]) -> NDArray[np.object_]:
 
 
 def _below(rng: np.random.Generator, limits: Integers) -> Integers:
-    """A whole number in [0, limit) for every limit."""
+    """Draw a whole number in [0, limit) for every limit."""
     return np.floor(rng.random(len(limits)) * limits).astype(np.int64)
 
 
 def _draw(rng: np.random.Generator, weights: Integers, n: int) -> Integers:
-    """``n`` indices, each as likely as its whole weight."""
+    """Draw ``n`` indices with probabilities proportional to whole weights."""
     edges = np.cumsum(weights)
     return np.searchsorted(edges, _below(rng, np.full(n, edges[-1])), side="right")
 
 
 def _draw_by(rng: np.random.Generator, weights: Sequence[tuple[int, ...]], band: Integers) -> Integers:
-    """One index per person; ``weights[index][band]`` says how likely it is in the person's band."""
+    """Draw one index per person; ``weights[index][band]`` is its weight in the person's band."""
     edges = np.cumsum(weights, axis=0)
     ball = _below(rng, edges[-1][band])
     passed: Integers = np.sum(ball >= edges[:, band], axis=0, dtype=np.int64)
@@ -298,6 +298,6 @@ def _who(people: pa.Table) -> Iterator[tuple[str, str]]:
 
 
 def _adult(people: pa.Table) -> NDArray[np.bool_]:
-    """Who was of age by the end of ``YEAR``; ISO dates compare as text."""
+    """Return who was of age by the end of ``YEAR``; ISO dates compare as text."""
     born = people["birth"].to_pylist()
     return np.array([date < f"{YEAR - ADULT + 1}-01-01" for date in born], dtype=bool)

@@ -1,4 +1,4 @@
-"""The small tables on which k-anonymity and its kin are taught, for the tutorial and for whoever wants to try."""
+"""Small tables used to teach k-anonymity and related models, for the tutorial and for experiments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def nine_people() -> pa.Table:
 
 
 def nine_people_policy(k: int = 2, **release: object) -> Policy:
-    """Full-domain generalization of the nine: 288 nodes."""
+    """Full-domain generalization of the nine people: 288 nodes."""
     been = ["divorced", "married", "widow"]
     return Policy.of({
         "columns": {
@@ -70,12 +70,12 @@ def nine_people_policy(k: int = 2, **release: object) -> Policy:
 
 
 def twelve_patients() -> pa.Table:
-    """The patients of Datafly: race, birth, gender and ZIP code."""
+    """The patients of the Datafly example: race, birth, gender and ZIP code."""
     return _parsed(_TWELVE, ("race", "birth", "gender", "zip"))
 
 
 def twelve_patients_policy(**release: object) -> Policy:
-    """A date of birth becomes its year, a ZIP code loses its last digits."""
+    """A date of birth is generalized to its year, a ZIP code loses its last digits."""
     return Policy.of({
         "columns": {
             "race": {"role": "quasi"},

@@ -1,6 +1,6 @@
-"""Identity linking: an outside register with names is joined to a table without, on the columns they share.
+"""Identity linking: a register with names is joined to a table without names on their common columns.
 
-L. Sweeney linked a voter list to hospital discharges by birth date, sex and ZIP and found the governor.
+L. Sweeney linked a voter list to hospital discharges by birth date, sex and ZIP and identified the governor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shoal.policy import Policy
 
 @dataclass(frozen=True)
 class Linkage:
-    """How far the register got."""
+    """The results of linking the register."""
 
     people: int  # in the register
     matched: int  # of them, people with at least one record that could be theirs
@@ -26,7 +26,7 @@ class Linkage:
     chance: float  # the best chance that a guess among a person's candidates is right
 
     def as_dict(self) -> dict[str, float]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
@@ -39,7 +39,7 @@ def link(
     original: pa.Table | None = None,
     policy: Policy | None = None,
 ) -> Linkage:
-    """Join ``register`` to the records of ``table`` that may stand for its people in all columns ``on``.
+    """Join ``register`` to the records of ``table`` that match its people in all columns ``on``.
 
     ``original`` is what a released table was made from, with its ``policy``: they tell what its labels stand for.
     ``owners`` maps a person of the register to the row of the table that is really theirs (the referee's

@@ -1,4 +1,4 @@
-"""The demo: a hospital table is linked to a voter list, made safe for two purposes, and linked again."""
+"""The demo: a hospital table is linked to a voter list, anonymized for two purposes, and linked again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ANALYSIS_FILE, ANALYSIS = "analysis.toml", "analysis.csv"
 
 @dataclass(frozen=True)
 class Demo:
-    """What happened."""
+    """The results of the demo."""
 
     patients: int
     before: Linkage
@@ -49,7 +49,7 @@ class Demo:
     after_analysis: Linkage
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "patients": self.patients,
             "before": self.before.as_dict(),
@@ -60,7 +60,7 @@ class Demo:
 
     @cached_property
     def patient(self) -> dict[str, dict[str, str]]:
-        """One patient, who does not exist: as in the hospital, and as in each release."""
+        """One fictitious patient as in the hospital and as in each release."""
         tables, analysis = (_places(each) for each in (self.release, self.analysis))
         row = next(row for row in sorted(tables) if row in analysis)
         shown = {"before": (self._hospital, row)}
@@ -81,7 +81,7 @@ class Demo:
 def demo(
     folder: Path, *, seed: int = 0, progress: Progress = silent, written: Callable[[Path], None] = lambda _: None
 ) -> Demo:
-    """Make the tables, link, anonymize for each purpose, link again; leave everything in ``folder``.
+    """Generate the tables, link, anonymize for each purpose, and link again; write everything to ``folder``.
 
     ``written`` is called with every file that is finished.
     """
@@ -123,26 +123,28 @@ def demo(
 
 
 def claim(folder: Path) -> None:
-    """Make the folder, or take one that holds nothing but an earlier demo."""
+    """Create the folder, or accept one that contains nothing but an earlier demo."""
     ours = {PATIENTS, VOTERS, POLICY_FILE, RELEASE, CERTIFICATE, RECEIPT, REPORT, ANALYSIS_FILE, ANALYSIS}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strange = [entry for entry in folder.iterdir() if entry.name not in ours]
     except OSError as error:
-        raise OutputError(f"{folder}: cannot be used as a folder ({error.strerror})") from None
+        raise OutputError(f"cannot use {folder} as a folder ({error.strerror})") from None
     if strange:
-        raise OutputError(f"{folder}: holds {len(strange)} files that are not the demo's", "name another folder")
+        raise OutputError(
+            f"{folder} contains {len(strange)} files that do not belong to the demo", "choose another folder"
+        )
 
 
 def _places(release: Release) -> dict[int, int]:
-    """Where the records of the original stand in a release."""
+    """Return the positions of the original records in a release."""
     if not isinstance(release.rows, Rows) or release.rows.sources is None:
         raise TypeError("the demo runs in memory")
     return {row: at for at, row in enumerate(release.rows.sources.tolist())}
 
 
 def owners(patients: pa.Table, register: pa.Table) -> dict[int, int]:
-    """Which row is really whose: the referee compares names, which the intruder cannot."""
+    """Return the true owner of each row by comparing names, which the intruder cannot do."""
     row_of = {person: row for row, person in enumerate(_people(patients))}
     return {i: row_of[person] for i, person in enumerate(_people(register)) if person in row_of}
 

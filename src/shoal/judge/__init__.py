@@ -1,4 +1,4 @@
-"""Whether requirements hold: counted again, judged by one function, with every warning."""
+"""Verdicts on requirements: a recount of the release, one function that judges, and all warnings."""
 
 from shoal.judge.judge import Gaps, as_seen, failing_classes, judged, require
 

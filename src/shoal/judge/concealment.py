@@ -1,4 +1,4 @@
-"""k-concealment: whom an intruder who knows every original could still take each released record for.
+"""k-concealment: which records an intruder who knows every original cannot rule out for each released record.
 
 T. Tassa, A. Mazza, A. Gionis, "k-Concealment: an alternative model of k-type anonymity", Transactions on Data
 Privacy 5(1), 2012; as global (1,k)-anonymity in "k-Anonymization revisited", ICDE 2008.
@@ -54,7 +54,7 @@ def concealing(edges: csr_array, originals: Counts, released: Counts, dropped: i
 
 
 def _with_a_full_column(edges: csr_array) -> csr_array:
-    """One more released tuple, the dropped records' stars, consistent with everybody."""
+    """Add a released tuple for the dropped records, all ``*``, which is consistent with every original."""
     n_kinds, n_tuples = edges.shape
     indices = np.insert(edges.indices, edges.indptr[1:], n_tuples)
     starts = edges.indptr + np.arange(n_kinds + 1, dtype=np.int32)
@@ -62,7 +62,7 @@ def _with_a_full_column(edges: csr_array) -> csr_array:
 
 
 def _perfect_flow(edges: csr_array, originals: Counts, released: Counts) -> csr_array | None:
-    """How many records of each kind go to each tuple when all are matched; None where that cannot be."""
+    """Return how many records of each kind go to each tuple if all are matched; None if that is impossible."""
     n_kinds, n_tuples = edges.shape
     first = 1 + n_kinds  # node 0 is the source, then come kinds, tuples and the sink
     sink = first + n_tuples

@@ -1,4 +1,4 @@
-"""What the warnings are drawn from: the table that goes out and, as far as it is known, what it was made of."""
+"""The counts that warnings are derived from: the released table and, if known, the table it was made from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Counts of one table."""
+    """Counts of one table and what is known about its original."""
 
     policy: Policy
     table: FrequencyTable  # the classes of what goes out, counted again
@@ -37,11 +37,11 @@ class Evidence:
 
     @property
     def known(self) -> Countable:
-        """The rows that tell most: the original ones, where they are known."""
+        """The most informative rows: the original ones, if they are known."""
         return self.published if self.original is None else self.original
 
     def hidden(self, name: str, guesses: int) -> bool:
-        """Whether the release itself does not tell a column in so many guesses."""
+        """Return whether the release itself does not determine a column within this number of guesses."""
         released = self.generalized.get(name)
         return released is None or released.errors(guesses) > MISSED * released.records
 
@@ -54,7 +54,7 @@ def of_release(
     policy: Policy,
     loss: float,
 ) -> Evidence:
-    """Of a release that was made from the rows that the engine counted last."""
+    """Collect the evidence for a release made from the rows that the engine counted."""
     table, _ = engine.counted
     parts = recoding.parts(table)
     kept = ~parts.suppressed
@@ -83,7 +83,7 @@ def of_replay(
     released: FrequencyTable,
     policy: Policy,
 ) -> Evidence:
-    """Of new rows that were recoded as earlier ones were."""
+    """Collect the evidence for new rows recoded like earlier ones."""
     held_back = engine.n_records - rows.n_records
     return Evidence(
         policy,
@@ -102,7 +102,7 @@ def of_table(
     policy: Policy,
     original: LocalEngine | IbisEngine | None = None,
 ) -> Evidence:
-    """Of a table as it stands; with the ``original`` all that only it can tell."""
+    """Collect the evidence for a table as it is; with the ``original``, include what only the original shows."""
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
         return Evidence(policy, table, engine, notes=engine.notes)
     n = int(original.frequencies(policy.quasi[0]).sum())
@@ -118,7 +118,7 @@ def of_table(
 
 
 def _published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEngine | IbisEngine:
-    """The rows that go out, to count columns that stay as they are; the input does where no record was dropped."""
+    """Return the rows to be published, to count unchanged columns; the input, if no record was dropped."""
     if rows.n_records == engine.n_records:
         return engine
     if isinstance(rows, Rows):
@@ -127,6 +127,6 @@ def _published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEng
 
 
 def _generalized(name: str, released: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine) -> bool:
-    """Whether most values of a column are none that the original has."""
+    """Return whether most values of a column do not occur in the original."""
     texts = set(released.texts(name))
     return 2 * len(texts - set(original.texts(name))) > len(texts)

@@ -1,4 +1,4 @@
-"""Figures of a table as it stands: what it satisfies, whatever was asked of it."""
+"""Figures of a table as it is: the parameters it satisfies, independently of any policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.text.showing import Shown
 
 @dataclass(frozen=True)
 class Figures(Mapping[str, float], Shown):
-    """Figures by name; the worst class decides, and the worst column where several are sensitive."""
+    """Figures by name, for the worst class and, if there are several sensitive columns, the worst column."""
 
     overall: Mapping[str, float]
     columns: Mapping[str, Mapping[str, float]]  # of each sensitive column
@@ -31,11 +31,11 @@ class Figures(Mapping[str, float], Shown):
         return len(self.overall)
 
     def extended(self, more: Mapping[str, float]) -> Figures:
-        """These figures and more."""
+        """Return these figures with additional ones."""
         return replace(self, overall={**self.overall, **more})
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {**self.overall, "columns": {name: dict(figures) for name, figures in self.columns.items()}}
 
 
@@ -50,7 +50,7 @@ def figures(
     distances: Mapping[str, str] | None = None,
     seen: FrequencyTable | None = None,
 ) -> Figures:
-    """All figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` the distance of ``t`` per column.
+    """Compute all figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` gives the distance of ``t`` per column.
 
     ``seen`` has what plays the part of each class, where that is not the class itself (nulls that match anything).
     """

@@ -1,7 +1,7 @@
-"""The one judge: every requirement of a policy, from every entry point, through ``judged``.
+"""Judge every requirement of a policy; all entry points use ``judged``.
 
-A requirement holds, fails, or cannot be told from what is there. What can be told without the missing part is told:
-persons are never more than records, so a class with too few records has too few persons, whoever they are.
+A requirement holds, fails, or cannot be determined from the data given. If partial evidence decides it, it is decided:
+there are never more people than records, so a class with too few records has too few people.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Gaps:
-    """What a table cannot tell by itself, and what would; each is empty where nothing is missing."""
+    """What a table cannot show by itself, and what would be needed; each field is empty if nothing is missing."""
 
     persons: str = ""  # whose the records are
     between: Between | None = None  # how many persons each class has, as far as that is known
@@ -43,23 +43,23 @@ class Gaps:
 
     @classmethod
     def of(cls, policy: Policy, columns: Sequence[str], order: str = "") -> tuple[Gaps, Policy]:
-        """What a table with these columns cannot tell, and the policy by which what it can tell is counted."""
+        """Return what a table with these columns cannot show, and the policy with which the rest is counted."""
         entity = policy.release.entity
         if entity is None or entity in columns:
             return cls(order=order), policy
         options = policy.release.model_copy(update={"entity": None})
-        persons = f"needs the original, whose column {entity!r} tells persons apart"
+        persons = f"needs the original, whose column {entity!r} identifies people"
         return cls(persons, order=order), policy.model_copy(update={"release": options})
 
     def known(self, found: Whose, table: FrequencyTable) -> Gaps:
-        """What is missing where the original told as much as it could of the persons behind the classes."""
+        """Return what is still missing once the original has identified people as far as possible."""
         between = found.between
         if between is not None and not np.array_equal(between.tuples, table.codes):
             between = None  # of other classes
         return replace(self, persons=found.missing, between=between)
 
     def of_model(self, model: PrivacyModel, sensitive: Sequence[str]) -> str:
-        """What is missing to judge a requirement on these sensitive columns."""
+        """Return what is missing to judge a requirement on these sensitive columns."""
         if isinstance(model, PopulationModel):
             return self.population
         if isinstance(model, TCloseness | BasicLikeness | EnhancedLikeness | DeltaDisclosure):
@@ -69,7 +69,7 @@ class Gaps:
         return self.persons if counts_persons(model) else ""
 
     def of_limit(self, limit: MeasuredLimit) -> str:
-        """What attacks on the table did not know that could have reached more."""
+        """Return information that the attacks lacked and that could have made them more successful."""
         return self.persons or (self.order if isinstance(limit, LinkageRisk) else "")
 
 
@@ -77,7 +77,7 @@ NONE = Gaps()
 
 
 def counts_persons(model: PrivacyModel) -> bool:
-    """Whether a requirement looks at how many persons a class has."""
+    """Return whether a requirement depends on the number of people in a class."""
     if isinstance(model, PopulationModel):
         return False
     return not isinstance(model, SensitiveModel) or isinstance(model, PSensitive | AlphaK)
@@ -92,7 +92,7 @@ def judged(
     identifiers: Sequence[str] = (),
     gaps: Gaps = NONE,
 ) -> Verdicts:
-    """Every requirement of the policy on a release: on its classes, and on what attacks on it found.
+    """Judge every requirement of the policy on a release: on its classes and on the results of attacks.
 
     ``attacks`` are those on these rows, with the original as the truth; or, where these rows were judged before,
     ``limits`` are the verdicts on them. Without either, limits on attacks cannot be told.
@@ -111,14 +111,17 @@ def judged(
 
 
 def require(verdicts: Verdicts) -> None:
-    """Raise unless everything holds."""
+    """Raise an error unless every requirement holds."""
     if verdicts.identifiers:
-        raise VerificationError(f"identifier columns are still there: {', '.join(map(repr, verdicts.identifiers))}")
+        raise VerificationError(
+            f"the release still contains identifier columns: {', '.join(map(repr, verdicts.identifiers))}"
+        )
     for verdict in verdicts.verdicts:
         if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is at fault
             raise VerificationError(
-                f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}; nothing was written",
-                "ask for more, such as a larger k, an ℓ-diversity or t-closeness, and try again",
+                f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}, above the "
+                "limit; nothing was written",
+                "use a stricter policy, such as a larger k, ℓ-diversity or t-closeness, and try again",
             )
         if verdict.outcome == "fails":
             raise VerificationError(
@@ -127,16 +130,16 @@ def require(verdicts: Verdicts) -> None:
             )
     for verdict in verdicts.verdicts:
         if verdict.outcome == "unknown":
-            raise CannotTellError(f"{verdict.asked}: cannot be told ({verdict.missing}); nothing was written")
+            raise CannotTellError(f"{verdict.asked}: cannot be determined ({verdict.missing}); nothing was written")
 
 
 def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
-    """What an intruder cannot tell apart: the classes, or all that a record is compatible with."""
+    """Return what an intruder cannot distinguish: the classes, or all records that a record is compatible with."""
     return neighbourhoods(table, table.nulls) if policy.release.nulls == "wildcard" else table
 
 
 def failing_classes(table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
-    """The classes to suppress so that the others keep the policy; those that then fail are found by asking again.
+    """Return the classes to suppress so that the others satisfy the policy; call again for classes that fail then.
 
     As in a search, classes that fail by themselves go first. Where the release as a whole exceeds a limit, the
     smallest classes go, as many as it takes.
@@ -177,7 +180,7 @@ def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, g
 
 
 def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
-    """A verdict where the population, the whole or a hierarchy is missing.
+    """Judge a requirement although the population, the overall distribution or a hierarchy is missing.
 
     With all values equally far apart, d of n + d records that were dropped move the whole by d / (n + d) at the most,
     and so the distance of a class from it.
@@ -192,7 +195,7 @@ def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps
 
 
 def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
-    """The same classes with as many persons as there may be, none of them in two classes: records at the most."""
+    """Return the same classes with the largest possible numbers of people, at most one per record."""
     if gaps.between is None:
         return table
     n = gaps.between.most
@@ -200,7 +203,7 @@ def _with_most(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
 
 
 def _with_fewest(table: FrequencyTable, gaps: Gaps) -> FrequencyTable:
-    """The same classes with as few persons as there may be, the same ones in all of them: one at the least."""
+    """Return the same classes with the smallest possible numbers of people, at least one per class."""
     n = np.ones(table.n_classes, np.int64) if gaps.between is None else gaps.between.fewest
     return _with_persons(table, n, np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n))
 

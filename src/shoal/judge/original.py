@@ -1,4 +1,4 @@
-"""A release beside its original: (1,k), (k,1), (k,k)-anonymity, k-concealment and k-confusion.
+"""Comparing a release with its original: (1,k), (k,1), (k,k)-anonymity, k-concealment and k-confusion.
 
 A. Gionis, A. Mazza, T. Tassa, "k-Anonymization revisited", ICDE 2008; T. Tassa, A. Mazza, A. Gionis,
 "k-Concealment: an alternative model of k-type anonymity", Transactions on Data Privacy 5(1), 2012;
@@ -41,7 +41,7 @@ LARGEST = 2**29  # pairs that can be matched: SciPy numbers the edges of a graph
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
-    """How many records each record could be taken for, in one array per figure.
+    """How many records each record could be confused with, as one array per figure.
 
     Originals that no released text tells apart are one *kind*, released records with the same tuple are one too.
     """
@@ -57,31 +57,31 @@ class Consistency:
 
     @property
     def one_k(self) -> int:
-        """The k of (1,k)-anonymity: every original is consistent with so many released records."""
+        """The k of (1,k)-anonymity: every original is consistent with at least k released records."""
         return int(self.candidates.min())
 
     @property
     def k_one(self) -> int:
-        """The k of (k,1)-anonymity: every released record is consistent with so many originals."""
+        """The k of (k,1)-anonymity: every released record is consistent with at least k originals."""
         return int(self.sources.min())
 
     @property
     def k_k(self) -> int:
-        """The k of (k,k)-anonymity: both."""
+        """The k of (k,k)-anonymity: the smaller of ``one_k`` and ``k_one``."""
         return min(self.one_k, self.k_one)
 
     @property
     def concealment(self) -> int:
-        """The k of k-concealment; 0 where the release is no generalization of the original."""
+        """The k of k-concealment; 0 if the release is not a generalization of the original."""
         return int(self.concealing.min())
 
     @property
     def confusion(self) -> int:
-        """The k of k-confusion, against an intruder who takes the records with the most consistent columns."""
+        """The k of k-confusion, against an intruder who picks the records with the most consistent columns."""
         return int(self.ties.min())
 
     def below(self, k: int) -> dict[str, int]:
-        """How many records have less than ``k``: originals, and for ``k_one`` released records."""
+        """Return how many records have less than ``k``: originals, and for ``k_one`` released records."""
         return {
             "one_k": int(self.originals[self.candidates < k].sum()),
             "k_one": int(self.released[self.sources < k].sum()),
@@ -90,7 +90,7 @@ class Consistency:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "one_k": self.one_k,
             "k_one": self.k_one,
@@ -114,9 +114,9 @@ def compare_with_original(original: Data, release: Data, policy: PolicySource) -
     policy = policy_of(policy)
     if policy.release.entity is not None:
         raise PolicyError(
-            f"column {policy.release.entity!r} tells persons apart; this comparison counts records, and k "
-            "records may be of one person",
-            "leave entity out of the policy, and read the figures as counts of records",
+            f"column {policy.release.entity!r} identifies people, but this comparison counts records, and k "
+            "records may belong to one person",
+            "remove entity from the policy, and read the figures as counts of records",
         )
     table = _engine(original).reading(policy).count(policy)
     engine = _engine(release).reading(policy)
@@ -125,8 +125,8 @@ def compare_with_original(original: Data, release: Data, policy: PolicySource) -
     dropped = table.n_records - engine.table.num_rows
     if dropped < 0:
         raise DataError(
-            f"the release has {engine.table.num_rows} records, the original {table.n_records}",
-            "give the table that the release was made from",
+            f"the release has {engine.table.num_rows} records, but the original has {table.n_records}",
+            "pass the table that the release was made from",
         )
     columns = read_columns(table.hierarchies, [engine.coded(h.column) for h in table.hierarchies], policy)
     tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
@@ -153,7 +153,7 @@ def people_like(
     *,
     wildcard: bool = False,
 ) -> tuple[Counts, int]:
-    """How many of a population could be behind each released tuple, and how many kinds of people behind none.
+    """Count the people of a population who match each released tuple, and the kinds of people who match none.
 
     ``tuples`` are numbers of texts as in ``released``, with the null after all others. ``marks``: the decimal mark of
     columns for which a policy names one.
@@ -172,7 +172,7 @@ def _engine(data: Data) -> LocalEngine:
 
 
 def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], policy: Policy) -> list[_ReleasedTexts]:
-    """Released columns, read by the hierarchies of the original's and as the policy says that numbers are written."""
+    """Read released columns using the hierarchies of the original and the number format of the policy."""
     wildcard = policy.release.nulls == "wildcard"
     return [
         _ReleasedTexts.of(h, coded, wildcard=wildcard, mark=policy.marks.get(h.column))
@@ -185,7 +185,7 @@ def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], po
 
 @dataclass(frozen=True, eq=False)
 class _ReleasedTexts:
-    """The released texts of a column, by number, and which of them stand for a value.
+    """The released texts of a column, by number, and the values that each of them covers.
 
     Leaves for which the same texts stand are of one kind: no release can be read so as to tell them apart.
     """
@@ -200,7 +200,7 @@ class _ReleasedTexts:
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, coded: Coded, *, wildcard: bool, mark: DecimalMark | None) -> _ReleasedTexts:
-        """Read ``coded``, a released column, by the hierarchy of the original one."""
+        """Read ``coded``, a released column, using the hierarchy of the original one."""
         null = len(coded.texts)
         n_texts = null + 1
         number = {text: i for i, text in enumerate((*coded.texts, None))}
@@ -227,7 +227,7 @@ class _ReleasedTexts:
         )
 
     def stand_for(self, kinds: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which texts stand for each of some kinds."""
+        """Return which texts cover each of some kinds."""
         out = np.zeros((len(kinds), self.n_texts + 1), np.bool_)
         out[np.arange(len(kinds))[:, None], self.labels[kinds]] = True
         out[:, self.everything] = True
@@ -237,7 +237,7 @@ class _ReleasedTexts:
 def _others(
     hierarchy: Hierarchy, texts: Sequence[str], labels: NDArray[np.int64], n_texts: int, mark: DecimalMark | None
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """(leaves, most)  The texts that are no label of any level and yet stand for a leaf, and those that say nothing."""
+    """(leaves, most)  The texts that are not labels but still cover a leaf, and the texts that cover nothing."""
     known = np.zeros(n_texts + 1, np.bool_)
     known[labels] = True
     strange = [i for i, text in enumerate(texts) if not known[i] and text != TOP]
@@ -255,7 +255,7 @@ def _others(
 
 
 def _kinds(codes: Codes, counts: Counts, columns: Sequence[_ReleasedTexts]) -> tuple[Codes, Counts]:
-    """The distinct kinds of original tuples, and how many records are of each.
+    """Return the distinct kinds of original tuples and the number of records of each.
 
     After full-domain generalization there are about as many as there are classes, far fewer than tuples.
     """
@@ -268,13 +268,13 @@ def _kinds(codes: Codes, counts: Counts, columns: Sequence[_ReleasedTexts]) -> t
 
 
 def consistent_pairs(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> csr_array:
-    """(kinds, tuples)  Which released tuples each kind is consistent with."""
+    """(kinds, tuples)  The released tuples that each kind is consistent with."""
     matches, consistent = best_matches(kinds, tuples, columns)
     return _rows_where(consistent, matches)
 
 
 def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]) -> tuple[csr_array, NDArray[np.bool_]]:
-    """For each kind the released tuples with the most consistent columns, and whether these are all columns."""
+    """For each kind, the released tuples with the most consistent columns, and whether these are all columns."""
     found, lengths, consistent = [], [], []
     n_found = 0
     for scores in _scores(kinds, tuples, columns):
@@ -287,7 +287,7 @@ def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts])
         if n_found > LARGEST:
             raise DataError(
                 f"more than {LARGEST} pairs of distinct original and released tuples match: too many to compare",
-                "the release has too many different tuples that fit nearly everybody; generalize it more evenly",
+                "too many different released tuples match almost every record; generalize more evenly",
             )
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
     indices = np.concatenate(found)
@@ -298,7 +298,7 @@ def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts])
 def _scores(
     kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts]
 ) -> Iterator[NDArray[np.unsignedinteger[Any]]]:
-    """In how many columns each kind is consistent with each released tuple, some kinds at a time."""
+    """Count in how many columns each kind is consistent with each released tuple, a block of kinds at a time."""
     number = np.min_scalar_type(len(columns))  # a byte; casting while adding would cost more than the sum
     many, few = (max(1, pairs // len(tuples)) for pairs in (BLOCK, CHUNK))
     for block in _slices(kinds, many):
@@ -319,7 +319,7 @@ def _slices(rows: NDArray[Any], step: int) -> Iterator[NDArray[Any]]:
 
 
 def _rows_where(kept: NDArray[np.bool_], matrix: csr_array) -> csr_array:
-    """The matrix with the other rows emptied."""
+    """Return the matrix with all other rows emptied."""
     lengths = np.diff(matrix.indptr)
     starts = np.concatenate([[0], np.cumsum(lengths * kept)]).astype(np.int32)
     entries = np.repeat(kept, lengths)

@@ -1,8 +1,8 @@
-"""Counting a finished release again, by plain SQL.
+"""Recount a finished release with plain SQL.
 
-The path that made the release is not trusted: DuckDB groups the rows of the written file (or of the released frame),
-whatever codes, hierarchies and node tables the search had. What both share is how values are told apart (``codec``),
-how counts are laid out (``FrequencyTable``), and the judge.
+The path that made the release is not trusted: DuckDB groups the rows of the written file (or of the released frame)
+without the codes, hierarchies and node tables of the search. The two share only the definition of equal values
+(``codec``), the layout of counts (``FrequencyTable``), and the judge.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Reference:
 
 
 def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
-    """Released rows in memory, counted by SQL; of those in an engine, what they will count to."""
+    """Count released rows in memory with SQL; for rows in an engine, return the counts that they will have."""
     if not isinstance(rows, Rows):
         groups = rows.groups if isinstance(rows, Query) else rows
         return recounted_groups(groups, policy.quasi, reference)
@@ -54,7 +54,7 @@ def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference)
 
 
 def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
-    """What an engine has grouped: each row stands for as many records as its weight says."""
+    """Count rows that an engine has grouped: the weight of a row is the number of its records."""
     with scratch.connect() as connection:
         connection.register("groups", groups.table)
         return recount(
@@ -70,7 +70,7 @@ def recounted_file(
     reference: Reference,
     formulas: Formulas | None = None,
 ) -> FrequencyTable:
-    """A written release, counted by SQL from the file alone; ``formulas`` are those that were made inert in it."""
+    """Count a written release from the file alone; ``formulas`` are those that were escaped in it."""
     if office_files.is_foreign(written):
         with scratch.connect() as connection:
             connection.register("written", _read_back(written, rows.table))
@@ -80,7 +80,9 @@ def recounted_file(
     source = sql_source(written, dialect, there)
     with scratch.connect() as connection:
         if _header(connection, written, dialect, source) != there:
-            raise VerificationError("the written file has other columns than the release; nothing was written")
+            raise VerificationError(
+                "the columns of the written file differ from those of the release; nothing was published"
+            )
         plain = source if formulas is None else formulas.undone(source, names)
         for column, more in added(policy).items():
             asked = ", ".join(map(quoted, [column, *more]))
@@ -90,10 +92,12 @@ def recounted_file(
 
 
 def _read_back(written: Path, released: pa.Table) -> pa.Table:
-    """What an Excel, SPSS or Stata file holds, in the types of the release; every cell must be what was released."""
+    """Read an Excel, SPSS or Stata file in the types of the release; every cell must equal the released one."""
     found, _, _ = office_files.read(written)
     if found.column_names != released.column_names or len(found) != len(released):
-        raise VerificationError("the written file has other columns or rows than the release; nothing was written")
+        raise VerificationError(
+            "the columns or rows of the written file differ from those of the release; nothing was published"
+        )
     columns = []
     for name in released.column_names:
         before = released[name]
@@ -105,7 +109,7 @@ def _read_back(written: Path, released: pa.Table) -> pa.Table:
             same = False
         if not same:
             raise VerificationError(
-                f"column {name!r}: a {written.suffix} file does not keep its values exactly; nothing was written",
+                f"column {name!r}: a {written.suffix} file cannot store its values exactly; nothing was published",
                 "write .parquet or .csv",
             )
         columns.append(after)
@@ -139,7 +143,7 @@ def recount(
     person: str | None = None,
     weight: str | None = None,
 ) -> FrequencyTable:
-    """Group the rows of ``source``, a table expression, into a frequency table of the values as they stand.
+    """Group the rows of ``source``, a table expression, into a frequency table of the values as they are.
 
     ``schema`` names the types of the columns: a CSV file holds their texts, and SQL has types of its own. ``weight``
     is the column that tells how many records a row stands for, where an engine has grouped them already.
@@ -167,7 +171,7 @@ def recount(
 
 
 def _people(groups: pa.Table, tuples: Codes, reference: Reference) -> tuple[Counts | None, int]:
-    """How many of the population could be behind each class, and how many kinds of people behind none."""
+    """Count the people of the population who match each class, and the kinds of people who match none."""
     population = reference.population
     if population is None:
         return None, 0
@@ -176,7 +180,7 @@ def _people(groups: pa.Table, tuples: Codes, reference: Reference) -> tuple[Coun
 
 
 def _header(connection: duckdb.DuckDBPyConnection, written: Path, dialect: Dialect | None, source: str) -> list[str]:
-    """The columns that the file has; SQL takes those of a CSV file as they are told."""
+    """Read the columns of the file; for a CSV file, SQL uses the columns that it is given."""
     try:
         if written.suffix.lower() in PARQUET:
             return list(connection.sql(f"SELECT * FROM {source} LIMIT 0").columns)
@@ -189,7 +193,7 @@ def _header(connection: duckdb.DuckDBPyConnection, written: Path, dialect: Diale
 def _grouped(
     connection: duckdb.DuckDBPyConnection, source: str, names: Sequence[str], schema: pa.Schema, weight: str | None
 ) -> pa.Table:
-    """The distinct rows of some columns and, last, how often each occurs; values in the types of ``schema``."""
+    """Return the distinct rows of some columns and, last, how often each occurs; values in the types of ``schema``."""
     count = "count(*)" if weight is None else f"CAST(sum({quoted(weight)}) AS BIGINT)"
     query = f"SELECT {', '.join(map(quoted, names))}, {count} FROM {source} GROUP BY ALL"
     try:
@@ -198,7 +202,7 @@ def _grouped(
     except (duckdb.OutOfMemoryException, pa.ArrowMemoryError):
         raise MemoryError from None
     except (duckdb.Error, pa.ArrowException):  # their messages may quote a line of the data
-        raise UnreadableError("the release could not be read back and counted; nothing was written") from None
+        raise UnreadableError("the written file could not be read back and verified; nothing was published") from None
     return pa.Table.from_arrays([*columns, table.column(len(names))], [str(i) for i in range(len(names) + 1)])
 
 
@@ -207,14 +211,14 @@ def _typed(column: pa.ChunkedArray, name: str, schema: pa.Schema) -> pa.ChunkedA
 
 
 def _classes(codes: Codes) -> tuple[ClassOf, NDArray[np.int64]]:
-    """The class of each row and the first row of each class; sorted, as SQL returns groups in any order."""
+    """Return the class of each row and the first row of each class, sorted because SQL returns groups in any order."""
     found, firsts = group(packed(codes))
     order = np.lexsort(codes[firsts].T[::-1])
     return order.argsort()[found], firsts[order]
 
 
 def _codes(groups: pa.Table, quasi: Sequence[str]) -> tuple[Codes, tuple[int | None, ...]]:
-    """Codes of the values as they stand; the null takes the place after all others."""
+    """Return codes of the values as they are; the null comes after all others."""
     columns, nulls = [], []
     for i, name in enumerate(quasi):
         coded = codec.texts(name, groups.column(i))
@@ -245,7 +249,7 @@ def _persons(
     schema: pa.Schema,
     weight: str | None,
 ) -> Histogram:
-    """Who stands behind each class: the distinct persons, by a second grouping."""
+    """Count the distinct people in each class, with a second grouping."""
     pairs = _grouped(connection, source, [*quasi, person], schema, weight)
     keys = list(range(len(quasi)))
     both = pa.concat_tables([groups.select(keys), pairs.select(keys)])

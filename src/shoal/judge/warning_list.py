@@ -1,8 +1,8 @@
-"""The one list of warnings: what whoever answers for a table should know although it keeps its policy.
+"""Warnings: what the publisher of a table should know even if it satisfies its policy.
 
-Every entry point takes its warnings from here: ``anonymize`` (and so the certificate, the report and the terminal),
-``check`` and ``apply``. They are drawn from counts, never from rows, so they are the same on every engine; they name
-columns and numbers, never a value of the data. Each ends with the next step.
+All entry points take their warnings from here: ``anonymize`` (and so the certificate, the report and the terminal),
+``check`` and ``apply``. They are derived from counts, never from rows, so they are the same on every engine. They name
+columns and numbers, never a value from the data. Each ends with the next step.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ KINDS = (
 
 
 class Caution(str):
-    """A warning: a text like any other that also knows its ``kind`` and, where it is about one, its ``column``."""
+    """A warning: a string with its ``kind`` and, if it concerns one column, its ``column``."""
 
     kind: str
     column: str | None
 
     def __new__(cls, text: str, kind: str = "", column: str | None = None) -> Caution:
-        """One argument suffices, as copies are made from the text and get the rest from the state."""
+        """One argument is enough, because copies are made from the text and restore the rest from their state."""
         self = super().__new__(cls, text)
         self.kind, self.column = kind, column
         return self
@@ -65,7 +65,7 @@ def _caution(kind: str, column: str | None, fact: str, step: str) -> Caution:
 
 
 def warnings_of(evidence: Evidence) -> tuple[Caution, ...]:
-    """All warnings, in the order of ``KINDS``."""
+    """Return all warnings, in the order of ``KINDS``."""
     found = [Caution(note, "reading") for note in evidence.notes]
     if evidence.table.n_records:
         table, policy = evidence.table, evidence.policy
@@ -94,7 +94,7 @@ FILLED = 0.05
 
 
 def _persons_repeat(evidence: Evidence) -> Iterator[Caution]:
-    """A column by which persons seem to have several records each, where k counts records."""
+    """Warn if people seem to have several records each while k counts records."""
     found = repeated(evidence.known, evidence.policy)
     if found is None:
         return
@@ -105,14 +105,14 @@ def _persons_repeat(evidence: Evidence) -> Iterator[Caution]:
         "persons-repeat",
         name,
         f"{'Identifier' if identifier else 'Column'} {name!r} repeats, with "
-        f"{counted(spread.distinct, 'different value')} in {counted(spread.records, 'record')}: a person may have "
-        "several records, and k counts records",
-        f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it tells persons apart",
+        f"{counted(spread.distinct, 'different value')} in {counted(spread.records, 'record')}: one person may "
+        "have several records, but k counts records",
+        f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it identifies people",
     )
 
 
 def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
-    """Plain columns in which at least half of the values are one record's alone."""
+    """Warn of plain columns in which at least half of the values occur only once."""
     n = evidence.table.n_records
     names = [name for name in evidence.policy.having("plain") if name in evidence.published.columns]
     found = {
@@ -128,15 +128,15 @@ def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
         "unique-plain",
         next(iter(found)) if one else None,
         f"{'Column' if one else 'Columns'} {_listed(_few(parts))} {'is' if one else 'are'} plain but nearly unique: "
-        f"{'it identifies' if one else 'they identify'} people to whoever knows {'it' if one else 'them'}",
-        'Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it',
+        f"{'it identifies' if one else 'they identify'} people to anyone who knows {'it' if one else 'them'}",
+        'Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them',
     )
 
 
 def _different(spread: Spread, n: int) -> str:
     if spread.distinct == n:
         return "different in every record"
-    of = counted(n, "record") if spread.records == n else f"the {counted(spread.records, 'record')} that have one"
+    of = counted(n, "record") if spread.records == n else f"the {counted(spread.records, 'record')} with a value"
     return f"{counted(spread.distinct, 'different value')} in {of}"
 
 
@@ -148,7 +148,7 @@ def _few(parts: Sequence[str], most: int = 6) -> list[str]:
 
 
 def _telling(evidence: Evidence) -> Telling:
-    """Whatever is released as it is may tell quasi columns that were generalized; what others know, sensitive ones."""
+    """Find unchanged columns that reveal generalized quasi-identifiers, and known ones that reveal sensitive ones."""
     policy, rows = evidence.policy, evidence.known
     plain = [name for name in policy.having("plain") if name in rows.columns]
     pairs: dict[TellingPair, tuple[int, ...]] = {
@@ -161,7 +161,7 @@ def _telling(evidence: Evidence) -> Telling:
 
 
 def _reveals_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
-    """Columns that are released as they are and tell one that was generalized: the birth year beside the age."""
+    """Warn of unchanged columns that reveal a generalized one, such as the birth year and the age."""
     policy = evidence.policy
     for name in (*policy.having("plain"), *policy.sensitive):
         copied = {quasi for quasi in policy.quasi if name in policy.sensitive and (quasi, name) in told.guesses}
@@ -171,19 +171,19 @@ def _reveals_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
         )
         if found:
             role = policy.columns[name].role
-            what = "a quasi column that is coarser" if finer else "what was generalized"
+            what = "a coarser quasi-identifier" if finer else "a generalized column"
             yield _caution(
                 "reveals-quasi",
                 name,
-                f"Column {name!r} is released as it is and tells {what}: {_listed(found)}",
-                'Set role = "quasi" for it too, or remove it'
+                f"Column {name!r} is released unchanged and reveals {what}: {_listed(found)}",
+                'Set role = "quasi" for it as well, or remove it'
                 if role == "plain"
                 else f'Remove {name!r}, or set role = "quasi" for it and generalize it too',
             )
 
 
 def _finer(evidence: Evidence, told: Telling, name: str) -> Iterator[str]:
-    """The quasi columns, as they stand, that a column tells and has more values than."""
+    """Return the quasi-identifiers, as released, that a column determines and has more values than."""
     table = evidence.table
     for j, quasi in enumerate(table.columns):
         pair = name, quasi
@@ -198,8 +198,9 @@ def _reveals_sensitive(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "reveals-sensitive",
                 name,
-                f"Column {name!r} is plain and tells a sensitive value: {_listed(found)}",
-                'Set role = "quasi" if outsiders may know it; else set role = "sensitive" and require as much of it',
+                f"Column {name!r} is plain and reveals a sensitive value: {_listed(found)}",
+                'Set role = "quasi" if outsiders may know it; otherwise set role = "sensitive" with the '
+                "same requirements",
             )
 
 
@@ -210,7 +211,8 @@ def _copy_of_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "copy-of-quasi",
                 name,
-                f"Quasi column {name!r} tells a sensitive one: {_listed(found)}. Whoever knows the one knows the other",
+                f"Quasi-identifier {name!r} reveals a sensitive column: {_listed(found)}. Anyone who knows one "
+                "knows the other",
                 'Remove one of them, or set role = "quasi" for both',
             )
 
@@ -223,7 +225,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
-    """Sensitive columns of which nothing is required: being one of k does not hide what all of them have."""
+    """Warn of sensitive columns without a requirement: k-anonymity does not hide what a whole class shares."""
     policy = evidence.policy
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     if any(isinstance(limit, InferenceRisk) for limit in policy.limits):
@@ -235,7 +237,7 @@ def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
         if alike.any():
             n_alike = int(evidence.table.counts[alike].sum())
             size = f"{counted(int(alike.sum()), 'class')} with {counted(n_alike, 'record')}"
-            found = f"In {size} all have the same value: finding the class tells it"
+            found = f"In {size}, all records have the same value: finding the class discloses it"
         else:
             found = f"In one class, {share(float(most_frequent(histogram).max()), 1)} of the records share a value"
         yield _caution(
@@ -247,7 +249,7 @@ def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
 
 
 def _near_numbers(table: FrequencyTable, policy: Policy) -> Iterator[Caution]:
-    """Sensitive numbers of which each record has its own: every class is diverse, and may still hold near ones only."""
+    """Warn of sensitive numbers that are almost all different: every class is diverse, but may hold similar numbers."""
     models = [model for model in policy.models if isinstance(model, TCloseness) and model.distance in _BY_DISTANCE]
     for name, histogram in table.sensitive.items():
         whole = np.bincount(histogram.values, histogram.counts, minlength=histogram.n_values)
@@ -259,7 +261,7 @@ def _near_numbers(table: FrequencyTable, policy: Policy) -> Iterator[Caution]:
             "near-numbers",
             name,
             f"The numbers in {name!r} are almost all different, with {counted(values, 'different value')} in "
-            f"{counted(n, 'record')}: a class may be diverse and hold only numbers that lie close together",
+            f"{counted(n, 'record')}: a class can be diverse and still contain only similar numbers",
             'Require t-closeness with distance = "numeric"',
         )
 
@@ -270,7 +272,7 @@ _BY_DISTANCE = ("ordered", "numeric", "hierarchical")
 
 
 def _spelling(seen: FrequencyTable) -> Iterator[Caution]:
-    """Sensitive values that are one value in several spellings, and so feign diversity."""
+    """Warn of sensitive values with several spellings, which make a class look more diverse than it is."""
     for name, histogram in seen.sensitive.items():
         if histogram.domain is None:
             continue
@@ -282,13 +284,17 @@ def _spelling(seen: FrequencyTable) -> Iterator[Caution]:
             continue
         entries = alike[histogram.values], histogram.n_classes, n_alike, None, histogram.counts
         least, really = (int(distinct(h).min()) for h in (histogram, Histogram.of(histogram.class_of_entry, *entries)))
-        falls = f"; counted as one, the least diverse class has {really} instead of {least}" if really < least else ""
+        falls = (
+            f"; without these variants, the least diverse class has {really} values instead of {least}"
+            if really < least
+            else ""
+        )
         yield _caution(
             "spelling",
             name,
-            f"Values of {name!r} differ only in spelling (case, blanks, Unicode form, number format, empty or null): "
-            f"{number(n_values)} are {number(n_alike)}, and diversity counts them apart{falls}",
-            "Write them alike before anonymizing",
+            f"Values of {name!r} differ only in spelling (case, spaces, Unicode form, number format, empty or null): "
+            f"{number(n_values)} spellings of {counted(n_alike, 'value')}, which diversity counts as different{falls}",
+            "Unify the spelling before anonymizing",
         )
 
 
@@ -296,7 +302,7 @@ def _spelling(seen: FrequencyTable) -> Iterator[Caution]:
 
 
 def _single_label(evidence: Evidence) -> Iterator[Caution]:
-    """Quasi columns that have become one label, or that are one."""
+    """Warn of quasi-identifiers that have a single label."""
     table, rows = evidence.table, evidence.original
     names = [name for j, name in enumerate(table.columns) if len(np.unique(table.codes[:, j])) == 1]
     if rows is not None:
@@ -307,13 +313,13 @@ def _single_label(evidence: Evidence) -> Iterator[Caution]:
             "single-label",
             names[0] if one else None,
             f"{'Column' if one else 'Columns'} {told} {'has' if one else 'have'} a single label in all "
-            f"{counted(table.n_records, 'record')}, and {'tells' if one else 'tell'} nothing",
-            "Allow max_suppression, give a finer hierarchy or a max_level, or leave out what is not needed",
+            f"{counted(table.n_records, 'record')} and {'carries' if one else 'carry'} no information",
+            "Allow max_suppression, provide a finer hierarchy, set max_level, or remove columns that are not needed",
         )
 
 
 def _half_lost(evidence: Evidence) -> Iterator[Caution]:
-    """More than half of the records, or of what the cells told."""
+    """Warn if more than half of the records or of the information is lost."""
     suppressed, n = evidence.suppressed
     if 2 * suppressed > n:
         lost = f"{number(suppressed)} of {counted(n, 'record')} are suppressed"
@@ -325,18 +331,19 @@ def _half_lost(evidence: Evidence) -> Iterator[Caution]:
         "half-lost",
         None,
         f"More than half of the table is lost: {lost}",
-        'Ask for less (a smaller k), give finer hierarchies or fewer quasi columns, or try algorithm = "local"',
+        "Relax the requirements (a smaller k), use finer hierarchies or fewer quasi-identifiers, or try "
+        'algorithm = "local"',
     )
 
 
 def _time_budget(evidence: Evidence) -> Iterator[Caution]:
-    """A search that had no time for all that it makes where none is given."""
+    """Warn if the time budget ended a search early."""
     if evidence.unfinished:
         yield _caution(
             "time-budget",
             None,
             evidence.unfinished[:1].upper() + evidence.unfinished[1:],
-            "The rest may lose less: give a larger time_budget, or leave it out",
+            "More time may reduce the loss: increase time_budget, or remove it",
         )
 
 
@@ -344,7 +351,7 @@ def _time_budget(evidence: Evidence) -> Iterator[Caution]:
 
 
 def _closeness_before_suppression(table: FrequencyTable, seen: FrequencyTable, policy: Policy) -> Iterator[Caution]:
-    """Requirements that hold against the table before suppression, not against what is released."""
+    """Warn of requirements that hold compared with the original but not with the release alone."""
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     if not any(h.domain is not None and h.domain.whole.sum() > table.n_records for h in table.sensitive.values()):
         return  # nothing is missing: both are the same
@@ -356,9 +363,9 @@ def _closeness_before_suppression(table: FrequencyTable, seen: FrequencyTable, p
             yield _caution(
                 "closeness-before-suppression",
                 model.column,
-                f"{model.asked} holds against the table before suppression; against the released records alone "
-                f"{model.figure} is {worst:.4g}",
-                'Set suppressed = "keep", which makes both the same',
+                f"{model.asked} holds compared with the table before suppression; compared with the released "
+                f"records alone, {model.figure} is {worst:.4g}",
+                'Set suppressed = "keep" to make both comparisons the same',
             )
 
 
@@ -380,7 +387,7 @@ def _compared_with_itself(table: FrequencyTable) -> FrequencyTable:
 
 
 def _nulls_alone(table: FrequencyTable, seen: FrequencyTable, policy: Policy) -> Iterator[Caution]:
-    """Requirements that hold because some records are null in every quasi column, and so match anybody.
+    """Warn of requirements that hold only because records with nulls in every quasi-identifier match everyone.
 
     By the letter k − 1 such records hide every other one; whoever knows that they tell nothing sees who is alone.
     """
@@ -401,6 +408,6 @@ def _nulls_alone(table: FrequencyTable, seen: FrequencyTable, policy: Policy) ->
                     "nulls-alone",
                     None,
                     f"{model.asked} holds for {number(alone)} of {counted(table.n_records, 'record')} only because "
-                    f"anybody matches {blank}, null in every quasi column",
-                    'Set nulls = "category" to count them apart, or remove them',
+                    f"they match {blank} with nulls in every quasi-identifier",
+                    'Set nulls = "category" to treat nulls as a value, or remove these records',
                 )

@@ -1,11 +1,11 @@
-"""Whose the released records are, where the column that tells persons apart was removed: told from the original.
+"""Determine from the original which people are behind the released records if their identifier was removed.
 
-A released record was made from one original record, which it is consistent with, and no two from the same one. Where
-as many originals fit a released tuple as it has records, these are all of them, and the tuple's persons are known; what
-is left then fits fewer tuples, and so on. Where records stay open, their class has at least the persons that it takes
-to fill it and at most those who fit: every way to assign the records lies between, and so does the truth.
-Needs  the original, with the column of persons; cells that stand for values (a mean stands for none).
-Costs  what ``consistency`` costs, and as many rounds over the consistent pairs as a tuple settles another's.
+A released record was made from one original record, with which it is consistent, and no two from the same one. If as
+many originals match a released tuple as it has records, these are its originals, and the people of the tuple are known;
+the remaining originals then match fewer tuples, and so on. If records stay undecided, their class has at least as many
+people as needed to fill it and at most as many as match: every possible assignment lies in between.
+Needs  the original, with the column that identifies people; cells that cover values (a mean covers none).
+Costs  as much as ``consistency``, plus one pass over the consistent pairs per round.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROUNDS = 1000  # after which what is open stays open
 
 
 class Between(NamedTuple):
-    """How many persons the classes of a release have."""
+    """Bounds on the number of people in each class of a release."""
 
     tuples: Codes  # (classes, columns)  codes as ``recounted`` gives them
     fewest: Counts  # (classes)
@@ -44,7 +44,7 @@ class Between(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Whose:
-    """The persons behind the classes of a release, as far as its original tells."""
+    """The people behind the classes of a release, as far as the original determines them."""
 
     rows: Rows | Groups | None = None  # the released rows with a person for each, where every class is settled
     between: Between | None = None  # else between what numbers the truth lies
@@ -52,23 +52,25 @@ class Whose:
 
 
 def whose(release: LocalEngine, original: LocalEngine | IbisEngine, policy: Policy) -> Whose:
-    """The persons of the ``original`` behind the released rows, which may stand for several records each."""
+    """Find the people of the ``original`` behind the released rows, each of which may represent several records."""
     entity = policy.release.entity
     if absent := [name for name in policy.columns if name not in original.columns]:
-        return Whose(missing=f"needs {_listed(absent)} in the original, which tells persons apart by {entity!r}")
+        return Whose(missing=f"needs {_listed(absent)} in the original, which identifies people by {entity!r}")
     if centres := [name for name in policy.quasi if policy.columns[name].cells in CENTRES]:
-        return Whose(missing=f"cells of {_listed(centres)} show means or the like, which fit no record of the original")
+        return Whose(
+            missing=f"cells of {_listed(centres)} show means or similar values, which match no record of the original"
+        )
     try:
         table = original.count(policy.of_all_levels(), apart=True)
         pairs = _GroupCells.of(release, table, policy)
     except ShoalError as error:
-        return Whose(missing=f"the original does not tell persons apart: {error.message}")
+        return Whose(missing=f"the original does not identify people: {error.message}")
     return pairs if isinstance(pairs, Whose) else pairs.settled().told(release, entity or "person")
 
 
 @dataclass(eq=False)
 class _GroupCells:
-    """Which original records may be behind which released ones.
+    """Which original records may have become which released ones.
 
     Records that nothing released tells apart are one *group* of originals, released ones with equal quasi and
     sensitive values one *cell*. ``left`` and ``needed`` shrink as groups are settled.
@@ -92,7 +94,7 @@ class _GroupCells:
         for column in columns:
             if column.n_unknown:
                 cells = f"{column.n_unknown} released cells of {column.name!r}"
-                return Whose(missing=f"{cells} stand for no value of the original")
+                return Whose(missing=f"{cells} match no value of the original")
         texts = np.column_stack([column.texts for column in columns])
         released, firsts = group(packed(texts))
         order = np.lexsort(texts[firsts].T[::-1])
@@ -106,7 +108,7 @@ class _GroupCells:
         edges = consistent_pairs(kinds[firsts], tuples, columns)
         degree = np.diff(edges.indptr)[groups // n_secrets]
         if degree.sum() > LARGEST:
-            return Whose(missing="the original has too many records that fit too many released ones to compare")
+            return Whose(missing="too many original records match too many released ones to compare")
         of_group = np.repeat(np.arange(len(groups)), degree)
         entry = np.arange(len(of_group)) - np.repeat(np.cumsum(degree) - degree, degree)
         fits = edges.indices[edges.indptr[:-1][groups // n_secrets][of_group] + entry]
@@ -128,7 +130,7 @@ class _GroupCells:
         )
 
     def settled(self) -> _GroupCells:
-        """Settle what has no choice, as long as there is such."""
+        """Assign records that have no alternative, until there are none."""
         for _ in range(ROUNDS):
             open_ = (self.left[self.group] > 0) & (self.needed[self.cell] > 0)
             self.group, self.cell = self.group[open_], self.cell[open_]
@@ -141,14 +143,14 @@ class _GroupCells:
         return self
 
     def _filled(self, fitting: Counts) -> bool:
-        """Cells with as many records as originals that fit: all of these are in them."""
+        """Return cells with as many records as matching originals: all of these are in them."""
         full = (self.needed == fitting)[self.cell]
         if full.any():
             self._settle(self.group[full], self.cell[full])
         return bool(full.any())
 
     def _forced(self) -> bool:
-        """Groups with one cell to go to, among groups and cells that are connected and equally many: none is left."""
+        """Return groups with a single possible cell in components with equally many groups and cells."""
         n_groups, n = len(self.left), len(self.left) + len(self.needed)
         graph = coo_array((np.ones(len(self.group), np.int8), (self.group, n_groups + self.cell)), shape=(n, n))
         _, part = connected_components(graph, directed=False)
@@ -169,24 +171,24 @@ class _GroupCells:
         self.contradicted |= bool((self.needed < 0).any())
 
     def told(self, release: LocalEngine, entity: str) -> Whose:
-        """What is settled, with a person for each row, or between what numbers of persons each class lies."""
+        """Return the people of each row if all are assigned, otherwise bounds on the number of people per class."""
         if self.contradicted:
-            return Whose(missing="the release has records that no records of the original can be behind")
+            return Whose(missing="the release has records that match no record of the original")
         if not self.needed.any():
             return Whose(self._rows(release, entity))
         n_open = int(self.needed.sum())
-        missing = f"the original leaves open whose {n_open} of the {release.n_records} records are"
+        missing = f"the original does not determine whose {n_open} of the {release.n_records} records are"
         return Whose(None, self._between(), missing)
 
     @property
     def _person(self) -> RowNumbers:
-        """Of each row of the original's table."""
+        """Return the person of each row of the original table."""
         if self.table.entities is None:
-            raise TypeError("no persons were counted")
+            raise TypeError("people were not counted")
         return self.table.entities.values.astype(np.int64)
 
     def _rows(self, release: LocalEngine, entity: str) -> Rows | Groups:
-        """Rows with the same cell are the same to all that is judged: any of them is any of its persons'."""
+        """Assign people to rows; rows of the same cell are interchangeable for every requirement."""
         cell = self.owner[self.group_of]
         inside = np.flatnonzero(cell >= 0)
         inside = inside[np.argsort(cell[inside], kind="stable")]
@@ -203,7 +205,7 @@ class _GroupCells:
         return Groups(table.append_column(weight, pa.array(n)).append_column(who, pa.array(person)), weight, who)
 
     def _between(self) -> Between | None:
-        """The fewest and the most persons of each class; None where that is too much to count."""
+        """Return the smallest and largest number of people in each class; None if that takes too long to count."""
         n_classes, person = len(self.tuples), self._person
         n_persons = int(person.max()) + 1
         settled = np.flatnonzero(self.owner[self.group_of] >= 0)
@@ -237,7 +239,7 @@ class _GroupCells:
 
 
 def _secrets(release: LocalEngine, table: FrequencyTable, policy: Policy) -> tuple[ClassOf, ClassOf]:
-    """A number for the sensitive values of each row of the original's table, and of each released row."""
+    """Return a number for the sensitive values of each original row and of each released row."""
     n = table.n_classes
     both = [np.zeros((n + release.table.num_rows, 1), np.int32)]
     for name in policy.sensitive:

@@ -1,4 +1,4 @@
-"""Record linkage: how many records of a release an intruder finds again with a file of people they know."""
+"""Record linkage: how many records of a release an intruder can link to a file of known people."""
 
 from shoal.linkage.distance import DistanceLinkage, distance_linkage
 from shoal.linkage.patterns import PatternCounts, pattern_counts

@@ -1,8 +1,8 @@
-"""When a known value agrees with a released one: the released text stands for it.
+"""Agreement of a known value with a released one: the released text covers the known value.
 
-So both are compared at the level of the release. A null and a ``*`` say nothing and agree with nothing, not even with
-each other: to count them as agreement would make a suppressed record everybody's. Numbers are equal as numbers, and
-agree with every range that holds them.
+So both are compared at the level of the release. A null and a ``*`` agree with nothing, not even with each other:
+otherwise a suppressed record would agree with everyone. Numbers are compared as numbers, and agree with every range
+that contains them.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Agreement:
 
     @property
     def is_function(self) -> bool:
-        """Whether no known text agrees with two classes, as after full-domain generalization."""
+        """Whether every known text agrees with at most one class, as after full-domain generalization."""
         return all(len(classes) <= 1 for classes in self.known)
 
     @property
     def codes(self) -> tuple[Codes, Codes]:
-        """A code per text of each file, equal exactly where two agree; only for a function."""
+        """Return a code per text of each file, equal exactly if two agree; only for a function."""
         nobody, nothing = self.n_classes, self.n_classes + 1
         known = np.array([of[0] if of else nobody for of in self.known], np.int32)
         return known, np.where(self.released < 0, nothing, self.released).astype(np.int32)
 
     @property
     def kinds(self) -> tuple[Codes, NDArray[np.bool_]]:
-        """The kind of each known text, and (kinds, classes + 1) which classes agree; the last class stands for -1."""
+        """Return the kind of each known text, and (kinds, classes + 1) which classes agree; the last class is -1."""
         number: dict[tuple[int, ...], int] = {}
         kind_of = np.array([number.setdefault(of, len(number)) for of in self.known], np.int32)
         agrees = np.zeros((len(number), self.n_classes + 1), np.bool_)

@@ -1,6 +1,6 @@
-"""Two files side by side: what the intruder knows, what was released, and the columns that both have.
+"""Two files to link: what the intruder knows, what was released, and their common columns.
 
-The files may name a column differently, and may hold different people. Who is who is known to the referee at most:
+The files may name a column differently and may contain different people. The true links are used for evaluation only:
 ``truth`` never takes part in the linkage, only in counting what it found.
 """
 
@@ -55,7 +55,7 @@ class LinkedColumn:
 
     @cached_property
     def reader(self) -> Reader:
-        """What the released texts stand for; those that are no value of another file are no leaves of their own."""
+        """What the released texts cover; texts that are not values of the other file do not become leaves."""
         base = {*self.known.texts, *(() if self.original is None else self.original.texts)}
         hierarchies = [] if self.hierarchy is None else [self.hierarchy]
         ignored = set(self.released.texts) - base
@@ -72,7 +72,7 @@ class LinkedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Files:
-    """What the intruder knows beside what was released."""
+    """The file that the intruder knows and the release."""
 
     n_known: int
     n_released: int
@@ -81,7 +81,7 @@ class Files:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns compared, as the release names them."""
+        """The compared columns, as the release names them."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -116,7 +116,7 @@ def side_by_side(
     pairs = _pairs(mine, theirs, on, id)
     names = [name for _, name in pairs]
     if unknown := [name for name in numeric or () if name not in names]:
-        raise DataError(f"numeric: {_listed(unknown)} is not compared", f"columns compared: {_listed(names)}")
+        raise DataError(f"numeric: {_listed(unknown)} is not compared", f"compared columns: {_listed(names)}")
     columns = []
     for name_known, name in pairs:
         first = None
@@ -140,7 +140,7 @@ def side_by_side(
 def _table(data: Any) -> pa.Table:
     if isinstance(data, np.ndarray):
         if data.ndim != 2:
-            raise DataError(f"an array of {data.ndim} dimensions is no table", "give rows and columns")
+            raise DataError(f"an array with {data.ndim} dimensions is not a table", "pass an array of rows and columns")
         return frames.plain(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
     if isinstance(data, str | Path):
         return formats.read(Path(data)).table
@@ -207,9 +207,9 @@ def _column(
     if asked:
         n_texts = len(known.texts), len(released.texts)
         raise DataError(
-            f"column {name!r}: {unread[0]} of {n_texts[0]} distinct values of the known file and {unread[1]} of "
-            f"{n_texts[1]} of the release are neither numbers nor ranges",
-            "take the column out of numeric to compare its values as categories",
+            f"column {name!r}: {unread[0]} of {n_texts[0]} distinct values in the known file and {unread[1]} of "
+            f"{n_texts[1]} in the release are neither numbers nor ranges",
+            "remove the column from numeric to compare its values as categories",
         )
     return category
 
@@ -220,17 +220,18 @@ def _column(
 def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> RowNumbers | None:
     if id is not None:
         if truth is not None:
-            raise DataError("truth and id both say who is who", "give one of them")
+            raise DataError("truth and id are alternatives", "pass only one of them")
         return _by_id(mine, theirs, id)
     if truth is None:
         return None
     if isinstance(truth, str):
         if truth != "position":
-            raise DataError("truth: a text can only be 'position'", "a column that tells is named by id")
+            raise DataError("truth: a text can only be 'position'", "to name a column that identifies people, use id")
         if mine.num_rows != theirs.num_rows:
             raise DataError(
-                f"the known file has {mine.num_rows} records, the release {theirs.num_rows}: positions do not tell",
-                "give the released row of each known record as truth, or a column of both files as id",
+                f"the known file has {mine.num_rows} records, but the release has {theirs.num_rows}: positions do "
+                "not match",
+                "pass the released row of each known record as truth, or a column of both files as id",
             )
         return np.arange(mine.num_rows)
     given = np.asarray(truth)
@@ -239,8 +240,8 @@ def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> R
     owners = given.astype(np.int64)
     if outside := int(((owners < -1) | (owners >= theirs.num_rows)).sum()):
         raise DataError(
-            f"truth: {outside} of {len(owners)} are no row of the release",
-            f"rows are 0 to {theirs.num_rows - 1}; -1 is for a person who is not in it",
+            f"truth: {outside} of {len(owners)} are not rows of the release",
+            f"rows are 0 to {theirs.num_rows - 1}; use -1 for a person who is not in the release",
         )
     return owners
 
@@ -251,7 +252,7 @@ def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> RowNumbers:
     known, released = codec.texts(id, mine[id]), codec.texts(id, theirs[id])
     present = released.codes[released.codes >= 0]
     if repeated := int((np.bincount(present) > 1).sum()) if len(present) else 0:
-        raise DataError(f"column {id!r}: {repeated} persons have more than one record in the release")
+        raise DataError(f"column {id!r}: {repeated} people have more than one record in the release")
     row_of = np.full(len(released.texts) + 1, -1, np.int64)
     row_of[released.codes[released.codes >= 0]] = np.flatnonzero(released.codes >= 0)
     number = {text: i for i, text in enumerate(released.texts)}

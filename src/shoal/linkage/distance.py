@@ -1,4 +1,4 @@
-"""Distance-based record linkage: every record goes to the nearest one of the other file.
+"""Distance-based record linkage: every record is linked to the nearest one of the other file.
 
 D. Pagliuca, G. Seri, "Some results of individual ranking method on the system of enterprise accounts annual survey",
 SDC project, 1999; J. Domingo-Ferrer, V. Torra, "A quantitative comparison of disclosure control methods for microdata",
@@ -29,7 +29,7 @@ ASSIGNABLE = 2**24  # pairs of records that can be assigned one to one: 4,096 by
 
 @dataclass(frozen=True, eq=False)
 class DistanceLinkage:
-    """What distances found, per record of the file that was linked: the known one, or the release."""
+    """Results per record of the file that was linked: the known file, or the release."""
 
     columns: tuple[str, ...]
     distance: Floats  # of the nearest records of the other file
@@ -43,17 +43,17 @@ class DistanceLinkage:
 
     @property
     def risk(self) -> float | None:
-        """The share of people that were found again."""
+        """The share of people linked correctly."""
         return None if self.of is None or self.correct is None else self.correct / max(1, self.of)
 
     @property
     def assigned_risk(self) -> float | None:
-        """The same for the assignment one to one."""
+        """The same for the one-to-one assignment."""
         known = self.of is not None and self.assigned_correct is not None
         return float(self.assigned_correct or 0) / max(1, self.of or 0) if known else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "columns": list(self.columns),
             "linked": len(self.rows),
@@ -84,7 +84,7 @@ def distance_linkage(
     truth: Truth = None,
     id: str | None = None,
 ) -> DistanceLinkage:
-    """Link each known record to the nearest released ones, or with ``per="released"`` each released to known ones.
+    """Link each known record to the nearest released ones, or each released record with ``per="released"``.
 
     ``scale="own"`` scales the numbers of each file by its own mean and standard deviation, ``"original"`` both files by
     those of ``original`` (of the known file where it is not given). A column with ranges is always scaled so. A number
@@ -131,12 +131,12 @@ def distance_linkage(
 
 
 def _inverse(owners: RowNumbers, files: Files) -> RowNumbers:
-    """Per released record the known one of the same person."""
+    """Return for each released record the known record of the same person."""
     people = np.flatnonzero(owners >= 0)
     if repeated := len(people) - len(np.unique(owners[people])):
         raise DataError(
             f"truth: {repeated} known records share their released record with another one",
-            'link with per="known", or remove the records that stand for the same person twice',
+            'link with per="known", or remove the records that represent the same person twice',
         )
     inverse = np.full(files.n_released, -1, np.int64)
     inverse[owners[people]] = people
@@ -144,14 +144,14 @@ def _inverse(owners: RowNumbers, files: Files) -> RowNumbers:
 
 
 def _assigned(left: Distinct, right: Distinct, measured: Sequence[Part]) -> RowNumbers:
-    """The row on the right that each record on the left is given when nobody shares."""
+    """Return the row on the right assigned to each record on the left, one to one."""
     from scipy.optimize import linear_sum_assignment
 
     n_left, n_right = len(left.class_of), len(right.class_of)
     if n_left * n_right > ASSIGNABLE:
         raise DataError(
             f"{n_left} by {n_right} records are too many to assign one to one (at most {ASSIGNABLE} pairs)",
-            "link a sample of the records, or leave one_to_one out",
+            "link a sample of the records, or omit one_to_one",
         )
     cost = np.zeros((len(left.codes), len(right.codes)))
     for part in measured:
@@ -163,7 +163,7 @@ def _assigned(left: Distinct, right: Distinct, measured: Sequence[Part]) -> RowN
 
 
 def _credit(assigned: RowNumbers, owners: RowNumbers, right: Distinct) -> float:
-    """Who is given one of t records that look the same is given the right one with chance 1/t."""
+    """Return the probability of the right record: 1/t if one of t equal records is assigned."""
     given = assigned >= 0
     mine, theirs = right.class_of[assigned[given]], right.class_of[owners[given]]
     return float(((mine == theirs) / right.counts[theirs]).sum())

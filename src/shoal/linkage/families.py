@@ -1,4 +1,4 @@
-"""Distances with parameters that can be learned: weighted mean, OWA, symmetric bilinear form, Choquet integral.
+"""Distances with learnable parameters: weighted mean, OWA, symmetric bilinear form, Choquet integral.
 
 All are linear in their parameters θ once the differences of two records are given, which is what the search for the
 worst case needs: each family says which features are added up, in which polytope θ lies, and what lies in it.
@@ -39,7 +39,7 @@ class Family:
     signed: bool = False  # whether differences have signs rather than being squared
 
     def inside(self, theta: Floats) -> Floats:
-        """The nearest thing to ``theta`` that keeps all constraints exactly."""
+        """Return the nearest point to ``theta`` that satisfies all constraints exactly."""
         if self.matrix_of is None:
             kept = np.clip(theta, self.low, None)
             return np.asarray(kept / (self.unit @ kept))
@@ -49,7 +49,7 @@ class Family:
         return np.asarray(upper / np.trace(square))
 
     def cut(self, theta: Floats) -> Floats | None:
-        """A row that ``theta`` breaks and no positive semidefinite matrix does."""
+        """Return a row that ``theta`` violates and every positive semidefinite matrix satisfies."""
         if self.matrix_of is None:
             return None
         values, vectors = np.linalg.eigh(self.matrix_of(theta))
@@ -57,7 +57,7 @@ class Family:
 
 
 def family(name: Name, columns: Sequence[str]) -> Family:
-    """The family of a name, for these columns."""
+    """Return the family with this name, for these columns."""
     if name not in FAMILIES:
         raise DataError(f"family: must be one of {', '.join(FAMILIES)}")
     return FAMILIES[name](tuple(columns))
@@ -86,20 +86,20 @@ def _simplex(
 
 
 def _mean(columns: tuple[str, ...]) -> Family:
-    """Σ w_j d_j: some columns matter more."""
+    """Σ w_j d_j: some columns count more."""
     q = len(columns)
     return _simplex(columns, lambda d: d, np.full(q, 1 / q))
 
 
 def _owa(columns: tuple[str, ...]) -> Family:
-    """Σ w_r d_(r), differences from the largest to the least: some ranks matter more."""
+    """Σ w_r d_(r), differences sorted in descending order: some ranks count more."""
     q = len(columns)
     names = tuple(f"rank {rank}" for rank in range(1, q + 1))
     return _simplex(names, lambda d: np.sort(d, axis=-1)[..., ::-1], np.full(q, 1 / q))
 
 
 def _bilinear(columns: tuple[str, ...]) -> Family:
-    """x' W x with W positive semidefinite and of trace 1, as in Mahalanobis' distance: columns may go together."""
+    """x' W x with W positive semidefinite and of trace 1, as in the Mahalanobis distance: columns may interact."""
     q = len(columns)
     first, second = np.triu_indices(q)
     twice = np.where(first == second, 1.0, 2.0)  # both halves of the matrix
@@ -146,12 +146,12 @@ def _bilinear(columns: tuple[str, ...]) -> Family:
 
 
 def _choquet(columns: tuple[str, ...]) -> Family:
-    """The Choquet integral: sets of columns matter more, or less, than their parts."""
+    """The Choquet integral: sets of columns count more, or less, than their parts."""
     return _capacity(columns) if len(columns) <= FULL else _two_additive(columns)
 
 
 def _capacity(columns: tuple[str, ...]) -> Family:
-    """θ is μ of every set of columns but the empty one; μ grows with the set."""
+    """θ is μ of every nonempty set of columns; μ increases with the set."""
     q = len(columns)
     sets = range(1, 1 << q)
     inside = (np.array(sets)[:, None] >> np.arange(q)) & 1
@@ -197,7 +197,7 @@ def _capacity(columns: tuple[str, ...]) -> Family:
 
 
 def _two_additive(columns: tuple[str, ...]) -> Family:
-    """Capacities with interactions of two columns at most, as mixtures of their extreme points.
+    """Capacities with interactions of at most two columns, as mixtures of their extreme points.
 
     These are single columns, and the least and the largest of two (P. Miranda, E. Combarro, P. Gil, "Extreme points of
     some families of non-additive measures", EJOR 174, 2006): no constraint is left but that the weights are a mixture.

@@ -1,4 +1,4 @@
-"""The Numba loop behind nearest records: arrays in, arrays out, no objects."""
+"""The Numba loop for nearest records: arrays in, arrays out, no objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Half = tuple[NDArray[Any], ...]
 
 @compiled
 def distances_from(i: int, half: Half, out: NDArray[np.float64]) -> None:
-    """Squared distances of one record to all others over some columns, a column at a time."""
+    """Return squared distances of one record to all others over some columns, one column at a time."""
     kinds, left_ends, right_ends, left_codes, right_codes, weights, offsets, widths, tables = half
     n = out.shape[0]
     out[:] = 0.0
@@ -56,7 +56,7 @@ def nearest_tuples(
     ties: NDArray[np.int64],
     first_row: NDArray[np.int64],
 ) -> None:
-    """For each record on the left the least squared distance, the records at it, and the first row among them.
+    """Return for each record on the left the smallest squared distance, the records at it, and the first of them.
 
     The columns come in two halves, and every distance is a sum of two, one per half; halves have far fewer different
     tuples than wholes. Tuples on the right are grouped by the first half (``members`` from ``starts[a]`` on), so that a

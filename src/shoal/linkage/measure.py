@@ -1,4 +1,4 @@
-"""Distances between the values of two files, column by column: what linkage adds up.
+"""Distances between the values of two files, column by column: the terms that linkage sums.
 
 Numbers are scaled by a standard deviation, so that one counts as much as a category that differs. All distances are
 squared, since Euclid's is wanted of the whole. Each part answers for texts by number, the null after all others.
@@ -33,31 +33,31 @@ LARGEST = 2**26  # entries of a table of distances: half a gigabyte
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Numbers and ranges of them: 0 where two meet, else the gap between the nearest ends."""
+    """Numbers and ranges of numbers: 0 if two overlap, else the gap between the nearest ends."""
 
     column: int
     left: Floats  # (2, texts)  first and last number, scaled
     right: Floats
 
     def between(self, left: Index, right: Index) -> Floats:
-        """The squared distances, broadcast."""
+        """Return the squared distances, broadcast."""
         return self.gap(left, right) ** 2
 
     def gap(self, left: Index, right: Index) -> Floats:
-        """How far the right lies above the left; negative where below."""
+        """Return how far the right lies above the left; negative if below."""
         above = self.right[0, right] - self.left[1, left]
         below = self.left[0, left] - self.right[1, right]
         return np.where(above > 0, above, np.where(below > 0, -below, 0.0))
 
     @property
     def swapped(self) -> Spans:
-        """The same, seen from the other file."""
+        """Return the same measure seen from the other file."""
         return Spans(self.column, self.right, self.left)
 
 
 @dataclass(frozen=True, eq=False)
 class Equal:
-    """0 where two codes are equal or one of them is negative, which stands for everything; else the weight."""
+    """0 if two codes are equal or one is negative, which matches everything; else the weight."""
 
     column: int
     left: Codes  # (texts)
@@ -65,31 +65,31 @@ class Equal:
     weight: float
 
     def between(self, left: Index, right: Index) -> Floats:
-        """The squared distances, broadcast."""
+        """Return the squared distances, broadcast."""
         mine, theirs = self.left[left], self.right[right]
         return np.where((mine == theirs) | (mine < 0) | (theirs < 0), 0.0, self.weight)
 
     @property
     def swapped(self) -> Equal:
-        """The same, seen from the other file."""
+        """Return the same measure seen from the other file."""
         return Equal(self.column, self.right, self.left, self.weight)
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Squared distances listed for every two texts."""
+    """Squared distances tabulated for every pair of texts."""
 
     column: int
     table: Floats
 
     def between(self, left: Index, right: Index) -> Floats:
-        """The squared distances, broadcast."""
+        """Return the squared distances, broadcast."""
         found: Floats = self.table[left, right]
         return found
 
     @property
     def swapped(self) -> Table:
-        """The same, seen from the other file."""
+        """Return the same measure seen from the other file."""
         return Table(self.column, np.ascontiguousarray(self.table.T))
 
 
@@ -104,7 +104,7 @@ def parts(
     categories: Categories = "equal",
     weights: Mapping[str, float] | None = None,
 ) -> list[Part]:
-    """How far the known texts are from the released ones in each column; a column may have two parts."""
+    """Return the distance measures of each column; a column may have two."""
     for what, given, allowed in (
         ("scale", scale, ("own", "original")),
         ("nulls", nulls, ("category", "wildcard")),
@@ -133,7 +133,7 @@ def parts(
 def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight: float) -> list[Part]:
     known, released = column.known_spans, column.released_spans
     if known is None or released is None:
-        raise TypeError("not a column of numbers")
+        raise TypeError("not a numeric column")
     reference = _reference(column)
     points = np.unique(np.concatenate([reference, _points(known)]))
     mine, theirs = ([[closed(span, points) for span in of] for of in side] for side in (known, released))
@@ -177,7 +177,7 @@ def _points(spans: Sequence[tuple[Span, ...]]) -> Floats:
 
 
 def _reference(column: LinkedColumn) -> Floats:
-    """The numbers that tell the scale: of the original file where it is given, else the known one, else the release."""
+    """Return the numbers that set the scale: of the original if given, else the known file, else the release."""
     if column.original is not None:
         texts = column.original.texts
         mark = decimal_mark(texts) if column.mark is None else "."
@@ -231,7 +231,7 @@ def _category(j: int, column: LinkedColumn, nulls: Nulls, categories: Categories
 
 
 def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """Level of the nearest common ancestor by the height of the hierarchy, 0 where a released label stands for a value.
+    """Level of the nearest common ancestor divided by the height; 0 if a released label covers the value.
 
     A set is as near as its nearest member. What the hierarchy does not know is farthest, at 1.
     """
@@ -263,7 +263,7 @@ def ancestry(known: Sequence[str], released: Sequence[str], hierarchy: Hierarchy
 def _require_room(name: str, n_known: int, n_released: int) -> None:
     if (n_known + 1) * (n_released + 1) > LARGEST:
         raise DataError(
-            f"column {name!r}: {n_known} distinct known and {n_released} distinct released values are too many to list "
-            f"the distance of every two (at most {LARGEST})",
-            'compare the column as numbers or with categories = "equal", or leave it out',
+            f"column {name!r}: {n_known} distinct known and {n_released} distinct released values are too many to "
+            f"tabulate the distance of every pair (at most {LARGEST})",
+            'compare the column as numbers or with categories = "equal", or omit it',
         )

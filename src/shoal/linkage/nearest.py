@@ -21,14 +21,14 @@ TREE = 6  # columns of numbers up to which a tree looks at few records; in more 
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """Per record of the left file."""
+    """The nearest records per record of the left file."""
 
     squared: Floats  # distance of the nearest records
     ties: NDArray[np.int64]  # how many records are as near
     rows: RowNumbers  # the first of them
 
     def holds_at(self, records: RowNumbers, squared: Floats) -> NDArray[np.bool_]:
-        """Whether what lies at these squared distances from some records is among their nearest."""
+        """Return whether records at these squared distances are among the nearest."""
         least = self.squared[records]
         return squared <= least + TIE * (1 + least)
 
@@ -50,14 +50,14 @@ class Distinct:
 
 
 def nearest(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Nearest:
-    """The nearest records on the right of each record on the left."""
+    """Return the nearest records on the right of each record on the left."""
     points = [part for part in parts if isinstance(part, Spans) and _is_plain(part, left, right)]
     found = _by_tree(left, right, points) if len(points) == len(parts) <= TREE else _by_blocks(left, right, parts)
     return Nearest(found.squared[left.class_of], found.ties[left.class_of], found.rows[left.class_of])
 
 
 def squared_between(parts: Sequence[Part], left: Codes, right: Codes) -> Floats:
-    """Squared distances of pairs of records, given row by row."""
+    """Return the squared distances of pairs of records, given row by row."""
     total = np.zeros(len(left))
     for part in parts:
         total += part.between(left[:, part.column], right[:, part.column])
@@ -107,12 +107,12 @@ def _by_blocks(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Neares
 
 
 def _own_codes(parts: Sequence[Part], codes: Codes) -> Codes:
-    """Only the columns of these parts."""
+    """Return only the columns of these measures."""
     return np.ascontiguousarray(codes[:, sorted({part.column for part in parts})])
 
 
 def _halves(codes: Codes, parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
-    """Two groups of columns with as few different tuples in each as possible, of those that split one order."""
+    """Split the columns into two groups with as few distinct tuples in each as possible."""
     columns = sorted({part.column for part in parts}, key=lambda j: (-len(np.unique(codes[:, j])), j))
 
     def n_tuples(chosen: Sequence[int]) -> int:
@@ -125,7 +125,7 @@ def _halves(codes: Codes, parts: Sequence[Part]) -> tuple[list[Part], list[Part]
 
 
 def _half(parts: Sequence[Part], left: Codes, right: Codes) -> Half:
-    """Some columns as the kernel reads them."""
+    """Return some columns in the layout of the kernel."""
     q = len(parts)
     kinds = np.zeros(q, np.int64)
     ends = [np.zeros((q, 2, len(side))) for side in (left, right)]

@@ -1,4 +1,4 @@
-"""Agreement patterns of all pairs of two files, counted without looking at a pair.
+"""Agreement patterns of all pairs of two files, counted without visiting the pairs.
 
 For every set S of columns the pairs that agree on S number Σ n_A(v) · n_B(v) over the values v of these columns. The
 2^q groupings are rolled up from one another, with the counts of both files in one word, and inclusion and exclusion
@@ -34,7 +34,7 @@ CACHED = 2**17  # classes up to which a hash table fits the processor's cache
 
 @dataclass(frozen=True, eq=False)
 class PatternCounts:
-    """How many pairs of a known and a released record agree on exactly which columns."""
+    """The number of pairs of a known and a released record that agree on exactly each set of columns."""
 
     columns: tuple[str, ...]
     counts: Counts  # (2^q)  bit j of the index is set where the pair agrees on column j
@@ -43,16 +43,16 @@ class PatternCounts:
 
     @property
     def pairs(self) -> int:
-        """All of them."""
+        """The total number of pairs."""
         return self.n_known * self.n_released
 
     @property
     def agrees(self) -> NDArray[np.bool_]:
-        """(2^q, q): on which columns each pattern agrees."""
+        """(2^q, q): the columns on which each pattern agrees."""
         return pattern_bits(len(self.columns))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; a pattern is written with a 1 or 0 for each column, and left out without pairs."""
+        """Return plain values for JSON; a pattern is a string of 1 and 0 per column, omitted without pairs."""
         texts = ["".join("01"[int(bit)] for bit in row) for row in self.agrees]
         counts = self.counts.tolist()
         return {
@@ -86,16 +86,16 @@ def pattern_counts(
 
 
 def counted_pairs(files: Files, pairs: ByCode | ByPair) -> PatternCounts:
-    """The counts, with what they are about."""
+    """Return the counts with their columns."""
     return PatternCounts(files.names, pairs.counts(), files.n_known, files.n_released)
 
 
 def compared(files: Files) -> ByCode | ByPair:
-    """The way to compare these files."""
+    """Return the comparison method for these files."""
     if len(files.columns) > MOST:
-        raise DataError(f"{len(files.columns)} columns have too many patterns of agreement", f"compare at most {MOST}")
+        raise DataError(f"{len(files.columns)} columns have too many agreement patterns", f"compare at most {MOST}")
     if max(files.n_known, files.n_released) >= HALF // 2:
-        raise DataError(f"a file has more than {HALF // 2 - 1} records", "compare a part of it")
+        raise DataError(f"a file has more than {HALF // 2 - 1} records", "compare a sample of it")
     agreements = [agreement(column) for column in files.columns]
     known, released = files.codes
     if all(of.is_function for of in agreements):
@@ -110,7 +110,7 @@ def _mapped(codes: Codes, maps: Sequence[Codes]) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class BestMatches:
-    """Per known record: the number of its best level, how many released records reach it, and the first of them."""
+    """Per known record: the index of its best level, how many released records reach it, and the first of them."""
 
     level: NDArray[np.int64]  # -1 where none is reached
     ties: Counts
@@ -121,7 +121,7 @@ class BestMatches:
 
 
 class ByCode:
-    """Both files in codes that are equal exactly where values agree."""
+    """Both files as codes that are equal exactly if values agree."""
 
     def __init__(self, known: Codes, released: Codes) -> None:
         self.codes = known, released
@@ -133,12 +133,12 @@ class ByCode:
         return Distinct.of(self.codes[0]), Distinct.of(self.codes[1])
 
     def patterns(self, known: RowNumbers, released: RowNumbers) -> RowNumbers:
-        """The pattern of each pair of records."""
+        """Return the pattern of each pair of records."""
         same = self.codes[0][known] == self.codes[1][released]
         return np.asarray(same @ (1 << np.arange(self.q)))
 
     def counts(self) -> Counts:
-        """The pairs of each exact pattern."""
+        """Return the number of pairs of each exact pattern."""
         known, released = self.codes
         both = np.concatenate([known, released])
         sizes = [int(column.max()) + 1 for column in both.T]
@@ -154,7 +154,7 @@ class ByCode:
         return exactly(at_least)
 
     def best(self, level_of: RowNumbers, informative: Sequence[int]) -> BestMatches:
-        """The lowest level that a pair of each known record has.
+        """Return the lowest level that a pair of each known record has.
 
         ``level_of`` gives the level of each pattern, -1 for one that does not count. It must fall with every
         informative column that agrees and not depend on others: then who is not linked on a larger set of columns
@@ -182,7 +182,7 @@ class ByCode:
 
 
 def _joined(mine: Codes, released: Distinct, columns: Sequence[int]) -> tuple[Counts, RowNumbers]:
-    """How many released records have the same codes in some columns, and the first of them."""
+    """Return how many released records have the same codes in some columns, and the first of them."""
     theirs = released.codes[:, list(columns)]
     class_of, firsts = group(packed(np.concatenate([theirs, mine])))
     here = class_of[: len(theirs)]
@@ -193,7 +193,7 @@ def _joined(mine: Codes, released: Distinct, columns: Sequence[int]) -> tuple[Co
 
 
 def exactly(at_least: Counts) -> Counts:
-    """Pairs that agree on exactly a set of columns, from those that agree on at least it."""
+    """Return the pairs that agree on exactly a set of columns, from those that agree on at least it."""
     counts = at_least.copy()
     for j in range(len(counts).bit_length() - 1):
         pairs = counts.reshape(-1, 2, 1 << j)
@@ -202,7 +202,7 @@ def exactly(at_least: Counts) -> Counts:
 
 
 class _PatternRollup:
-    """Groupings by every set of columns, each from one with a column more; depth first, so that few are kept."""
+    """Groupings by every set of columns, each from one with one more column; depth first, so that few are kept."""
 
     def __init__(self, layout: KeyLayout, sizes: Sequence[int]) -> None:
         self.layout = layout
@@ -210,7 +210,7 @@ class _PatternRollup:
         self.zeros = np.zeros(int(layout.masks.max()) + 1, np.uint64)  # what every code of a dropped column becomes
 
     def tables(self, keys: NDArray[np.uint64], counts: Counts) -> Iterator[tuple[tuple[int, ...], Counts]]:
-        """Every set of columns with the counts of its classes."""
+        """Yield every set of columns with the counts of its classes."""
         yield from self._below(tuple(range(len(self.sizes))), 0, *self._grouped(keys, counts, ()))
 
     def _below(
@@ -239,7 +239,7 @@ class _PatternRollup:
 
 
 class ByPair:
-    """Distinct tuples compared one by one; known ones that agree with the same values are of one kind."""
+    """Distinct tuples compared one by one; known tuples that agree with the same values are one kind."""
 
     def __init__(self, known: Codes, released: Codes, agreements: Sequence[Agreement]) -> None:
         kinds = [of.kinds for of in agreements]
@@ -253,18 +253,18 @@ class ByPair:
             raise DataError(
                 f"{len(self.known.codes)} kinds of known records and {len(self.released.codes)} distinct released "
                 f"tuples are too many to compare one by one (at most {LARGEST} pairs)",
-                "compare fewer columns or a sample; a release of one level per column is compared without pairs",
+                "compare fewer columns or a sample; a release with one level per column does not need pairs",
             )
 
     def patterns(self, known: RowNumbers, released: RowNumbers) -> RowNumbers:
-        """The pattern of each pair of records."""
+        """Return the pattern of each pair of records."""
         mine = self.known.codes[self.known.class_of[known]]
         theirs = self.released.codes[self.released.class_of[released]]
         same = np.column_stack([agrees[mine[:, j], theirs[:, j]] for j, agrees in enumerate(self.agrees)])
         return same @ (1 << np.arange(self.q))
 
     def _blocks(self) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """(kinds, released tuples) patterns, some kinds at a time."""
+        """Yield (kinds, released tuples) patterns, a block of kinds at a time."""
         step = max(1, BLOCK // len(self.released.codes))
         for first in range(0, len(self.known.codes), step):
             rows = slice(first, first + step)
@@ -275,7 +275,7 @@ class ByPair:
             yield rows, pattern
 
     def counts(self) -> Counts:
-        """The pairs of each exact pattern."""
+        """Return the number of pairs of each exact pattern."""
         total = np.zeros(1 << self.q, np.int64)
         for rows, pattern in self._blocks():
             for row, n in zip(pattern, self.known.counts[rows], strict=True):
@@ -284,7 +284,7 @@ class ByPair:
         return total
 
     def best(self, level_of: RowNumbers, informative: Sequence[int]) -> BestMatches:
-        """The lowest level that a pair of each known record has; a pattern of level -1 does not count."""
+        """Return the lowest level that a pair of each known record has; a pattern of level -1 does not count."""
         n = len(self.known.codes)
         level, ties, rows = np.full(n, -1, np.int64), np.zeros(n, np.int64), np.full(n, -1, np.int64)
         none = np.iinfo(np.int64).max

@@ -1,4 +1,4 @@
-"""Probabilistic record linkage: evidence from every column that agrees or does not, weighed by what is usual.
+"""Probabilistic record linkage: evidence from agreement and disagreement in every column, weighted by how usual it is.
 
 I. Fellegi, A. Sunter, "A theory for record linkage", JASA 64, 1969; M. Jaro, "Advances in record-linkage methodology",
 JASA 84, 1989, for the EM algorithm. Pairs of one person agree on column j with probability m_j, others with u_j,
@@ -36,7 +36,7 @@ LINK, CLERICAL, NON_LINK = 1, 0, -1
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Probabilities of agreement as the EM algorithm found them."""
+    """Agreement probabilities estimated by the EM algorithm."""
 
     m: Floats  # (q)  agreement of pairs of one person
     u: Floats  # (q)  of other pairs
@@ -47,27 +47,27 @@ class Model:
 
     @property
     def agreement(self) -> Floats:
-        """log2(m/u); 0 for a column that tells nothing."""
+        """log2(m/u); 0 for an uninformative column."""
         return np.where(self.informative, np.log2(self.m / self.u), 0.0)
 
     @property
     def disagreement(self) -> Floats:
-        """log2((1 − m)/(1 − u)); 0 for a column that tells nothing."""
+        """log2((1 − m)/(1 − u)); 0 for an uninformative column."""
         return np.where(self.informative, np.log2((1 - self.m) / (1 - self.u)), 0.0)
 
     @property
     def informative(self) -> NDArray[np.bool_]:
-        """The columns that tell matches from others at all."""
+        """The columns that distinguish matches from non-matches at all."""
         return np.log2(self.m / self.u) - np.log2((1 - self.m) / (1 - self.u)) > NO_EVIDENCE
 
     def weights(self, agrees: NDArray[np.bool_]) -> Floats:
-        """The weight of each pattern."""
+        """Return the weight of each pattern."""
         return np.asarray(np.round(np.where(agrees, self.agreement, self.disagreement).sum(axis=1), DIGITS))
 
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticLinkage:
-    """What weights found, pair by pair and for each known record."""
+    """The results, per pair and per known record."""
 
     patterns: PatternCounts
     model: Model
@@ -88,7 +88,7 @@ class ProbabilisticLinkage:
 
     @property
     def risk(self) -> float | None:
-        """The share of people found again by an intruder who takes the best pair, sure of it or not."""
+        """The share of people linked correctly by an intruder who takes the best pair, certain or not."""
         return None if self.of is None or self.correct is None else self.correct / max(1, self.of)
 
     @property
@@ -98,11 +98,11 @@ class ProbabilisticLinkage:
 
     @property
     def pairs(self) -> dict[str, int]:
-        """All pairs by decision."""
+        """The number of pairs by decision."""
         return {name: int(self.patterns.counts[self.decisions == d].sum()) for name, d in _DECISIONS.items()}
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; a threshold without a pattern beyond it is None."""
+        """Return plain values for JSON; a threshold without a pattern beyond it is None."""
         model = self.model
         return {
             "columns": list(self.patterns.columns),
@@ -146,7 +146,7 @@ def probabilistic_linkage(
     truth: Truth = None,
     id: str | None = None,
 ) -> ProbabilisticLinkage:
-    """Estimate m and u from the two files alone, decide on every pattern, and link each known record to its best pairs.
+    """Estimate m and u from the two files alone, decide on every pattern, and link each known record.
 
     ``false_link`` is the probability that a pair of two people becomes a link, ``false_non_link`` that a pair of one
     person becomes a non-link; what neither allows to decide is left for clerical review. Without ``false_link`` it is
@@ -207,9 +207,9 @@ def probabilistic_linkage(
 
 
 def fitted(patterns: PatternCounts, *, smoothing: float = 1.0, max_iterations: int = 2000) -> Model:
-    """m, u and the share of matches by EM, from several fixed starts; the likeliest wins."""
+    """Estimate m, u and the share of matches by EM from several fixed starts; return the most likely."""
     if not (math.isfinite(smoothing) and smoothing > 0):
-        raise DataError("smoothing: must be more than 0", "a probability of 0 or 1 would have an infinite weight")
+        raise DataError("smoothing: must be more than 0", "a probability of 0 or 1 would give an infinite weight")
     if max_iterations < 1:
         raise DataError("max_iterations: must be at least 1")
     found = [_em(patterns, m, share, smoothing, max_iterations) for m, share in STARTS]
@@ -248,7 +248,7 @@ def _em(patterns: PatternCounts, start: float, share: float, smoothing: float, m
 
 
 def _posterior(agrees: Floats, m: Floats, u: Floats, p: float) -> tuple[Floats, Floats]:
-    """The probability of each pattern to be of one person, and the logarithm of its own probability."""
+    """Return the probability of each pattern to be a match, and the logarithm of its own probability."""
     matching = math.log(p) + agrees @ np.log(m) + (1 - agrees) @ np.log(1 - m)
     other = (
         math.log1p(-p) + agrees @ np.log(u) + (1 - agrees) @ np.log(1 - u) if p < 1 else np.full(len(agrees), -np.inf)
@@ -263,7 +263,7 @@ def _posterior(agrees: Floats, m: Floats, u: Floats, p: float) -> tuple[Floats, 
 def _decided(
     model: Model, patterns: PatternCounts, weights: Floats, false_link: float, false_non_link: float
 ) -> tuple[NDArray[np.int8], float, float, float, float]:
-    """Links from the largest weight on while false ones stay rare enough, then non-links from the least."""
+    """Decide on links from the largest weight down while false links stay rare enough, then on non-links."""
     agrees = patterns.agrees.astype(np.float64)
     m, u = (np.exp(agrees @ np.log(x) + (1 - agrees) @ np.log(1 - x)) for x in (model.m, model.u))
     levels, level_of = np.unique(weights, return_inverse=True)  # equal weights are decided alike

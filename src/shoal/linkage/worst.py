@@ -1,4 +1,4 @@
-"""The worst case: the distance that finds most people again, learned from knowing who is who.
+"""The worst case: the distance that links most people correctly, learned from the true links.
 
 D. Abril, G. Navarro-Arribas, V. Torra, "Improving record linkage with supervised learning for disclosure risk
 assessment", Information Fusion 13(4), 2012, and "Supervised learning using a symmetric bilinear form for record
@@ -43,7 +43,7 @@ SAMPLE = 150  # people in the relaxation: what it learns from them holds for oth
 
 @dataclass(frozen=True, eq=False)
 class WorstCase:
-    """How many people the best distance of a family finds, beside the plain one."""
+    """How many people the best distance of a family links correctly, compared with the plain distance."""
 
     columns: tuple[str, ...]
     family: str
@@ -56,7 +56,7 @@ class WorstCase:
 
     @property
     def risk(self) -> float:
-        """The share of people found."""
+        """The share of people linked correctly."""
         return self.correct / max(1, self.of)
 
     @property
@@ -65,7 +65,7 @@ class WorstCase:
         return self.plain / max(1, self.of)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "columns": list(self.columns),
             "family": self.family,
@@ -98,7 +98,7 @@ def worst_case(
     time_limit: float = 60.0,
     seed: int = 0,
 ) -> WorstCase:
-    """Learn the distance of a family that finds most people again, and count whom it finds.
+    """Learn the distance of a family that links the most people correctly, and count them.
 
     ``family`` is ``mean`` (weights of columns), ``owa`` (of ranks of differences), ``bilinear`` (a matrix) or
     ``choquet`` (a capacity on sets of columns; of pairs where there are more than six). The truth is needed; without
@@ -194,11 +194,11 @@ class _ParameterProblem:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """People and tuples."""
+        """The numbers of people and tuples."""
         return self.differences.shape[0], self.differences.shape[1]
 
     def _chunks(self) -> Iterator[tuple[slice, Floats]]:
-        """Features of some people at a time."""
+        """Yield features of some people at a time."""
         n, m = self.shape
         step = max(1, CHUNK // max(1, m * len(self.family.names)))
         for first in range(0, n, step):
@@ -206,7 +206,7 @@ class _ParameterProblem:
             yield rows, self.family.features(self.differences[rows])
 
     def gaps(self, theta: Floats) -> Floats:
-        """(people, tuples) how much farther each tuple is than the right one, which is infinitely far here."""
+        """Return (people, tuples) how much farther each tuple is than the right one, which is infinitely far here."""
         out = np.empty(self.shape)
         for rows, features in self._chunks():
             out[rows] = features @ theta
@@ -217,20 +217,20 @@ class _ParameterProblem:
         return out
 
     def found(self, theta: Floats) -> float:
-        """The credit for all people whose own tuple is nearest, and no other as near."""
+        """Return the credit for all people whose own tuple is nearest, with no other as near."""
         return self.score(self.gaps(theta))
 
     def score(self, gaps: Floats) -> float:
-        """The same, of gaps."""
+        """Return the same credit, computed from gaps."""
         return float(self.credit[gaps.min(axis=1) > 0].sum())
 
     def row(self, people: RowNumbers, others: RowNumbers) -> Floats:
-        """Features of the gap between each of some people and one other tuple."""
+        """Return features of the gap between each of some people and one other tuple."""
         mine = self.differences[people, others], self.differences[people, self.right[people]]
         return self.family.features(mine[0]) - self.family.features(mine[1])
 
     def lowest(self, people: RowNumbers, others: RowNumbers) -> Floats:
-        """The least that such a gap can be."""
+        """Return the smallest possible value of such a gap."""
         return self.family.lowest(self.differences[people, others], self.differences[people, self.right[people]])
 
 
@@ -239,7 +239,7 @@ class _ParameterProblem:
 
 @dataclass
 class _ParameterSearch:
-    """The best θ so far, and the constraints that were found to matter."""
+    """The best θ so far, and the constraints found to matter."""
 
     problem: _ParameterProblem
     rng: np.random.Generator
@@ -259,11 +259,11 @@ class _ParameterSearch:
         self._add(self._tried(plain), 5)
 
     def start(self, theta: Floats) -> None:
-        """Begin from ``theta`` rather than the plain distance, where it finds more."""
+        """Start from ``theta`` instead of the plain distance if it links more people."""
         self._add(self._tried(theta), 2)
 
     def _tried(self, theta: Floats) -> Floats:
-        """The gaps under ``theta``, which is kept where it is better."""
+        """Return the gaps under ``theta``, and keep it if it is better."""
         gaps = self.problem.gaps(theta)
         found = self.problem.score(gaps)
         if found > self.best[0]:
@@ -271,14 +271,14 @@ class _ParameterSearch:
         return gaps
 
     def _glanced(self, theta: Floats) -> None:
-        """Try ``theta`` where the constraints at hand leave hope; the others cannot find more people than these."""
+        """Try ``theta`` if the known constraints leave room for improvement."""
         broken = np.zeros(self.problem.shape[0], np.bool_)
         broken[self.people[self.rows @ theta <= 0]] = True
         if self.problem.credit[~broken].sum() > self.best[0]:
             self._add(self._tried(theta), 1, ~broken)
 
     def _add(self, gaps: Floats, n: int, among: NDArray[np.bool_] | None = None) -> int:
-        """Constraints for the ``n`` nearest wrong tuples, of some people only those broken; how many are new."""
+        """Add constraints for the ``n`` nearest wrong tuples, for some people only violated ones; count new ones."""
         n = min(n, gaps.shape[1] - 1)
         if n < 1:
             return 0
@@ -294,7 +294,7 @@ class _ParameterSearch:
         return added
 
     def run(self) -> None:
-        """Random starts, a convex relaxation, and small steps from the best."""
+        """Run random starts, a convex relaxation, and small steps from the best."""
         for _ in range(DRAWS):
             self._glanced(self.problem.family.drawn(self.rng))
         self._relaxed()
@@ -302,7 +302,7 @@ class _ParameterSearch:
             self._glanced(self.problem.family.near(self.best[1], 10 ** self.rng.uniform(-3, 0), self.rng))
 
     def _relaxed(self) -> None:
-        """Least sum of shortfalls instead of least number; people far from success then weigh less and less."""
+        """Minimize the sum of shortfalls instead of their number; people far from success get smaller weights."""
         n = self.problem.shape[0]
         sample = np.zeros(n, np.bool_)
         sample[self.rng.permutation(n)[:SAMPLE]] = True
@@ -323,7 +323,7 @@ class _ParameterSearch:
             weights = self.problem.credit / (short + 10 * HINGE)
 
     def _shortfalls(self, weights: Floats, sample: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """θ with the least weighted sum of shortfalls of the people in the sample, and these."""
+        """Return θ with the smallest weighted sum of shortfalls of the people in the sample, and the shortfalls."""
         family, n = self.problem.family, self.problem.shape[0]
         p = len(family.names)
         used = sample[self.people]
@@ -341,13 +341,13 @@ class _ParameterSearch:
         return (solved.x[:p], solved.x[p:]) if solved.status == 0 else None
 
     def _unit_columns(self) -> csr_array:
-        """A 1 in the column of each constraint's person, behind the parameters."""
+        """Return a 1 in the column of each constraint's person, after the parameters."""
         n, p = self.problem.shape[0], len(self.problem.family.names)
         k = len(self.people)
         return coo_array((np.ones(k), (np.arange(k), p + self.people)), shape=(k, p + n)).tocsr()
 
     def _polytope(self, n: int) -> tuple[csr_array, csr_array]:
-        """Where θ may lie: rows that are at least 0, and the one that is 1."""
+        """Return the constraints on θ: rows that are at least 0, and the one that is 1."""
         family = self.problem.family
         p = len(family.names)
         rows = np.vstack([family.rows, *self.cuts]) if self.cuts else family.rows
@@ -356,7 +356,7 @@ class _ParameterSearch:
     # ── Proof ───────────────────────────────────────────────────────────────────────────────────────────────
 
     def prove(self, time_limit: float) -> None:
-        """Solve with the constraints at hand, look for broken ones, repeat: what breaks none is the optimum."""
+        """Solve with the known constraints, add violated ones, repeat: a solution that violates none is optimal."""
         end = time.monotonic() + time_limit
         while (left := end - time.monotonic()) > 0 and self.bound > self.best[0] + 1e-9:
             solved = self._solved(left)
@@ -373,7 +373,7 @@ class _ParameterSearch:
                 return
 
     def _solved(self, left: float) -> tuple[Floats, NDArray[np.bool_], float] | None:
-        """θ, whom it is said to find, and a bound that nobody exceeds; None where nothing was found in time."""
+        """Return θ, whom it is claimed to link, and an upper bound; None if nothing was found in time."""
         family, n = self.problem.family, self.problem.shape[0]
         p = len(family.names)
         # The smallest C that frees a constraint for every θ, one for each; rows are divided by it.
@@ -402,5 +402,5 @@ class _ParameterSearch:
 
 
 def _padding(p: int, n: int) -> csr_array:
-    """(p, p + n): puts the columns of parameters before those of people."""
+    """Return a (p, p + n) matrix that puts the columns of parameters before those of people."""
     return coo_array((np.ones(p), (np.arange(p), np.arange(p))), shape=(p, p + n)).tocsr()

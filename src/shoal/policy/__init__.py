@@ -1,4 +1,4 @@
-"""What is asked for: roles and hierarchies of columns, requirements, and how the release is made."""
+"""The policy: roles and hierarchies of columns, requirements, and options of the release."""
 
 from shoal.policy.policy import Column, Options, Policy, PolicySource, PresetName, Role, policy_of
 

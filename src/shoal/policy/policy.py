@@ -1,4 +1,4 @@
-"""Policy: what was asked for, frozen. Library, command line and page all build one."""
+"""Policy: the frozen specification of a release, built by the library, the command line and the page."""
 
 from __future__ import annotations
 
@@ -93,41 +93,42 @@ Cell = Literal["hierarchy", "range", "set", "mean", "median", "mode"]
 
 
 class Column(_Frozen):
-    """What a column is to an intruder, and how it may be generalized."""
+    """The role of a column and how it may be generalized."""
 
     role: Role = Field(
-        description="`identifier`: leads straight to a person, and is removed. `quasi`: an outsider may know it; it is "
-        "generalized, and classes are formed by it. `sensitive`: must not be learned; it is kept, and guarded by the "
-        "requirements that look at it. `plain`: kept as it is, and judged by nothing."
+        description="`identifier`: identifies a person directly; it is removed. `quasi`: an outsider may know it; "
+        "it is generalized, and it defines the classes. `sensitive`: must not be disclosed; it is kept and "
+        "protected by the requirements on it. `plain`: kept unchanged and not protected."
     )
     hierarchy: Spec | None = Field(
         default=None,
-        description="How a quasi column may be generalized, or how the values of a sensitive column lie to one "
-        "another. Left out, a quasi column has `{ flat = true }`; other roles take none.",
+        description="How a quasi-identifier may be generalized, or how similar the values of a sensitive column are to "
+        "each other. The default for a quasi-identifier is `{ flat = true }`; other roles have none.",
     )
     uncovered: Literal["error", "suppress"] = Field(
         default="error",
-        description="What becomes of a value that has no place in the hierarchy: `error` refuses the table with the "
-        "number of such values, `suppress` sends them to the top.",
+        description="How to treat a value that is missing from the hierarchy: `error` rejects the table and "
+        "reports the number of such values, `suppress` generalizes them to the top.",
     )
     missing: tuple[str, ...] | None = Field(
         default=None,
         strict=False,
-        description="Texts that stand for a missing value in this column, instead of those of the table (`missing` at "
-        "the top): `[]` where none does, as `NA` in a column of countries.",
+        description="Texts that mean a missing value in this column, instead of those for the whole table "
+        "(`missing` at the top level): `[]` if none does, for example if `NA` is a country code.",
     )
     decimal: Literal[".", ","] = Field(
-        default=".", description="What its numbers have before their decimals; they are released with a point."
+        default=".", description="The decimal mark of its numbers; they are released with a point."
     )
     thousands: Literal[".", ",", " ", "'"] | None = Field(
-        default=None, description="What its numbers have between groups of three digits; they are released without."
+        default=None,
+        description="The mark between groups of three digits in its numbers; they are released without it.",
     )
-    min_level: int = Field(default=0, ge=0, description="Never less general than this level of the hierarchy.")
+    min_level: int = Field(default=0, ge=0, description="The lowest level of the hierarchy that may be released.")
     max_level: int | None = Field(
-        default=None, ge=0, description="Never more general than this level; the top when left out."
+        default=None, ge=0, description="The highest level that may be released; by default the top."
     )
     only: Literal["suppress"] | None = Field(
-        default=None, description="The column stays as it is or is hidden altogether: no level between."
+        default=None, description="Release the column unchanged or suppress it entirely, with no level in between."
     )
     weight: float = Field(
         default=1.0,
@@ -135,40 +136,44 @@ class Column(_Frozen):
         le=1e9,
         allow_inf_nan=False,
         strict=False,
-        description="How much its cells count in the losses that add up cells.",
+        description="The weight of its cells in losses that sum over cells.",
     )
     after: str | None = Field(
         default=None,
-        description="A quasi column: this one is generalized only where that one is as general as it may get.",
+        description="Another quasi-identifier: this column is generalized only once that one is at its "
+        "highest allowed level.",
     )
     cells: Cell = Field(
         default="hierarchy",
-        description="What an algorithm that mixes levels in one column writes in a cell: `hierarchy`, the lowest label "
-        "that covers the class; `range`, of its values, in the order of the hierarchy's leaves; `set`, the values "
-        "themselves; or one value for all, their `mean`, `median` or `mode`.",
+        description="What an algorithm that mixes levels in a column writes into a cell: `hierarchy`, the lowest label "
+        "that covers the class; `range`, the range of its values, in the order of the hierarchy; `set`, the set of its "
+        "values; or a single value, their `mean`, `median` or `mode`.",
     )
 
     @model_validator(mode="after")
     def _hierarchy_has_a_use(self) -> Self:
         if self.hierarchy is not None and self.role in ("identifier", "plain"):
-            raise ValueError(f"a column with role {self.role!r} is not generalized: it takes no hierarchy")
+            raise ValueError(f"a column with role {self.role!r} is not generalized and takes no hierarchy")
         # By value, not by what was written: a certificate writes the defaults out, and is read back.
         given = {name for name in _QUASI_ONLY if getattr(self, name) != type(self).model_fields[name].default}
         if self.role != "quasi" and given:
-            raise ValueError(f"only a quasi column takes {', '.join(sorted(given))}")
+            raise ValueError(f"only a column with role 'quasi' takes {', '.join(sorted(given))}")
         if self.only and given & {"min_level", "max_level"}:
-            raise ValueError("only = 'suppress' leaves no levels to choose: it takes neither min_level nor max_level")
+            raise ValueError(
+                "only = 'suppress' leaves no choice of levels and cannot be combined with min_level or max_level"
+            )
         if self.only and self.cells in CENTRES:
             raise ValueError(
-                f"only = 'suppress' shows a value as it is or not at all, and cells = '{self.cells}' neither"
+                f"only = 'suppress' shows a value unchanged or not at all and cannot be combined with cells = "
+                f"'{self.cells}'"
             )
         if self.max_level is not None and self.max_level < self.min_level:
             raise ValueError("max_level must be at least min_level")
         if self.decimal == self.thousands:
-            raise ValueError("decimal and thousands are the same mark: numbers cannot be told")
+            raise ValueError("decimal and thousands are the same mark: numbers would be ambiguous")
         if self.thousands == "." and self.cells in ("mean", "median"):
             raise ValueError(
-                f"cells = '{self.cells}' writes decimal points, which thousands = '.' would take for thousands marks"
+                f"cells = '{self.cells}' writes decimal points, which thousands = '.' would read as thousands marks"
             )
         _check_missing(self.missing or ())
         return self
@@ -177,75 +182,80 @@ class Column(_Frozen):
 def _check_missing(missing: Iterable[str]) -> None:
     for text in missing:
         if text != text.strip():
-            raise ValueError("missing: blanks around a text do not count; write it without, and blanks alone as ''")
+            raise ValueError(
+                "missing: surrounding spaces are ignored; write the text without them, and a blank text as ''"
+            )
         if text and not text.strip("*"):
-            raise ValueError("missing: stars stand for a value that was suppressed")
+            raise ValueError("missing: '*' means a suppressed value")
 
 
 class Options(_Frozen):
-    """How the release is made."""
+    """Options of the search and of the release."""
 
-    algorithm: Algorithm = Field(default="optimal", description="How the recoding is found.")
-    objective: Objective = Field(default="loss", description="What is to be least.")
+    algorithm: Algorithm = Field(default="optimal", description="The search algorithm.")
+    objective: Objective = Field(default="loss", description="The loss to minimize.")
     max_suppression: float = Field(
         default=0.0,
         ge=0,
         le=1,
         strict=False,
-        description="The share of the records that may be suppressed, rounded down to whole records.",
+        description="The largest share of records that may be suppressed, rounded down to whole records.",
     )
     suppressed: Literal["drop", "keep"] = Field(
         default="drop",
-        description="`drop` removes suppressed records. `keep` leaves them with `*` in every quasi cell, if these pass "
-        'as a class; not together with `nulls = "wildcard"`.',
+        description="`drop` removes suppressed records. `keep` keeps them with `*` in every "
+        "quasi-identifier, if they pass "
+        'as one class; cannot be combined with `nulls = "wildcard"`.',
     )
     nulls: Literal["category", "wildcard", "forbid"] = Field(
         default="category",
-        description="A missing quasi value is a value of its own (`category`), matches anything (`wildcard`), or is an "
-        "error (`forbid`, in sensitive columns too).",
+        description="A missing value in a quasi-identifier is a value of its own (`category`), matches any value "
+        "(`wildcard`), or is an error (`forbid`, in sensitive columns too).",
     )
     entity: str | None = Field(
         default=None,
-        description="The identifier column that tells persons apart, where one person has many records; k then counts "
-        'persons. Not together with `nulls = "wildcard"`.',
+        description="The identifier column that identifies people, if a person can have several records; k then counts "
+        'people. Cannot be combined with `nulls = "wildcard"`.',
     )
     household: str | None = Field(
         default=None,
-        description="The identifier column that tells households apart: the risk of whole households is reported too.",
+        description="The identifier column that identifies households; household risk is then reported too.",
     )
     dimension: Literal["range", "entropy", "gain"] = Field(
         default="range",
-        description="Which column `mondrian` splits first: the one that spans the largest share of its domain "
-        "(`range`), the one with the highest entropy in proportion to its domain (`entropy`), or the one whose split "
-        "takes most off the loss for each bit that it spends (`gain`).",
+        description="Which column `mondrian` splits first: the one with the largest span relative to its domain "
+        "(`range`), the one with the highest entropy relative to its domain (`entropy`), or the one whose split "
+        "reduces the loss most per bit (`gain`).",
     )
     preference: Literal["least-absolute", "least-relative", "maximum-distribution", "least-suppression"] = Field(
         default="least-absolute",
-        description="Which of the k-minimal generalizations `k_minimal` answers with: the one that climbs the fewest "
-        "levels (`least-absolute`), the fewest in proportion to the heights (`least-relative`), the one with the most "
+        description="Which of the k-minimal generalizations `k_minimal` returns: the one with the smallest sum of "
+        "levels (`least-absolute`), of levels relative to the heights (`least-relative`), the one with the most "
         "distinct tuples (`maximum-distribution`), or with the fewest suppressed records (`least-suppression`). "
         "`shoal.k_minimal(data, policy)` lists them all.",
     )
     label: str | None = Field(
         default=None,
-        description="A sensitive column that a classifier is to predict from the release: `top_down` then keeps what "
-        "tells most about it, and `release.loss` has `classification`.",
+        description="A sensitive column that a classifier will predict from the release: `top_down` then keeps the "
+        "most predictive detail, and `release.loss` includes `classification`.",
     )
-    seed: int = Field(default=0, ge=0, description="Key of the hash that orders the rows, and of searches by chance.")
+    seed: int = Field(
+        default=0, ge=0, description="Key of the hash that orders the rows, and seed of randomized searches."
+    )
     shuffle: bool = Field(
         default=True,
-        description="Order the rows by that hash. `false` keeps the order of the input, which may tell who is who.",
+        description="Order the rows by that hash. `false` keeps the input order, which may disclose who is who.",
     )
     csv_formulas: Literal["escape", "keep"] = Field(
         default="escape",
-        description="What becomes of texts in a CSV file that a spreadsheet would compute, such as `=A1`: they get an "
-        "apostrophe before them (`escape`), or stay as they are (`keep`). Numbers stay numbers, and shoal reads such a "
+        description="How to write texts to a CSV file that a spreadsheet would evaluate, such as `=A1`: with an "
+        "apostrophe in front (`escape`), or unchanged (`keep`). Numbers stay numbers, and shoal reads such a "
         "file without the apostrophes.",
     )
     ranges: Literal["text", "bounds", "midpoint"] = Field(
         default="text",
-        description="How released ranges of numbers and dates are written: as texts only (`text`); with their first "
-        "and last value beside them, `age_from` and `age_to` (`bounds`); or with the middle of numbers, `age_mid` "
+        description="How to write released ranges of numbers and dates: as text only (`text`); with their first "
+        "and last value in extra columns, `age_from` and `age_to` (`bounds`); or with the midpoint, `age_mid` "
         "(`midpoint`).",
     )
     time_budget: float | None = Field(
@@ -253,38 +263,40 @@ class Options(_Frozen):
         gt=0,
         allow_inf_nan=False,
         strict=False,
-        description="Seconds that the search may take; `datafly` ignores it.",
+        description="Time limit of the search in seconds; `datafly` ignores it.",
     )
     max_tuples: int | None = Field(
         default=None,
         ge=1,
-        description="Distinct tuples that an engine may send to this machine; with more of them counting starts from "
-        "coarser levels, and a note says which.",
+        description="The largest number of distinct tuples that an engine may send to this machine; if there are more, "
+        "counting starts from coarser levels, and a warning names them.",
     )
 
 
 class Policy(_Frozen, Shown):
-    """Roles and hierarchies of the columns, what must hold, and how to reach it."""
+    """Roles and hierarchies of the columns, requirements, and options of the release."""
 
-    columns: dict[str, Column] = Field(description="What each column is: every column of the table, by name.")
+    columns: dict[str, Column] = Field(description="The role and options of every column of the table, by name.")
     require: tuple[Annotated[Requirement | Limit, Field(discriminator="model")], ...] = Field(
-        default=(), description="What must hold: at least one requirement, unless a preset brings its own."
+        default=(), description="The requirements: at least one, unless a preset provides them."
     )
     preset: PresetName | None = Field(
-        default=None, description="A published rule by name, whose requirements are added; no legal advice."
+        default=None, description="The name of a published rule whose requirements are added; not legal advice."
     )
-    release: Options = Field(default=Options(), description="How to get there.")
+    release: Options = Field(default=Options(), description="Options of the search and of the release.")
     missing: tuple[str, ...] = Field(
         default=(),
         strict=False,
-        description="Texts that stand for a missing value in every column, such as `NA` or `-`; `''` for empty and "
-        "blank ones. Blanks around a text do not count.",
+        description="Texts that mean a missing value in every column, such as `NA` or `-`; `''` for empty and "
+        "blank texts. Surrounding spaces are ignored.",
     )
     folder: Path = Field(Path(), exclude=True, repr=False, strict=False)  # hierarchy files are found from here
 
     def __init__(self, /, **fields: Any) -> None:
         if nested_deeper(fields, DEEPEST):
-            raise PolicyError(f"policy: nested more than {DEEPEST} deep", "a hierarchy of many levels goes into a file")
+            raise PolicyError(
+                f"policy: nested more than {DEEPEST} levels deep", "put a hierarchy with many levels into a file"
+            )
         try:
             super().__init__(**fields)
         except ValidationError as error:
@@ -294,7 +306,7 @@ class Policy(_Frozen, Shown):
     @classmethod
     def _a_list_will_do(cls, require: Any) -> Any:
         if isinstance(require, Mapping):
-            raise ValueError("should be a list: write [[require]], with two brackets, above each entry")
+            raise ValueError("should be a list: write [[require]], with double brackets, above each entry")
         return tuple(require) if isinstance(require, list) else require
 
     @model_validator(mode="after")
@@ -303,7 +315,7 @@ class Policy(_Frozen, Shown):
         if not self.quasi:
             raise ValueError("columns: at least one column needs role 'quasi'")
         if not self.require and self.preset is None:
-            raise ValueError('require: ask for at least one model, such as { model = "k-anonymity", k = 5 }')
+            raise ValueError('require: add at least one model, such as { model = "k-anonymity", k = 5 }')
         for i, model in enumerate(self.require):
             if isinstance(model, SensitiveModel):
                 self._check_sensitive(i, model)
@@ -328,14 +340,17 @@ class Policy(_Frozen, Shown):
             raise ValueError(f"release.label: {self.release.label!r} is not a column with role 'sensitive'")
         for name, of in collisions(self).items():
             raise ValueError(
-                f"release.ranges: {self.release.ranges!r} writes a column {name!r} beside {of!r}: rename it"
+                f"release.ranges: {self.release.ranges!r} adds a column {name!r} next to {of!r}, but there is one "
+                "with this name: rename it"
             )
         if len({model.population for model in self.models if isinstance(model, PopulationModel)}) > 1:
             raise ValueError("require: name one population for all models that need it")
         if self.population is not None and self.release.nulls == "wildcard":
-            raise ValueError("release.nulls: 'wildcard' does not go with a population; use 'category'")
+            raise ValueError("release.nulls: 'wildcard' cannot be combined with a population; use 'category'")
         if self.release.suppressed == "keep" and self.release.nulls == "wildcard":
-            raise ValueError("release.suppressed: 'keep' does not go with nulls = 'wildcard': a null would match stars")
+            raise ValueError(
+                "release.suppressed: 'keep' cannot be combined with nulls = 'wildcard': a null would match '*'"
+            )
         return self
 
     def _check_sensitive(self, i: int, model: SensitiveModel) -> None:
@@ -353,7 +368,7 @@ class Policy(_Frozen, Shown):
             if isinstance(spec, Dates | Mask):
                 kind = "date" if isinstance(spec, Dates) else "zip"
                 raise ValueError(
-                    f'columns.{name}.hierarchy: the preset asks for {{ safe_harbor = "{kind}" }}, '
+                    f'columns.{name}.hierarchy: the preset requires {{ safe_harbor = "{kind}" }}, '
                     "which never shows more than the rule allows"
                 )
 
@@ -366,24 +381,24 @@ class Policy(_Frozen, Shown):
             )
 
     def _check_after(self, name: str) -> None:
-        """Columns that wait for one another would wait for ever."""
+        """Reject columns that wait for each other."""
         waiting = [name]
         while (after := self.columns[waiting[-1]].after) is not None:
             if after in waiting:
                 circle = " → ".join(map(repr, [*waiting[waiting.index(after) :], after]))
-                raise ValueError(f"columns.{name}.after: leads round in a circle: {circle}; leave one of them out")
+                raise ValueError(f"columns.{name}.after: forms a cycle: {circle}; remove one of them")
             waiting.append(after)
 
     def _check_entity(self, entity: str) -> None:
         self._check_key("entity", entity, "persons")
         if self.release.nulls == "wildcard":
-            raise ValueError("release.entity: persons cannot be counted with nulls = 'wildcard'; use 'category'")
+            raise ValueError("release.entity: people cannot be counted with nulls = 'wildcard'; use 'category'")
 
     def _check_key(self, field: str, name: str, whom: str) -> None:
         if name not in self.columns:
             raise ValueError(f"release.{field}: no column {name!r} under columns")
         if self.columns[name].role != "identifier":
-            raise ValueError(f"release.{field}: {name!r} tells {whom} apart, so its role must be 'identifier'")
+            raise ValueError(f"release.{field}: {name!r} identifies {whom}, so its role must be 'identifier'")
 
     def __eq__(self, other: object) -> bool:
         # Where the policy was read from is not part of what it asks.
@@ -398,34 +413,34 @@ class Policy(_Frozen, Shown):
 
     @property
     def models(self) -> tuple[PrivacyModel, ...]:
-        """All that must hold: the preset's requirements, then the policy's own."""
+        """All requirements: those of the preset, then those of the policy."""
         preset = () if self.preset is None else PRESETS[self.preset].models
         return (*preset, *(model for model in self.require if not isinstance(model, MeasuredLimit)))
 
     @property
     def limits(self) -> tuple[MeasuredLimit, ...]:
-        """What attacks on the finished release may find at most; no search aims at these."""
+        """Limits on the results of attacks on the finished release; a search cannot aim at them."""
         preset = () if self.preset is None else PRESETS[self.preset].limits
         own = (model for model in self.require if isinstance(model, MeasuredLimit))
         return (*(limit for limit in preset if self.sensitive or not limit.needs_sensitive), *own)
 
     def having(self, role: Role) -> tuple[str, ...]:
-        """The columns with this role, in the order of the policy."""
+        """Return the columns with this role, in the order of the policy."""
         return tuple(name for name, column in self.columns.items() if column.role == role)
 
     @property
     def quasi(self) -> tuple[str, ...]:
-        """The columns that an intruder can link on."""
+        """The quasi-identifiers: columns that an intruder can link on."""
         return self.having("quasi")
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The columns that must not be learned."""
+        """The columns that must not be disclosed."""
         return self.having("sensitive")
 
     @property
     def identifiers(self) -> tuple[str, ...]:
-        """The columns that never leave."""
+        """The columns that are removed."""
         return self.having("identifier")
 
     @property
@@ -438,48 +453,48 @@ class Policy(_Frozen, Shown):
 
     @property
     def marks(self) -> dict[str, DecimalMark]:
-        """The decimal mark of the columns for which one is named."""
+        """The decimal marks of the columns that specify one."""
         return {name: mark for name, of in self.spellings.items() if (mark := of.mark) is not None}
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The hierarchies and the population that it names."""
+        """The hierarchy and population files that the policy names."""
         specs = [column.hierarchy for column in self.columns.values()]
         names = [spec.path for spec in specs if isinstance(spec, File)]
         return tuple(self.folder / name for name in [*names, *([self.population] if self.population else [])])
 
     @property
     def population(self) -> str | None:
-        """The table of the population, where a requirement names one."""
+        """The population table, if a requirement names one."""
         named = {model.population for model in self.models if isinstance(model, PopulationModel)}
         return next(iter(named), None)
 
     def of_all_levels(self) -> Policy:
-        """The policy without limits on levels: another release may show labels that this one may not."""
+        """Return the policy without limits on levels: another release may show labels that this one may not."""
         free = {"min_level": 0, "max_level": None, "only": None}
         columns = {name: column.model_copy(update=free) for name, column in self.columns.items()}
         return self.model_copy(update={"columns": columns})
 
     def allowance(self, n_records: int) -> int:
-        """How many of ``n_records`` may be suppressed; exact, as 0.29 · 100 in floats is below 29."""
+        """Return how many of ``n_records`` may be suppressed; exact, because 0.29 · 100 in floats is below 29."""
         return math.floor(Fraction(str(self.release.max_suppression)) * n_records)
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
-        """Read a policy from a TOML file; hierarchy files are found beside it."""
+        """Read a policy from a TOML file; hierarchy files are relative to it."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise PolicyError(
-                f"policy {path}: cannot be read ({error.strerror})",
-                "inspect proposes one",
+                f"policy {path} cannot be read ({error.strerror})",
+                "shoal.inspect proposes one",
                 option="shoal inspect DATA -o policy.toml",
             ) from None
         except UnicodeDecodeError:
-            raise PolicyError(f"policy {path}: is not UTF-8 text") from None
+            raise PolicyError(f"policy {path} is not UTF-8 text") from None
         except ValueError:
-            raise PolicyError(f"policy {str(path)!r}: no file can have this name") from None
+            raise PolicyError(f"policy {str(path)!r}: not a valid file name") from None
         return cls.parse(text, folder=path.parent)
 
     @classmethod
@@ -494,7 +509,7 @@ class Policy(_Frozen, Shown):
             told = message if not re.search(r"['\"]", message) else at[0] if at else "(a key is repeated)"
             raise PolicyError(f"policy: not valid TOML: {told}") from None
         except RecursionError:
-            raise PolicyError("policy: not valid TOML: too many brackets within brackets") from None
+            raise PolicyError("policy: not valid TOML: too many nested brackets") from None
         except ValueError:
             raise PolicyError("policy: not valid TOML: a number has too many digits") from None
         return cls.of(fields, folder)
@@ -503,13 +518,13 @@ class Policy(_Frozen, Shown):
     def of(cls, fields: dict[str, Any], folder: str | Path = ".") -> Policy:
         """Build a policy from plain values, with errors that name the field."""
         if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
-            raise PolicyError("policy: must be a dict with texts for keys")
+            raise PolicyError("policy: must be a dict with string keys")
         if "folder" in fields:  # ours: a file cannot say where it lies
-            raise PolicyError("policy: folder: no such field", f"fields: {', '.join(_allowed(('folder',)))}")
+            raise PolicyError("policy: folder: unknown field", f"fields: {', '.join(_allowed(('folder',)))}")
         return cls(**fields, folder=folder)
 
     def with_columns(self, **columns: Any) -> Policy:
-        """The same policy with some columns as given: a role, or fields such as ``{"role": "quasi", "cells": "set"}``.
+        """Return a copy with changed columns: a role, or fields such as ``{"role": "quasi", "cells": "set"}``.
 
         Fields that are not given stay as they are, unless the role changes.
         """
@@ -523,13 +538,13 @@ class Policy(_Frozen, Shown):
         return Policy.of(fields, self.folder)
 
     def with_release(self, **options: Any) -> Policy:
-        """The same policy with some options of the release as given."""
+        """Return a copy with changed options of the release."""
         fields = self.model_dump(mode="json", exclude_none=True)
         fields["columns"] = {name: _given(column) for name, column in self.columns.items()}
         return Policy.of({**fields, "release": {**fields["release"], **options}}, self.folder)
 
     def to_toml(self) -> str:
-        """The policy as TOML text that reads back equal."""
+        """Format the policy as TOML that reads back equal."""
         top = {"preset": self.preset} if self.preset is not None else {}
         lines = _fields({**top, **({"missing": self.missing} if self.missing else {})})
         lines += ["", "[columns]"] if lines else ["[columns]"]
@@ -544,15 +559,15 @@ class Policy(_Frozen, Shown):
         try:
             Path(path).write_text(self.to_toml(), encoding="utf-8")
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
-            raise OutputError(f"policy {str(path)!r}: cannot be written ({reason})") from None
+            reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
+            raise OutputError(f"policy {str(path)!r} cannot be written ({reason})") from None
 
 
 PolicySource = Policy | Mapping[str, Any] | str | Path
 
 
 def policy_of(given: PolicySource) -> Policy:
-    """A policy as it is, from the file that a path names, or from plain values."""
+    """Return a policy from a Policy, the path of a file, or plain values."""
     if isinstance(given, Policy):
         return given
     if isinstance(given, str | Path):
@@ -560,13 +575,13 @@ def policy_of(given: PolicySource) -> Policy:
     if isinstance(given, Mapping):
         return Policy.of(dict(given))
     raise PolicyError(
-        f"policy: must be a shoal.Policy, the path of a TOML file or a dict, not {type(given).__name__}",
-        "Policy.load reads one from a file, Policy.of makes one from a dict",
+        f"the policy must be a shoal.Policy, the path of a TOML file or a dict, not {type(given).__name__}",
+        "use Policy.load for a file, or Policy.of for a dict",
     )
 
 
 def _comparable(value: Any) -> object:
-    """Plain values such that equal ones hash alike, in whatever order their keys stand; true, 1 and 1.0 are three."""
+    """Convert to plain values that hash equally for any order of keys; true, 1 and 1.0 are different."""
     if isinstance(value, Mapping):
         return frozenset((key, _comparable(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -592,7 +607,7 @@ def _explained(error: ValidationError) -> Iterable[str]:
 
 
 def _hint(error: ValidationError) -> str | None:
-    """What is allowed, where a name is unknown or missing."""
+    """Return the allowed values if a name is unknown or missing."""
     for problem in error.errors(include_url=False, include_input=False):
         if problem["type"] == "extra_forbidden":
             return "fields: " + ", ".join(_allowed(problem["loc"]))
@@ -618,12 +633,12 @@ _LIMITS: tuple[type[MeasuredLimit], ...] = get_args(get_args(Limit)[0])
 _A_TABLE = 'should be a table, such as { role = "quasi" } or { model = "k-anonymity", k = 5 }'
 # Where pydantic would speak of Python, or of the machinery of unions.
 _MESSAGES = {
-    "extra_forbidden": "no such field",
+    "extra_forbidden": "unknown field",
     "missing": "is missing",
     "tuple_type": "should be a list",
     "dict_type": _A_TABLE,
     "model_type": _A_TABLE,
     "model_attributes_type": _A_TABLE,
-    "union_tag_not_found": "name its model",
-    "union_tag_invalid": "no such model",
+    "union_tag_not_found": "model is missing",
+    "union_tag_invalid": "unknown model",
 }

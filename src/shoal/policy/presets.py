@@ -1,6 +1,6 @@
-"""Rules of regulators and teachers by name: what they require, and where it is written.
+"""Presets: published rules by name, with their requirements and sources.
 
-A preset adds its requirements to those of the policy. It is a way to write a rule down, not legal advice.
+A preset adds its requirements to those of the policy. It encodes a published rule; it is not legal advice.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from shoal.models.size import KAnonymity, MaximumRisk
 
 @dataclass(frozen=True)
 class Preset:
-    """A rule."""
+    """A published rule: its source, its requirements, and how shoal interprets it."""
 
     citation: str
     models: tuple[PrivacyModel, ...]
-    note: str = ""  # which reading of the rule is applied
-    limits: tuple[MeasuredLimit, ...] = ()  # what attacks on the finished release may find at most
+    note: str = ""  # which interpretation of the rule is applied
+    limits: tuple[MeasuredLimit, ...] = ()  # limits on the results of attacks on the finished release
 
 
 _EMA = (
@@ -28,7 +28,7 @@ _EMA = (
 )
 _CANADA = "Health Canada, Public Release of Clinical Information: guidance document (2019), threshold 0.09"
 _STRICT = "strict: 1/11 = 0.0909 exceeds 0.09, so every class has at least 12 records"
-_CONVENTION = "convention: 0.09 is taken for 1/11, so every class has at least 11 records"
+_CONVENTION = "convention: 0.09 is read as 1/11, so every class has at least 11 records"
 _LECTURE = "G. Faggioli, k-anonymity, ℓ-diversity, t-closeness (lecture, University of Padua, 2025/26): "
 
 PRESETS: dict[str, Preset] = {
@@ -36,7 +36,7 @@ PRESETS: dict[str, Preset] = {
         "45 CFR 164.514(b)(2), the Safe Harbor method of the HIPAA Privacy Rule",
         (),
         "identifiers are removed; ZIP codes, dates and ages need hierarchy = { safe_harbor = … }; "
-        "whether no actual knowledge remains that could identify is for people to judge",
+        "the publisher must judge whether anyone has actual knowledge that could identify a person",
     ),
     "cms-cell": Preset(
         "CMS cell size suppression policy: no cell of 1 to 10 is displayed",
@@ -58,11 +58,11 @@ PRESETS: dict[str, Preset] = {
         "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP216): "
         "singling out, linkability, inference",
         (KAnonymity(k=2),),
-        "each question is answered by attacks on the finished release; the opinion names no figures, these are "
-        "shoal's: nobody singled out, at most 0.09 linked, at most 0.09 inferred beyond a guess",
+        "each criterion is tested by attacks on the finished release; the opinion gives no figures, these are "
+        "shoal's: nobody singled out, at most 0.09 linked, at most 0.09 inferred beyond a baseline guess",
         (SinglingOutRisk(max=0), LinkageRisk(max=0.09), InferenceRisk(max=0.09)),
     ),
-    "lecture-low": Preset(_LECTURE + "k from 3 to 5 for data of low sensitivity", (KAnonymity(k=3),), "the least: 3"),
-    "lecture-medium": Preset(_LECTURE + "k from 5 to 10 for medium sensitivity", (KAnonymity(k=5),), "the least: 5"),
-    "lecture-high": Preset(_LECTURE + "k from 10 to 20 for high sensitivity", (KAnonymity(k=10),), "the least: 10"),
+    "lecture-low": Preset(_LECTURE + "k from 3 to 5 for data of low sensitivity", (KAnonymity(k=3),), "minimum: 3"),
+    "lecture-medium": Preset(_LECTURE + "k from 5 to 10 for medium sensitivity", (KAnonymity(k=5),), "minimum: 5"),
+    "lecture-high": Preset(_LECTURE + "k from 10 to 20 for high sensitivity", (KAnonymity(k=10),), "minimum: 10"),
 }

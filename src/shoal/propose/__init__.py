@@ -1,1 +1,1 @@
-"""Look at an unknown table, and propose a policy for it."""
+"""Inspect an unknown table and propose a policy for it."""

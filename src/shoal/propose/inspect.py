@@ -1,8 +1,8 @@
-"""Look at an unknown table: what each column is, which columns single people out, and a policy to start from.
+"""Inspect an unknown table: the role of each column, the columns that identify people, and a policy to start from.
 
-Roles are guessed from names, shapes and counts, by what an outsider could know; each guess says how sure it is, and
-the decisions that matter most come first. How well a set of columns tells people apart is counted, not guessed. No
-value of the data gets into the answer.
+Roles are guessed from names, value formats and counts, by what an outsider could know; each guess has a confidence, and
+the most important decisions come first. How well a set of columns identifies people is counted, not guessed. The
+result contains no value from the data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ KEPT = 10  # times as much a column counts that a study needs
 
 @dataclass(frozen=True)
 class InspectedColumn:
-    """What a column holds, and what it may be to an intruder."""
+    """The contents of a column and its guessed role."""
 
     name: str
     kind: Kind
@@ -69,11 +69,11 @@ class InspectedColumn:
 
     @property
     def why(self) -> str:
-        """The reason, behind what the codebook says of the column."""
+        """The reason, after what the codebook says about the column."""
         return f"{self.label}: {self.reason}" if self.label else self.reason
 
     def fields(self, purpose: Purpose) -> dict[str, Any]:
-        """As a policy writes it."""
+        """The column as a policy writes it."""
         fields: dict[str, Any] = {"role": self.role}
         if self.proposal is not None:
             fields |= self.proposal.fields()
@@ -92,7 +92,7 @@ class InspectedColumn:
 
 @dataclass(frozen=True)
 class Decision:
-    """A guess that is worth a second thought: what hangs on it, in records that nobody else looks like."""
+    """A guess worth reviewing, with the number of unique records that depends on it."""
 
     column: str
     role: Role
@@ -101,17 +101,17 @@ class Decision:
 
     @property
     def sentence(self) -> str:
-        """The question, for people."""
-        guess = "others know it" if self.role == "quasi" else "nobody outside knows it"
+        """The decision as a sentence."""
+        guess = "outsiders know it" if self.role == "quasi" else "outsiders do not know it"
         return (
-            f"{self.column}: taken as if {guess}. With it {self.known:,} records are unique, without it "
+            f"{self.column}: assumed that {guess}. With it, {self.known:,} records are unique; without it, "
             f"{self.unknown:,}."
         )
 
 
 @dataclass(frozen=True)
 class Inspection(Shown):
-    """What was found; ``policy`` is something to run, ``toml`` the same as text to edit."""
+    """The result of an inspection; ``policy`` can be run, ``toml`` is the same as text to edit."""
 
     records: int
     columns: tuple[InspectedColumn, ...]
@@ -124,17 +124,17 @@ class Inspection(Shown):
     keeping: Keeping | None = None  # what it costs the others that some columns are kept fine
 
     def having(self, role: Role) -> tuple[str, ...]:
-        """The columns with this role."""
+        """Return the columns with this role."""
         return tuple(column.name for column in self.columns if column.role == role)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """How cells were read, what columns were taken for, and which search suits the size; the policy says it too."""
+        """How cells were read, what columns were read as, and which search suits the size; the policy says so too."""
         notes = []
         if self.purpose == "analysis" and self.records > LARGE:
             notes.append(
-                f"more than {LARGE:,} records: the policy asks for mondrian by gain, which is quick; local loses less, "
-                "and would take minutes"
+                f"more than {LARGE:,} records: the policy uses mondrian by gain, which is fast; local has a "
+                "smaller loss but would take minutes"
             )
         if self.keeping is None and any(column.weight != 1 for column in self.columns):
             notes.append(
@@ -143,10 +143,10 @@ class Inspection(Shown):
             )
         if self.missing:
             texts = ", ".join(repr(text) if text else "blanks" for text in self.missing)
-            notes.append(f"taken for missing values, as the policy proposes: {texts}")
+            notes.append(f"read as missing values, as the policy proposes: {texts}")
         for column in self.columns:
             if column.proposal is not None and column.proposal.told:
-                notes.append(f"column {column.name!r}: taken for {column.proposal.told}")
+                notes.append(f"column {column.name!r}: read as {column.proposal.told}")
             marks = [f"decimal {column.decimal!r}"] if column.decimal != "." else []
             marks += [f"thousands {column.thousands!r}"] if column.thousands else []
             if marks:
@@ -154,11 +154,11 @@ class Inspection(Shown):
         return tuple(notes)
 
     def strongest(self, size: int, limit: int = 5) -> tuple[Separation, ...]:
-        """The sets of ``size`` columns that tell most people apart."""
+        """Return the sets of ``size`` columns that identify the most people."""
         return tuple(s for s in self.separations if len(s.columns) == size)[:limit]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         columns = [
             {**asdict(replace(column, proposal=None)), "proposal": column.proposal and column.proposal.fields()}
             for column in self.columns
@@ -180,11 +180,11 @@ class Inspection(Shown):
         return Policy.parse(self.toml())
 
     def toml(self) -> str:
-        """The proposal as text, with the reason for each role beside it."""
+        """The proposal as TOML, with the reason for each role."""
         if not self.having("quasi"):
             raise DataError(
-                "no column is left to publish: all of them look like identifiers",
-                "write a policy by hand and give the columns that are not identifiers their roles",
+                "no column can be published: all of them look like identifiers",
+                "write a policy by hand, with roles for the columns that are not identifiers",
             )
         lines = [
             "# Proposed from names, shapes and counts of the columns: read it before you trust it.",
@@ -215,21 +215,21 @@ class Inspection(Shown):
     def _search(self) -> list[str]:
         if self.purpose == "tables":
             return [
-                'algorithm = "optimal"      # one level per column: the same bins everywhere, to tabulate and to join',
-                "max_suppression = 0.05     # share of the records that may be left out",
+                'algorithm = "optimal"      # one level per column: the same bins everywhere, for tables and joins',
+                "max_suppression = 0.05     # share of the records that may be suppressed",
                 "time_budget = 20           # seconds",
             ]
         if self.records > LARGE:
             return [
-                f'algorithm = "mondrian"     # "local" loses less, and takes minutes beyond {LARGE:,} records',
+                f'algorithm = "mondrian"     # "local" has a smaller loss, but takes minutes beyond {LARGE:,} records',
                 'dimension = "gain"',
             ]
-        return ['algorithm = "local"        # every group of records is coarsened for itself, as little as possible']
+        return ['algorithm = "local"        # each class is generalized separately, as little as possible']
 
     def _entity(self) -> list[str]:
-        """Five records of one person are no crowd: where persons repeat, k counts them."""
-        persons = "counts persons: some have several records"
-        homes = "reports the risk of whole households too"
+        """The lines that name the entity: if people have several records, k must count people."""
+        persons = "counts people: some have several records"
+        homes = "also reports household risk"
         keys = {"entity": (self.entity, persons), "household": (self.household, homes)}
         return [f"{key} = {toml.string(name)}    # {why}" for key, (name, why) in keys.items() if name is not None]
 
@@ -274,7 +274,7 @@ def inspect(
     records is coarsened for itself, or ``"tables"``, with the same bins in the whole column.
     """
     if purpose not in ("analysis", "tables"):
-        raise PolicyError(f"purpose: no such purpose {purpose!r}", "purposes: analysis, tables")
+        raise PolicyError(f"purpose: unknown purpose {purpose!r}", "purposes: analysis, tables")
     engine = engine_of(data)
     source: _InMemory | _InEngine = (
         _InMemory(engine.table, engine.codebook) if isinstance(engine, LocalEngine) else _InEngine(engine)
@@ -321,7 +321,7 @@ def inspect(
 def policy_for(
     data: Data, *, k: int, quasi: Sequence[str], sensitive: Sequence[str] = (), purpose: Purpose = "analysis"
 ) -> Policy:
-    """The proposal with these roles: of the other columns, identifiers are removed and the rest is kept as it is."""
+    """Propose a policy with these roles: of the other columns, identifiers are removed and the rest is kept."""
     found = inspect(data, known=quasi, sensitive=sensitive, purpose=purpose)
     named = {*quasi, *sensitive}
     columns = {
@@ -345,16 +345,16 @@ def _require_columns(
     names = {column.name for column in seen}
     for what, given in (("known", known), ("sensitive", sensitive), ("keep", keep)):
         if isinstance(given, str):
-            raise PolicyError(f"{what}: takes a list of columns, not one text")
+            raise PolicyError(f"{what}: expected a list of columns, not a single text")
         if absent := [name for name in given if name not in names]:
             raise PolicyError(f"{what}: the table has no column {', '.join(map(repr, absent))}")
     if both := set(known) & set(sensitive):
-        raise PolicyError(f"column {min(both)!r} is named as known and as sensitive", "choose one")
+        raise PolicyError(f"column {min(both)!r} is listed as known and as sensitive", "choose one")
 
 
 def _keys(found: dict[str | None, str], told: dict[str, Guess]) -> dict[str, Guess]:
     return {
-        name: Guess("identifier", f"tells {what} apart: several records share a value", "likely")
+        name: Guess("identifier", f"identifies {what}: several records share a value", "likely")
         for name, what in reversed(found.items())
         if name is not None and name not in told
     }
@@ -430,7 +430,7 @@ class _InMemory:
         return Tuples(codes, None)(names).distinct
 
     def decisions(self, columns: Sequence[InspectedColumn]) -> tuple[Decision, ...]:
-        """How many records are unique with and without each column that was guessed without being sure."""
+        """Count the unique records with and without each column whose guess is uncertain."""
         quasi = [column.name for column in columns if column.role == "quasi"]
         doubtful = [c for c in columns if c.sure == "unsure" and c.role in ("quasi", "sensitive")]
         found = []
@@ -452,7 +452,7 @@ class _InMemory:
 
 
 class _InEngine:
-    """A table whose rows stay in their engine: its values come here, and the tuples of its strongest columns."""
+    """A table whose rows stay in their engine: only its values and the tuples of its strongest columns are fetched."""
 
     def __init__(self, engine: IbisEngine) -> None:
         self._engine = engine
@@ -477,7 +477,7 @@ class _InEngine:
         return RawColumn(name, coded.texts, counts, records, distinct, _may_number_rows(coded.texts, records))
 
     def _many(self, name: str, distinct: int) -> RawColumn:
-        """Its values are too many to come here: some are looked at, and all are counted."""
+        """Inspect a column with too many values to fetch: a sample is read, and all are counted."""
         values, filled, records = self._engine.some_values(name, SOME)
         texts = codec.texts(name, values).texts
         return RawColumn(name, texts, np.array([filled], np.int64), records, distinct, False, all_there=False)
@@ -486,7 +486,7 @@ class _InEngine:
         return self._engine.n_tuples(names)
 
     def decisions(self, columns: Sequence[InspectedColumn]) -> tuple[Decision, ...]:
-        """The same, counted there."""
+        """Count the same in the engine."""
         quasi = [column.name for column in columns if column.role == "quasi"]
         found = []
         for column in columns:
@@ -525,14 +525,14 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _counts(coded: codec.Coded, weights: KeyNumbers | None) -> KeyNumbers:
-    """Records with each text."""
+    """Return the number of records with each text."""
     there = coded.codes >= 0
     counts = np.bincount(coded.codes[there], None if weights is None else weights[there], len(coded.texts))
     return np.asarray(counts).astype(np.int64)
 
 
 def _may_number_rows(texts: Sequence[str], records: int) -> bool:
-    """Whether the values are 1, 2, 3 … or 0, 1, 2 …, in any order: rows in an engine have none."""
+    """Return whether the values are 1, 2, 3 … or 0, 1, 2 …, in any order: rows in an engine have none."""
     if records < 3 or len(texts) != records or not all_numbers(texts):
         return False
     numbers = np.sort(np.array(texts, dtype=np.float64))
@@ -540,7 +540,7 @@ def _may_number_rows(texts: Sequence[str], records: int) -> bool:
 
 
 def _numbers_rows(coded: codec.Coded) -> bool:
-    """Whether the values are these in their order."""
+    """Return whether the values number the rows in their order."""
     if len(coded.codes) < 3 or len(coded.texts) != len(coded.codes) or not all_numbers(coded.texts):
         return False
     rows = np.array(coded.texts, dtype=np.float64)[coded.codes]
@@ -550,13 +550,13 @@ def _numbers_rows(coded: codec.Coded) -> bool:
 def _line(column: InspectedColumn, purpose: Purpose) -> str:
     fields = column.fields(purpose)
     taken = column.proposal.told if column.proposal else ""
-    told = f"; taken for {taken}" if taken else ""
+    told = f"; read as {taken}" if taken else ""
     said = toml.string(f"{column.why}{_doubt(column)}{told}{_codes(column)}")[1:-1]
     return f"{toml.key(column.name)} = {toml.value(fields)}  # {said}"
 
 
 def _codes(column: InspectedColumn) -> str:
-    """What the first codes stand for, in the words of the codebook."""
+    """List what the first codes mean according to the codebook."""
     told = [f"{code} = {label}" for code, label in column.categories[:CODES]]
     return f"; {', '.join([*told, *['…'][: len(column.categories) > CODES]])}" if told else ""
 

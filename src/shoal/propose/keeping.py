@@ -1,7 +1,7 @@
-"""What it costs the other columns that some are kept as fine as possible.
+"""The cost to other columns of keeping some columns in more detail.
 
-A weight makes a search spend the loss elsewhere. How much that is depends on the table, so it is measured: a quick
-search, with the weights and without, and what the cells of each column lose in either answer.
+A weight makes a search move the loss to other columns. How much depends on the table, so it is measured: a fast search
+with and without the weights, and the loss of each column in both solutions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAMPLE = 20_000  # records, or distinct tuples of an engine, that the search loo
 
 @dataclass(frozen=True)
 class Share:
-    """The mean loss of a column's cells, 0 to 1, without weights and with them."""
+    """The mean loss of a column's cells, from 0 to 1, without and with weights."""
 
     column: str
     without: float
@@ -36,7 +36,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Keeping:
-    """What columns gain that are kept fine, and what the others pay."""
+    """The gain of the columns kept in more detail, and the cost to the others."""
 
     kept: tuple[Share, ...]
     others: tuple[Share, ...]  # the one that pays most, first
@@ -45,31 +45,31 @@ class Keeping:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """For people."""
-        kept = ", ".join(f"'{s.column}' loses {s.weighted:.3f} instead of {s.without:.3f}" for s in self.kept)
-        told = [f"Kept fine: {kept} (0 keeps every value, 1 hides all)."]
+        """The result as sentences."""
+        kept = ", ".join(f"'{s.column}' has a loss of {s.weighted:.3f} instead of {s.without:.3f}" for s in self.kept)
+        told = [f"Kept in more detail: {kept} (0: every value kept, 1: all suppressed)."]
         if self.others:
             before, after = (
                 float(np.mean([getattr(s, name) for s in self.others])) for name in ("without", "weighted")
             )
             most = self.others[0]
             worst = (
-                f"; most of all '{most.column}', {most.without:.3f} to {most.weighted:.3f}"
+                f"; the largest change is in '{most.column}', from {most.without:.3f} to {most.weighted:.3f}"
                 if len(self.others) > 1
                 else ""
             )
-            told.append(f"The other columns pay for it: their mean loss goes from {before:.3f} to {after:.3f}{worst}.")
+            told.append(f"In return, the mean loss of the other columns rises from {before:.3f} to {after:.3f}{worst}.")
         of = "all" if self.looked_at == self.records else f"{self.looked_at:,} of {self.records:,}"
-        told.append(f"Measured with a quick search (mondrian by gain) on {of} records, with the weights and without.")
+        told.append(f"Measured with a fast search (mondrian by gain) on {of} records, with and without the weights.")
         return tuple(told)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
 def cost_of_keeping(engine: LocalEngine | IbisEngine, policy: Policy) -> Keeping | None:
-    """Two quick searches, with the policy's weights and without; None where nothing is weighed or nothing is found."""
+    """Run two fast searches, with and without the policy's weights; None without weights or without a solution."""
     weighed = [name for name in policy.quasi if policy.columns[name].weight != 1]
     if not weighed:
         return None
@@ -96,7 +96,7 @@ def cost_of_keeping(engine: LocalEngine | IbisEngine, policy: Policy) -> Keeping
 
 
 def _some(engine: LocalEngine | IbisEngine, policy: Policy) -> LocalEngine | None:
-    """Records evenly spaced, always the same; of an engine all tuples, where they are few."""
+    """Return evenly spaced records, always the same; for an engine, all tuples if they are few."""
     if not isinstance(engine, LocalEngine):
         entity = policy.release.entity
         names = [*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]
@@ -108,7 +108,7 @@ def _some(engine: LocalEngine | IbisEngine, policy: Policy) -> LocalEngine | Non
 
 
 def _losses(rows: LocalEngine, policy: Policy) -> dict[str, float]:
-    """The mean loss of each quasi column's cells in the answer of a search."""
+    """Return the mean loss of each quasi-identifier in the solution of a search."""
     there = set(rows.columns)
     asked = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in there}})
     table = rows.count(asked)

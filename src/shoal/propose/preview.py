@@ -1,6 +1,6 @@
-"""Look at the hierarchy of one column before a policy uses it: its levels, their labels, and the records under each.
+"""Preview the hierarchy of a column before a policy uses it: its levels, their labels and record counts.
 
-A preview shows values of the data to whoever holds the data: that is its purpose. Messages and errors still name none.
+A preview shows values of the data to the owner of the data: that is its purpose. Messages and errors still show none.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Level:
-    """One level: its labels in order, and the records under each."""
+    """One level: its labels in order, and the number of records of each."""
 
     number: int
     labels: tuple[Label, ...]
@@ -56,13 +56,13 @@ class Level:
 
     @property
     def smallest(self) -> int:
-        """Records under the label that has fewest."""
+        """The number of records of the rarest label."""
         return min((n for n in self.records if n), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The hierarchy of a column over the values that it has; printing it shows none of them."""
+    """The hierarchy of a column over its values; printing it shows none of them."""
 
     column: str
     spec: Description
@@ -76,12 +76,12 @@ class Preview:
 
     @property
     def records(self) -> int:
-        """Records with a value."""
+        """The number of records with a value."""
         return int(self.counts.sum())
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """From the values to the top."""
+        """The levels, from the values to the top."""
         hierarchy, found = self.hierarchy, []
         for level in range(hierarchy.n_levels):
             sums = np.zeros(hierarchy.cardinality(level), np.int64)
@@ -91,11 +91,11 @@ class Preview:
 
     @property
     def fields(self) -> Any:
-        """As a policy writes the hierarchy."""
+        """The hierarchy as a policy writes it."""
         return self.spec.model_dump(mode="json", exclude_defaults=True)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; they hold values of the data."""
+        """Return plain values for JSON, including values of the data."""
         return {
             "column": self.column,
             "hierarchy": self.fields,
@@ -114,17 +114,17 @@ class Preview:
         }
 
     def policy_line(self, file: str | None = None) -> str:
-        """The line of a policy that names it."""
+        """The line of a policy that names the hierarchy."""
         fields: dict[str, Any] = {"role": "quasi", "hierarchy": self.fields if file is None else file}
         return f"{toml.key(self.column)} = {toml.value(fields | ({'min_level': 1} if file and self._coded else {}))}"
 
     @property
     def _coded(self) -> bool:
-        """Whether level 0 joins values already, as top-coding does; a file has the values themselves there."""
+        """Whether level 0 already merges values, as top-coding does; a file has the values themselves there."""
         return self.hierarchy.labels[0] != self.hierarchy.leaves
 
     def to_csv(self) -> str:
-        """The hierarchy in ARX's layout, as a policy can name it: a line per value, from itself to the top."""
+        """Return the hierarchy in ARX's layout: a line per value, from the value to the top."""
         hierarchy, out = self.hierarchy, io.StringIO()
         writer = csv.writer(out, delimiter=";", lineterminator="\n")
         for leaf, text in enumerate(hierarchy.leaves):
@@ -133,20 +133,20 @@ class Preview:
         return out.getvalue()
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write it as a file for a policy, read back first as a policy would: C1 and C2 are checked there too."""
+        """Write a hierarchy file for a policy, after reading it back as a policy would, including C1 and C2."""
         text, target = self.to_csv(), Path(path)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "hierarchy.csv").write_text(text, encoding="utf-8", newline="")
             again = File(path="hierarchy.csv").build(self.column, [], folder=Path(folder))
         if again.leaves != self.hierarchy.leaves or again.labels[-1] != self.hierarchy.labels[-1]:
             raise PolicyError(
-                f"column {self.column!r}: its values cannot be written to a hierarchy file and read back",
-                "do some of them hold line breaks or outer blanks?",
+                f"column {self.column!r}: its values do not survive being written to a hierarchy file and read back",
+                "do some of them contain line breaks or surrounding spaces?",
             )
         write_text(target, text, force=force, private=True)
 
     def chart(self) -> Any:
-        """Every level as a row of boxes, as wide as the records under each label, the top above."""
+        """Draw every level as a row of boxes, as wide as the record counts of the labels, with the top above."""
         return shown(self, "chart")
 
 
@@ -160,7 +160,7 @@ def hierarchy(
     boundaries: Sequence[float] = (),
     kind: str | None = None,
 ) -> Preview:
-    """The hierarchy of a column, to be looked at: the one that is given, that the policy has, or else the proposal.
+    """Preview the hierarchy of a column: the given one, that of the policy, or else the proposal.
 
     ``given`` is a hierarchy as a policy writes it, or the path of a hierarchy file. ``steps`` are widths of intervals,
     ``boundaries`` where they begin, ``kind`` one of mask, dates, times, flat, a classification or a scale.
@@ -168,7 +168,7 @@ def hierarchy(
     asked = [what for what, value in {"policy": policy, "given": given, "steps": steps, "boundaries": boundaries,
                                       "kind": kind}.items() if value]  # fmt: skip
     if len(asked) > 1:
-        raise PolicyError(f"a hierarchy is asked for in {len(asked)} ways: {', '.join(asked)}", "choose one")
+        raise PolicyError(f"a hierarchy is specified in {len(asked)} ways: {', '.join(asked)}", "choose one")
     engine = engine_of(data)
     if column not in engine.columns:
         raise PolicyError(f"the table has no column {column!r}", f"columns: {', '.join(map(repr, engine.columns))}")
@@ -209,7 +209,7 @@ def _spec(
     boundaries: Sequence[float],
     kind: str | None,
 ) -> Any:
-    """The description that was asked for; None for the proposal."""
+    """Return the requested description; None for the proposal."""
     fields: Any = given
     if isinstance(given, str | Path):
         fields = Path(given).name
@@ -219,7 +219,7 @@ def _spec(
         fields = {"boundaries": list(boundaries)}
     elif kind is not None:
         if kind not in KINDS:
-            raise PolicyError(f"kind: no such kind {kind!r}", f"kinds: {', '.join(KINDS)}")
+            raise PolicyError(f"kind: unknown kind {kind!r}", f"kinds: {', '.join(KINDS)}")
         fields = KINDS[kind]
     if fields is None:
         return None

@@ -1,4 +1,4 @@
-"""What may be published: the released rows, their certificate, and a recoding to replay."""
+"""The release: its rows, its certificate, and a recoding that can be replayed."""
 
 from shoal.release.release import Release, formulas_in, now, refuse_to_overwrite
 

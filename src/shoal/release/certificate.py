@@ -1,10 +1,10 @@
-"""The certificate of a release: what was asked, what was found, and what it was found on, for everybody to read.
+"""The certificate of a release: the policy, the results and digests of the files, for anyone to read.
 
-It must not tell more about people than the release does. What anybody can count in the release is exact. What depends
-on the original (losses, distances from its distribution, results of attacks) is a function of hidden counts, and with
-all its digits it gives them back: of such figures two digits are told, and of losses only the objective. How many nodes
-there were and how many were visited stays in the receipt, and so do names of files. Digests of what is not published
-are keyed.
+It must not disclose more about people than the release does. Figures that anyone can count in the release are exact.
+Figures that depend on the original (losses, distances from its distribution, results of attacks) are functions of
+hidden counts, and with all their digits they would disclose them: these figures have two digits, and of the losses only
+the objective is included. The numbers of nodes and of visited nodes stay in the receipt, and so do file names. Digests
+of unpublished files are keyed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
 
 
 def certificate_of(release: Release, output: str, created: str) -> dict[str, Any]:
-    """The certificate of a release whose rows have the digest ``output``; plain values, for JSON."""
+    """Return the certificate of a release whose rows have the digest ``output``; plain values for JSON."""
     recoding, policy, engine = release.recoding, release.policy, release.engine
     told = _Told(release)
     certificate = {
@@ -78,14 +78,14 @@ def certificate_of(release: Release, output: str, created: str) -> dict[str, Any
 
 
 def rounded(value: Any) -> Any:
-    """A number to two significant digits; whole ones, which are counts or exact by nature, stay."""
+    """Round a number to two significant digits; whole numbers, which are counts or exact by nature, stay."""
     if not isinstance(value, float) or not -1e300 < value < 1e300 or value == int(value):
         return value
     return float(f"{value:.{DIGITS}g}")
 
 
 def neutral(policy: Policy) -> Policy:
-    """The policy without the names of the holder's files: a hierarchy has the name of its column, if that is plain."""
+    """Return the policy without the owner's file names: a hierarchy is named after its column, if that is plain."""
     columns = {}
     for i, (name, column) in enumerate(policy.columns.items()):
         if isinstance(column.hierarchy, File):
@@ -101,7 +101,7 @@ def neutral(policy: Policy) -> Policy:
 
 
 def needs_more(name: str, policy: Policy, dropped: int) -> bool:
-    """Whether a figure depends on more than the release."""
+    """Return whether a figure depends on more than the release."""
     return (
         name in OF_POPULATION | OF_HOUSEHOLDS
         or (name in OF_PERSONS and policy.release.entity is not None)
@@ -110,7 +110,7 @@ def needs_more(name: str, policy: Policy, dropped: int) -> bool:
 
 
 class _Told:
-    """What is told of each part."""
+    """The parts of the certificate, rounded where necessary."""
 
     def __init__(self, release: Release) -> None:
         self.release = release
@@ -140,13 +140,13 @@ class _Told:
                 yield name, rounded(value) if needs_more(name, self.policy, self.dropped) else value
 
     def losses(self) -> dict[str, Any]:
-        """The objective in two digits; beside it those that follow from the release, exactly."""
+        """The objective with two digits, and the losses that follow from the release, exactly."""
         loss, objective = self.release.loss, self.policy.release.objective
         exact = {name: loss[name] for name in OF_RELEASE if name in loss}
         return exact | ({} if objective in exact or objective not in loss else {objective: rounded(loss[objective])})
 
     def levels(self) -> dict[str, int | str | None]:
-        """The highest level of a mask has the number of characters of the longest value, whoever has that."""
+        """The levels; that of a mask that hides everything is omitted, being the length of the longest value."""
         levels: dict[str, int | str | None] = dict(self.release.levels)
         for hierarchy in self.release.recoding.hierarchies:
             name = hierarchy.column
@@ -156,7 +156,7 @@ class _Told:
         return levels
 
     def without_names(self, text: str) -> str:
-        """A warning that does not say how the holder's files are called."""
+        """Return a warning without the owner's file names."""
         source = self.release.engine.source
         files = [*self.policy.files, *([Path(source)] if isinstance(source, str | Path) else [])]
         for path in files:
@@ -166,7 +166,7 @@ class _Told:
 
 
 def _without_counts(attacks: Any) -> Any:
-    """Results of attacks in two digits, without the numbers of people that they are made of, or sentences with them."""
+    """Return results of attacks with two digits, without the numbers of people and the sentences that contain them."""
     if isinstance(attacks, Mapping):
         kept = {name: part for name, part in attacks.items() if name not in ("attempts", "successes", "sentence")}
         return {name: _without_counts(part) for name, part in kept.items()}
@@ -176,7 +176,7 @@ def _without_counts(attacks: Any) -> Any:
 
 
 def _preset(policy: Policy) -> dict[str, str] | None:
-    """Which rule was asked for by name, and where it is written."""
+    """Return the preset and its source."""
     if policy.preset is None:
         return None
     preset = PRESETS[policy.preset]

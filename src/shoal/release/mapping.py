@@ -1,7 +1,7 @@
-"""The mapping that was applied: per column every released value, what it stands for, and how often it was released.
+"""The mapping of a release: per column every released value, the values it covers, and how often it occurs.
 
-It is for whoever keeps the original, to read a release by and to check it. It is not for publication: where a hierarchy
-is built from the data, the values that a released one stands for are values of the data.
+It helps the owner of the original to read and check a release. It must not be published: if a hierarchy is built from
+the data, the covered values are values of the data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 
 
 def mapping_of(recoding: Recoding, rows: Rows | Query) -> dict[str, pa.Table]:
-    """Per quasi column a table, one row per released value in the order of what these stand for."""
+    """Return one table per quasi-identifier, with one row per released value in the order of the covered values."""
     table = rows.groups.table if isinstance(rows, Query) else rows.table
     weights = np.asarray(table[rows.groups.weight]) if isinstance(rows, Query) else np.ones(table.num_rows, np.int64)
     return {values.hierarchy.column: _column(values, table, weights) for values in recoding.released}

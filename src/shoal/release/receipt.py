@@ -1,9 +1,9 @@
-"""The receipt of a release: what its certificate must not tell, kept by whoever holds the original.
+"""The receipt of a release: details that its certificate must not disclose, kept by the owner of the original.
 
-A plain hash of the input confirms guesses: who knows a small table but for a few cells tries them out. So the
-certificate has keyed digests (HMAC-SHA-256), and the key, 256 random bits, is in the receipt alone. With it the holder
-can show at any time which table a release was made from. Whoever has the receipt can test guesses: keep it with the
-data.
+An unkeyed hash of the input confirms guesses: someone who knows all but a few cells of a small table could try them
+out. So the certificate has keyed digests (HMAC-SHA-256), and only the receipt has the key, 256 random bits. With it,
+the owner can prove at any time which table a release was made from. Anyone who has the receipt can test guesses: keep
+it with the data.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ KEY_BYTES = 32
 
 
 def new_key() -> bytes:
-    """256 random bits."""
+    """Return 256 random bits."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def keyed(key: bytes, what: str, fingerprint: str) -> str:
-    """HMAC-SHA-256 of a fingerprint; ``what`` it is of keeps the digests of different things apart."""
+    """Return the HMAC-SHA-256 of a fingerprint; ``what`` separates the digests of different kinds of data."""
     return hmac.new(key, f"shoal {what}\n{fingerprint}".encode(), "sha256").hexdigest()
 
 
 def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """What belongs to a certificate and stays with the original; plain values, for JSON."""
+    """Return the receipt that belongs to a certificate and stays with the original; plain values for JSON."""
     recoding = release.recoding
     receipt = {
         "schema": SCHEMA,
@@ -58,40 +58,40 @@ def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, An
 
 
 def write_receipt(receipt: Mapping[str, Any], path: str | Path, *, force: bool = False) -> None:
-    """Write a receipt, which only its owner may read."""
+    """Write a receipt that only its owner may read."""
     formats.write_text(Path(path), json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", force=force, private=True)
 
 
 def read_receipt(receipt: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
-    """A receipt, a path or plain values; raises DataError where it is none."""
+    """Return a receipt from a path or plain values; raise DataError if it is not one."""
     claims: Any = receipt
     if isinstance(receipt, str | Path):
         try:
             claims = read_json(Path(receipt).read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise DataError(f"receipt {receipt}: cannot be read ({error.strerror})") from None
+            raise DataError(f"receipt {receipt} cannot be read ({error.strerror})") from None
         except ValueError:
             raise DataError(
-                f"receipt {receipt}: is not JSON", "Release.save writes one", option="shoal anonymize --receipt"
+                f"the receipt {receipt} is not JSON", "Release.save writes one", option="shoal anonymize --receipt"
             ) from None
     if not isinstance(claims, Mapping) or claims.get("schema") != SCHEMA:
         raise DataError(
-            f"this is no receipt of the kind {SCHEMA}", "Release.save writes one", option="shoal anonymize --receipt"
+            f"not a receipt in the format {SCHEMA}", "Release.save writes one", option="shoal anonymize --receipt"
         )
     key_of(claims)
     digests = [claims.get(name) for name in ("input", "output")]
     told = all(isinstance(part, Mapping) and isinstance(part.get("sha256"), str) for part in digests)
     if not told or not isinstance(claims.get("hierarchies"), Mapping):
-        raise DataError("the receipt lacks a part", "was it changed?")
+        raise DataError("the receipt is incomplete", "was it modified?")
     return claims
 
 
 def key_of(receipt: Mapping[str, Any]) -> bytes:
-    """The key in a receipt."""
+    """Return the key in a receipt."""
     try:
         key = bytes.fromhex(receipt["key"])
     except (KeyError, TypeError, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise DataError(f"the receipt has no key of {KEY_BYTES} bytes", "was it changed?")
+        raise DataError(f"the receipt contains no key of {KEY_BYTES} bytes", "was it modified?")
     return key

@@ -1,4 +1,4 @@
-"""Release: the recoded rows, what was measured on them, and a certificate of both."""
+"""Release: the recoded rows, their measured figures, and a certificate of both."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Release(Released, Shown):
-    """What may be published, and why.
+    """A table that may be published, with the evidence that it satisfies its policy.
 
     A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is
     for others. The key of the digests stays out; ``with_key`` gives it back from a receipt.
@@ -72,22 +72,22 @@ class Release(Released, Shown):
 
     @property
     def levels(self) -> dict[str, int | None]:
-        """The level of each quasi column; None where its cells are not all on one."""
+        """The level of each quasi-identifier; None if its cells are not all at the same level."""
         return self.recoding.levels
 
     @cached_property
     def mapping(self) -> dict[str, pa.Table]:
-        """Per quasi column what each released value stands for, and how often it occurs; not for publication."""
+        """For each quasi-identifier, what each released value covers and how often it occurs; not for publication."""
         return mapping_of(self.recoding, self.rows)
 
     @property
     def classes(self) -> int:
-        """Equivalence classes of the release."""
+        """The number of equivalence classes of the release."""
         return self.verdicts.classes
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """What was asked, what was found, and what it was found on; plain values, for JSON."""
+        """The certificate: the policy, the results and digests of the files; plain values for JSON."""
         rows = self.rows
         if isinstance(rows, Query):
             return certificate_of(self, digest_of_counts(rows.groups), now())
@@ -96,23 +96,25 @@ class Release(Released, Shown):
 
     @property
     def receipt(self) -> dict[str, Any]:
-        """What the certificate must not tell, with the key of its digests; to be kept with the original."""
+        """The receipt: details that the certificate must not disclose; keep it with the original."""
         return receipt_of(self, self.certificate)
 
     def with_key(self, key: bytes) -> Release:
-        """The same release with the key of an earlier receipt: then equal inputs have equal digests."""
+        """Return the release with the key of an earlier receipt, so that equal inputs have equal digests."""
         if len(key) != KEY_BYTES:
-            raise OutputError(f"a key has {KEY_BYTES} bytes, not {len(key)}", "shoal.release.receipt.new_key makes one")
+            raise OutputError(
+                f"a key must have {KEY_BYTES} bytes, not {len(key)}", "use shoal.release.receipt.new_key to create one"
+            )
         return replace(self, key=key)
 
     def attacked(self, **given: Any) -> Release:
-        """The same release with the results of ``shoal.attack`` on it, which its certificate then holds."""
+        """Return the release with the results of ``shoal.attack``, which its certificate then includes."""
         from shoal.attacks.run import attack  # SciPy, which writing a release does not need
 
         return replace(self, attacks=attack(self, **given))
 
     def save(self, path: str | Path, *, force: bool = False, receipt: str | Path | None = None) -> dict[str, Any]:
-        """Write the release; the written file is counted again by SQL first, and only a file that holds appears.
+        """Write the release to a temporary file, verify it with SQL, and rename it into place only if everything holds.
 
         In an engine ``path`` may be ``table:schema.name``, or a folder. ``receipt`` is a private file for what the
         certificate must not tell. Returns the certificate of what was written.
@@ -139,7 +141,7 @@ class Release(Released, Shown):
         engine = self._local
         if str(path).startswith("table:"):
             raise OutputError(
-                "a table in memory is released to a file", "name a .csv, .parquet, .xlsx, .sav or .dta file"
+                "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
             )
         rows = replace(rows, table=with_bounds(rows.table, self.policy))
 
@@ -162,7 +164,7 @@ class Release(Released, Shown):
         show_originals: bool = False,
         force: bool = False,
     ) -> None:
-        """Write one HTML file that shows all this; it needs no network, and holds no record of the input.
+        """Write the report, one HTML file that needs no network and contains no record of the input.
 
         ``certificate`` is what ``save`` returned; ``frontier`` is shown where it was computed, and of ``attacks`` those
         that are given, else the release's own, else those of a fixed amount of work; ``()`` runs none. ``columns``: two
@@ -188,7 +190,7 @@ class Release(Released, Shown):
         attacks: Sequence[Risk] | None = None,
         columns: Sequence[str] = (),
     ) -> Charts:
-        """The pictures of the report, a dict of Altair charts by section: to be shown in a notebook, or taken apart."""
+        """Return the charts of the report by section, as a dict of Altair charts that a notebook displays."""
         drawn: Charts = shown(self, "charts", frontier=frontier, attacks=attacks, columns=columns)
         return drawn
 
@@ -212,7 +214,7 @@ class Release(Released, Shown):
         self._verify(recounted_groups(written, self.policy.quasi, self.reference))
 
     def _verify(self, table: FrequencyTable) -> None:
-        """Compare what was counted in the written file with what was promised and measured."""
+        """Compare the counts of the written file with the requirements and with the rows in memory."""
         left = [name for name in self.rows.columns if name in self.policy.identifiers]
         of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats
         verdicts = judged(table, self.policy, limits=of_attacks, identifiers=left)
@@ -220,20 +222,20 @@ class Release(Released, Shown):
         if not verdicts.same(self.verdicts):
             if isinstance(self.rows, Query):
                 raise VerificationError(
-                    "what was written does not count as was foreseen; nothing was released",
-                    "did the table change meanwhile? Try again",
+                    "the written table does not match the expected counts; nothing was released",
+                    "did the table change during the run? Try again",
                 )
-            raise VerificationError("the written file does not count as the release in memory did; nothing was written")
+            raise VerificationError("the written file does not match the release in memory; nothing was published")
 
 
 def formulas_in(path: str | Path, policy: Policy) -> Formulas | None:
-    """What makes formulas inert in a file of this name; None where they may stay, as in a file of typed values."""
+    """Return how formulas are escaped in a file with this name; None if they may stay, as in a typed format."""
     text = not str(path).startswith("table:") and Path(path).suffix.lower() in formats.TEXT
     return Formulas() if text and policy.release.csv_formulas == "escape" else None
 
 
 def refuse_to_overwrite(source: Any, target: str | Path) -> None:
-    """What is read is never overwritten, not even with force."""
+    """Raise an error if the target is the input, which is never overwritten, not even with force."""
     if not isinstance(source, str | Path):
         return
     try:
@@ -245,12 +247,12 @@ def refuse_to_overwrite(source: Any, target: str | Path) -> None:
 
 
 def now() -> str:
-    """The time, or the one that a reproducible build asks for."""
+    """Return the current time, or the one that a reproducible build specifies."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:
         moment = (
             datetime.datetime.fromtimestamp(int(epoch), datetime.UTC) if epoch else datetime.datetime.now(datetime.UTC)
         )
     except (ValueError, OverflowError, OSError):
-        raise OutputError("SOURCE_DATE_EPOCH is not a number of seconds", "unset it, or set it to one") from None
+        raise OutputError("SOURCE_DATE_EPOCH must be a number of seconds", "unset or correct it") from None
     return moment.isoformat(timespec="seconds")

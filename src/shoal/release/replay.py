@@ -1,10 +1,11 @@
-"""A recoding kept, and replayed on new rows of the same schema.
+"""Save a recoding and replay it on new rows with the same schema.
 
-A recoding says what became of every value, or of every tuple where cells were recoded one by one. Replayed on new rows
-it makes them comparable with what was released before. New rows are a release of their own: whoever has the former one
-can tell them apart from it, so they must keep the policy by themselves. Rows that do not are held back, and counted.
+A recoding says what every value is replaced by, or every tuple if cells were recoded individually. Replaying it on new
+rows makes them comparable with the earlier release. New rows are a release of their own: someone who has the earlier
+release can distinguish them from it, so they must satisfy the policy by themselves. Rows that do not are held back and
+counted.
 
-The file lists values of the data beside what they became: it is for those who hold the data, not for publication.
+The file lists values of the data with their replacements: it is for the owners of the data, not for publication.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ SCHEMA = "shoal-recoding/1"
 
 
 def described(release: Release) -> dict[str, Any]:
-    """The recoding of a release as plain values, for JSON."""
+    """Return the recoding of a release as plain values for JSON."""
     recoding, (table, _) = release.recoding, release.engine.counted
     kept: dict[str, Any] = {"schema": SCHEMA, "policy": release.policy.model_dump(mode="json", exclude_none=True)}
     released = recoding.released
@@ -78,20 +79,20 @@ def described(release: Release) -> dict[str, Any]:
             ],
         }
     if not isinstance(recoding, FullDomain | Cuts):
-        raise TypeError(f"{type(recoding).__name__} has no tuples that are suppressed")
+        raise TypeError(f"{type(recoding).__name__} has no suppressed tuples")
     suppressed = [[released[j].labels[n] for j, n in enumerate(codes)] for codes in recoding.suppressed.tolist()]
     return kept | {"columns": columns, "suppressed": suppressed}
 
 
 def _lies_in(leaf: Label, label: Label) -> bool:
-    """Whether a number is in the range that it would become: 39.5 is in no 30-39, which stands for those who stayed."""
+    """Return whether a number is in the range it would be released as: 39.5 is not in 30-39 of whole numbers."""
     span = None if leaf is None or label is None else read_range(label)
     value = None if leaf is None or span is None else number(leaf)
     return span is None or value is None or span.holds(value)
 
 
 def _every_leaf(table: FrequencyTable) -> FrequencyTable:
-    """A table with every leaf of every column in some row: what became of values, whether or not they occurred."""
+    """Return a table with every leaf of every column in some row, to see what each value is replaced by."""
     sizes = [len(h.leaves) for h in table.hierarchies]
     codes = np.zeros((max(sizes), len(sizes)), np.int32)
     for j, size in enumerate(sizes):
@@ -100,7 +101,7 @@ def _every_leaf(table: FrequencyTable) -> FrequencyTable:
 
 
 def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
-    """What most records of each tuple became."""
+    """Return what most records of each tuple were released as."""
     parts = recoding.parts(table)
     order = np.lexsort((-parts.counts, parts.row))
     order = order[~parts.suppressed[order]]
@@ -127,7 +128,7 @@ def save(release: Release, path: str | Path, *, force: bool = False) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Replay(Released):
-    """New rows, recoded as earlier ones were, and how many had to stay behind."""
+    """New rows recoded like earlier ones, and how many were held back."""
 
     rows: Rows | Query
     engine: LocalEngine | IbisEngine
@@ -140,11 +141,11 @@ class Replay(Released):
 
     @property
     def held_back(self) -> int:
-        """All records that are not released."""
+        """The number of records that are not released."""
         return self.unknown + self.suppressed + self.failing
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "records": self.rows.n_records,
             "held_back": self.held_back,
@@ -155,7 +156,7 @@ class Replay(Released):
         }
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the rows; what was written is counted again by SQL first, and only what holds appears."""
+        """Write the rows to a temporary file, verify it with SQL, and rename it into place only if everything holds."""
         refuse_to_overwrite(self.engine.source, path)
         formulas = formulas_in(path, self.policy)
         if isinstance(self.rows, Rows):
@@ -174,7 +175,7 @@ class Replay(Released):
         engine = _local(self.engine)
         if str(path).startswith("table:"):
             raise OutputError(
-                "a table in memory is released to a file", "name a .csv, .parquet, .xlsx, .sav or .dta file"
+                "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
             )
         rows = replace(rows, table=with_bounds(rows.table, self.policy))
 
@@ -189,7 +190,7 @@ class Replay(Released):
         verdicts = judged(table, self.policy, limits=of_attacks)
         require(verdicts)
         if not verdicts.same(self.verdicts):
-            raise VerificationError("what was written does not count as the rows did; nothing was released")
+            raise VerificationError("the written table does not match the recoded rows; nothing was released")
 
 
 def _local(engine: LocalEngine | IbisEngine) -> LocalEngine:
@@ -199,7 +200,7 @@ def _local(engine: LocalEngine | IbisEngine) -> LocalEngine:
 
 
 def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None) -> Replay:
-    """Recode ``data`` as an earlier release was, and hold back what would break its policy.
+    """Recode ``data`` like an earlier release, and hold back rows that would violate its policy.
 
     ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are. Files that the policy names are found
     in ``folder``: that of the recoding, or the current one, when left out.
@@ -231,8 +232,8 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
     failing = n_left - int(weights[left].sum())
     if not len(left):
         raise InfeasibleError(
-            f"all {engine.n_records} records are held back: {unknown} have values that the recoding does not know, "
-            f"{suppressed} tuples that it suppresses, {failing} would break the policy",
+            f"all {engine.n_records} records are held back: {unknown} have values unknown to the recoding, "
+            f"{suppressed} have suppressed tuples, {failing} would violate the policy",
             "collect more records before the next release",
         )
     released = _released(engine, policy, became, left)
@@ -258,13 +259,13 @@ def _read(path: Path) -> dict[str, Any]:
         kept = None
     if not isinstance(kept, dict) or kept.get("schema") != SCHEMA:
         raise DataError(
-            f"{path} is not a recoding", "shoal.release.replay.save writes one", option="shoal anonymize --recoding"
+            f"{path} is not a recoding", "write one with shoal.release.replay.save", option="shoal anonymize --recoding"
         )
     return kept
 
 
 def _policy(kept: Mapping[str, Any], folder: Path) -> Policy:
-    """The policy of a recoding, where the rest of it fits that policy."""
+    """Return the policy of a recoding, after checking that the rest of the recoding matches it."""
     try:
         policy = Policy.of(kept.get("policy", {}), folder)
     except PolicyError as error:
@@ -277,8 +278,8 @@ def _policy(kept: Mapping[str, Any], folder: Path) -> Policy:
         fits = isinstance(columns, Mapping) and all(_is_column(columns.get(name)) for name in policy.quasi)
     if not fits or not _are(kept.get("suppressed", []), lambda labels: _are_labels(labels, n)):
         raise DataError(
-            "the recoding does not tell what the quasi columns of its policy become",
-            "was it changed? Write it again",
+            "the recoding does not cover the quasi-identifiers of its policy",
+            "was it modified? Write it again",
             option="shoal anonymize --recoding",
         )
     return policy
@@ -296,13 +297,13 @@ def _are_labels(given: Any, n: int) -> bool:
 
 
 def _are(given: Any, fits: Callable[[Any], bool], n: int | None = None) -> bool:
-    """Whether all items of a list fit, and they are ``n``."""
+    """Return whether a list has ``n`` items that all pass a test."""
     return isinstance(given, list | tuple) and (n is None or len(given) == n) and all(map(fits, given))
 
 
 @dataclass(frozen=True, eq=False)
 class Became:
-    """What the values of a quasi column become: a label for every row, by its number."""
+    """What the values of a quasi-identifier are replaced by: a label for every row, by its number."""
 
     codes: NDArray[np.int64]
     labels: tuple[Label, ...]
@@ -310,7 +311,7 @@ class Became:
 
     @classmethod
     def of(cls, class_of: NDArray[Any], labels: Sequence[Label], same: bool) -> Became:
-        """From the class of each row, and what each class becomes."""
+        """Build it from the class of each row and the label of each class."""
         place = {label: i for i, label in enumerate(dict.fromkeys(labels))}
         return cls(np.array([place[label] for label in labels], np.int64)[class_of], tuple(place), same)
 
@@ -324,7 +325,7 @@ Known = NDArray[np.bool_]  # whether the recoding tells what becomes of a row
 
 
 def _by_value(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
-    """Every value became the same everywhere; of levels it is known what values become that did not occur."""
+    """Recode value by value; with levels, values that did not occur before can be recoded too."""
     columns = []
     known = np.ones(rows.table.num_rows, np.bool_)
     for name in policy.quasi:
@@ -342,7 +343,7 @@ def _by_value(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tup
 
 
 def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy: Policy) -> dict[Label, Label]:
-    """What new values become on the level of a column, where its hierarchy grows without changing the old ones."""
+    """Recode new values at the level of a column if its hierarchy can be extended without changing old labels."""
     column = policy.columns[name]
     before: dict[Label, Label] = dict(kept["values"])
     texts = sorted({text for text in (*before, *strange) if text is not None})
@@ -362,7 +363,7 @@ def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy:
 
 
 def _by_tuple(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
-    """Cells were recoded one by one: only tuples that occurred are known."""
+    """Recode tuple by tuple: cells were recoded individually, so only tuples that occurred are known."""
     became = {tuple(leaves): labels for leaves, labels in kept["tuples"]}
     coded = [rows.coded(name) for name in policy.quasi]
     codes = np.column_stack([column.codes + 1 for column in coded]).astype(np.int32)
@@ -379,7 +380,7 @@ def _by_tuple(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tup
 
 
 def _among(became: Sequence[Became], tuples: Sequence[Sequence[Label]]) -> Known:
-    """The rows whose labels are one of the ``tuples``."""
+    """Return the rows whose labels are one of the ``tuples``."""
     places = [{label: i for i, label in enumerate(column.labels)} for column in became]
     found = [[of.get(label, -1) for of, label in zip(places, tuple_, strict=True)] for tuple_ in tuples]
     found = [codes for codes in found if -1 not in codes]
@@ -388,13 +389,13 @@ def _among(became: Sequence[Became], tuples: Sequence[Sequence[Label]]) -> Known
 
 
 def _recoded(table: pa.Table, names: Sequence[str], policy: Policy, became: Sequence[Became]) -> pa.Table:
-    """Some columns, recoded; one that nothing was done to keeps its type."""
+    """Return the recoded columns; an unchanged column keeps its type."""
     of = dict(zip(policy.quasi, became, strict=True))
     return pa.table({name: of[name].column if name in of and not of[name].same else table[name] for name in names})
 
 
 def _seen(rows: LocalEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]) -> Groups:
-    """What those who are ``left`` will count to, row by row."""
+    """Return the classes of the rows that are ``left``, row by row."""
     names = [*policy.quasi, *policy.sensitive]
     table, persons = _recoded(rows.table, names, policy, became), rows.persons(policy)
     weight, person = unused("n", names), unused("person", names)
@@ -409,7 +410,7 @@ def _seen(rows: LocalEngine, policy: Policy, became: Sequence[Became], left: NDA
 def _released(
     engine: LocalEngine | IbisEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]
 ) -> Rows | Query:
-    """The rows that are ``left``, recoded, in the order of a hash."""
+    """Return the rows that are ``left``, recoded and sorted by a hash."""
     if not isinstance(engine, LocalEngine):
         kept = np.zeros(engine.last_groups.table.num_rows, np.bool_)
         kept[left] = True
@@ -424,7 +425,7 @@ def _released(
 
 
 def _failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
-    """The rows that go so that the others keep the policy, by the rule of a search: see ``failing_classes``."""
+    """Return the rows to hold back so that the others satisfy the policy, by the rule of ``failing_classes``."""
     passing = ~failing_classes(table, policy)
     if passing.all():
         return np.zeros(len(rows), np.bool_)

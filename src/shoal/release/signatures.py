@@ -1,9 +1,9 @@
-"""Signed certificates: Ed25519, by the package ``cryptography`` (the extra ``sign``).
+"""Signed certificates: Ed25519, with the package ``cryptography`` (the extra ``sign``).
 
-What is signed is the canonical JSON of the certificate without its field ``signature``: UTF-8, keys sorted by code
-point, no blanks, no escapes but those that JSON asks for, numbers as Python's ``json`` writes them (the shortest that
-read back equal). Before it stand the words ``shoal certificate`` and a line end, so that no signature fits anything
-else.
+The signed message is the text ``shoal certificate``, a line feed, and the canonical JSON of the certificate without
+its field ``signature``: UTF-8, keys sorted by code point, no spaces, no escapes except those that JSON requires, and
+numbers as Python's ``json`` writes them (the shortest form that reads back equal). The prefix makes sure that the
+signature is valid for nothing else.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ALGORITHM = "Ed25519"
 
 
 def canonical(certificate: Mapping[str, Any]) -> bytes:
-    """The bytes that are signed."""
+    """Return the bytes that are signed."""
     unsigned = {name: value for name, value in certificate.items() if name != "signature"}
     text = json.dumps(unsigned, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return b"shoal certificate\n" + text.encode()
 
 
 def make_keys(name: str | Path, *, password: str | None = None, force: bool = False) -> tuple[Path, Path]:
-    """Write a new key pair: NAME.key, which only its owner may read, and NAME.pub, which everybody may.
+    """Write a new key pair: NAME.key, which only its owner may read, and NAME.pub, which is public.
 
     With a ``password`` the private key is encrypted.
     """
@@ -55,7 +55,7 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
 def sign(
     certificate: Mapping[str, Any], key: str | Path | Ed25519PrivateKey, *, password: str | None = None
 ) -> dict[str, Any]:
-    """The certificate with a signature by a private key, which is the path of a PEM file or the key itself."""
+    """Return the certificate with a signature by a private key, given as a PEM file or a key object."""
     own = read_private(key, password=password) if isinstance(key, str | Path) else key
     signature = {
         "algorithm": ALGORITHM,
@@ -66,7 +66,7 @@ def sign(
 
 
 def signed_by(certificate: Mapping[str, Any], key: str | Path | Ed25519PublicKey) -> bool:
-    """Whether a certificate has a signature, and it is by the owner of a public key (a PEM file, or the key itself)."""
+    """Return whether a certificate is signed with the private key of a public key (a PEM file or a key object)."""
     public = read_public(key) if isinstance(key, str | Path) else key
     from cryptography.exceptions import InvalidSignature
 
@@ -81,12 +81,12 @@ def signed_by(certificate: Mapping[str, Any], key: str | Path | Ed25519PublicKey
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
-    """SHA-256 of the 32 bytes of a public key."""
+    """Return the SHA-256 of the 32 bytes of a public key."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()
 
 
 def read_private(path: str | Path, *, password: str | None = None) -> Ed25519PrivateKey:
-    """The private key in a PEM file."""
+    """Read the private key from a PEM file."""
     _require_package()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -95,20 +95,20 @@ def read_private(path: str | Path, *, password: str | None = None) -> Ed25519Pri
     try:
         key = load_pem_private_key(_bytes(path), password.encode() if password else None)
     except TypeError:  # the package's word for a password that is missing, or not needed
-        hint = "this key has none: leave it out" if password else "give it"
+        hint = "this key has no password: omit it" if password else "give it"
         option = None if password else "--password-file"
-        raise DataError(f"{path}: the password does not go with this key", hint, option=option) from None
+        raise DataError(f"{path}: wrong password for this key", hint, option=option) from None
     except (ValueError, UnsupportedAlgorithm):
-        hint = "is the password right?" if password else "shoal.make_keys makes one"
+        hint = "is the password right?" if password else "create one with shoal.make_keys"
         option = None if password else "shoal keys"
-        raise DataError(f"{path}: no private key can be read from it", hint, option=option) from None
+        raise DataError(f"{path}: contains no readable private key", hint, option=option) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise DataError(f"{path}: is not an Ed25519 key", "shoal.make_keys makes one", option="shoal keys")
+        raise DataError(f"{path}: is not an Ed25519 key", "create one with shoal.make_keys", option="shoal keys")
     return key
 
 
 def read_public(path: str | Path) -> Ed25519PublicKey:
-    """The public key in a PEM file."""
+    """Read the public key from a PEM file."""
     _require_package()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -117,9 +117,9 @@ def read_public(path: str | Path) -> Ed25519PublicKey:
     try:
         key = load_pem_public_key(_bytes(path))
     except (ValueError, UnsupportedAlgorithm):
-        raise DataError(f"{path}: no public key can be read from it", "name the .pub file of the signer") from None
+        raise DataError(f"{path}: contains no readable public key", "pass the signer's .pub file") from None
     if not isinstance(key, Ed25519PublicKey):
-        raise DataError(f"{path}: is not an Ed25519 key", "name the .pub file of the signer")
+        raise DataError(f"{path}: is not an Ed25519 key", "pass the signer's .pub file")
     return key
 
 

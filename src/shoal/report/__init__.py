@@ -1,1 +1,1 @@
-"""A release as text for people."""
+"""The report of a release: HTML pages, charts and notebook output."""

@@ -1,4 +1,4 @@
-"""The pictures of a report as Altair charts, small enough for a narrow page, in colours that a page can exchange.
+"""The charts of a report in Altair, small enough for a narrow page, with colours that a page can replace.
 
 A chart is turned into SVG without a browser. Its colours are those of ``PALETTE``, each the value of an attribute, so
 that a style sheet finds them by that value and puts others in their place where the page is dark.
@@ -35,7 +35,7 @@ WIDTH = 300  # of a whole chart: it fits into the narrowest page at its natural 
 
 
 def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
-    """Share of the records by the chance that a guess is right, before and after."""
+    """Draw the share of records by the probability of a right guess, before and after."""
     rows = [
         {"chance": each.name, "table": table, "share": share}
         for each in bins
@@ -45,9 +45,9 @@ def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
         alt.Chart(alt.InlineData(rows))
         .mark_bar()
         .encode(
-            y=_labels("chance", [each.name for each in bins], f"{unit}s that look alike"),
+            y=_labels("chance", [each.name for each in bins], f"{unit}s in the class"),
             yOffset=alt.YOffset("table:N", sort=["before", "after"]),
-            x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of the records"),
+            x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of records"),
             color=_colours("table", before="second", after="accent"),
         ),
         height=26 * len(bins),
@@ -55,13 +55,13 @@ def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
 
 
 def size_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
-    """Classes of the release by their size."""
+    """Draw the classes of the release by size."""
     rows = [{"size": each.name, "classes": each.classes} for each in bins]
     return _plot(
         alt.Chart(alt.InlineData(rows))
         .mark_bar(color=PALETTE["accent"])
         .encode(
-            y=_labels("size", [each.name for each in bins], f"{unit}s that look alike"),
+            y=_labels("size", [each.name for each in bins], f"{unit}s in the class"),
             x=alt.X("classes:Q", axis=alt.Axis(format=",d", tickCount=3, tickMinStep=1), title="classes"),
         ),
         height=22 * len(bins),
@@ -69,7 +69,7 @@ def size_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
 
 
 def loss_chart(columns: Sequence[Fate]) -> Any:
-    """What the cells of each column have lost."""
+    """Draw the loss of each column."""
     rows = [{"place": i, "loss": column.loss} for i, column in enumerate(columns)]
     return _plot(
         alt.Chart(alt.InlineData(rows))
@@ -83,7 +83,7 @@ def loss_chart(columns: Sequence[Fate]) -> Any:
 
 
 def lattice_chart(nodes: Sequence[LatticeNode]) -> Any:
-    """Every node in the row of its height; which keep the policy, and which was chosen."""
+    """Draw every node at its height, with those that satisfy the policy and the chosen one."""
     rows = [{"x": node.place, "height": node.height, "node": node.state} for node in nodes]
     base = alt.Chart(alt.InlineData(rows)).encode(
         x=alt.X("x:Q", axis=None, scale=alt.Scale(zero=False, padding=8)),
@@ -98,7 +98,7 @@ def lattice_chart(nodes: Sequence[LatticeNode]) -> Any:
 
 
 def slice_chart(found: Slice) -> Any:
-    """The levels of two columns, the others as they were chosen; which keep the policy."""
+    """Draw the levels of two columns, the others as chosen, with those that satisfy the policy."""
     rows = [{"x": node.place, "y": node.height, "node": node.state} for node in found.nodes]
     across, up = (sorted({int(getattr(node, axis)) for node in found.nodes}) for axis in ("place", "height"))
     chart = (
@@ -114,7 +114,7 @@ def slice_chart(found: Slice) -> Any:
 
 
 def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str] = ()) -> Any:
-    """An axis of levels; with ``labels``, one for each of the numbers, these stand there instead."""
+    """Return an axis of levels, with ``labels`` instead of the numbers if given."""
     kind: Any = alt.X if field == "x" else alt.Y
     low, high = min(numbers), max(numbers)
     axis: dict[str, Any] = {"values": list(range(low, high + 1, 1 + (high - low) // 12)), "grid": False}
@@ -139,7 +139,7 @@ def _states(nodes: Sequence[LatticeNode]) -> dict[str, Any]:
 
 
 def partition_chart(found: PartitionPlot) -> Any:
-    """Where the classes lie in two columns; along the axes only values that many people have are named."""
+    """Draw the classes in two columns; the axes name only values that many people have."""
     rows = [{"x": b.left, "x2": b.right, "y": b.bottom, "y2": b.top, "records": b.records} for b in found.boxes]
     across, up = found.ticks
     chart = (
@@ -167,7 +167,7 @@ def _named(letter: str, name: str, ticks: Sequence[Tick]) -> Any:
 
 
 def distribution_chart(found: Distribution, place: int) -> Any:
-    """The release as a whole against one of its classes."""
+    """Draw the distribution of the release and of one of its classes."""
     skewed = found.classes[place]
     rows = [
         {"place": i, "of": of, "share": share}
@@ -180,7 +180,7 @@ def distribution_chart(found: Distribution, place: int) -> Any:
         .encode(
             y=_labels("place", found.values),
             yOffset=alt.YOffset("of:N", sort=["release", "class"]),
-            x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of the records"),
+            x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of records"),
             color=_colours("of", release="accent", **{"class": "second"}),
         ),
         height=_tall(26, found.values),
@@ -188,7 +188,7 @@ def distribution_chart(found: Distribution, place: int) -> Any:
 
 
 def attack_chart(attacks: Sequence[Any]) -> Any:
-    """How often each attack worked, with its interval, and how often it would have without the release."""
+    """Draw the success rate of each attack with its interval, and the rate without the release."""
     rows = [
         {
             "place": i,
@@ -203,18 +203,18 @@ def attack_chart(attacks: Sequence[Any]) -> Any:
     base = alt.Chart(alt.InlineData(rows)).encode(y=_labels("place", names))
     percent = alt.Axis(format="%", tickCount=3)
     interval = base.mark_rule(color=PALETTE["accent"], strokeWidth=2).encode(
-        x=alt.X("low:Q", axis=percent, title="attempts that worked"), x2="high:Q"
+        x=alt.X("low:Q", axis=percent, title="successful attempts"), x2="high:Q"
     )
     found = base.mark_point(filled=True, size=50, color=PALETTE["accent"], opacity=1).encode(x="share:Q")
     control = base.mark_tick(color=PALETTE["second"], thickness=3, opacity=1).encode(x="control:Q")
     return _plot(alt.layer(interval, found, control), height=_tall(24, names))
 
 
-BEST, BEATEN, APART = "best at its risk", "loses more", "other ℓ or t"
+BEST, BEATEN, APART = "smallest loss at this risk", "larger loss", "other ℓ or t"
 
 
 def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Any:
-    """Loss against the measured risk, one point per release that was solved for; ``name`` is what the legend calls one.
+    """Draw loss against measured risk, one point per solved release; ``name`` is its name in the legend.
 
     Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
     like with like: releases with the ℓ and t of the chosen one, or of most.
@@ -268,7 +268,7 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
 
 
 def _kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
-    """What each point is, to somebody who looks for the least loss at a risk."""
+    """Classify each point by whether it has the smallest loss at its risk."""
     promises = [(point.asked.get("l"), point.asked.get("t")) for point in found]
     usual = max(promises, key=promises.count) if chosen is None else promises[chosen]
     return [
@@ -278,7 +278,7 @@ def _kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
 
 
 def _least(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
-    """The points of the line, by risk: no other with their ℓ and t beats them in both risk and loss."""
+    """Return the points of the line, by risk: no other with their ℓ and t dominates them."""
     points = sorted(
         {
             (point.risk, point.loss)
@@ -290,7 +290,7 @@ def _least(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
 
 
 def _labels(field: str, names: Sequence[str], title: str | None = None) -> Any:
-    """A row per name, in the order given. Names of the data never become part of an expression: rows are numbered.
+    """Return a row per name, in the order given; rows are numbered, so names never become part of an expression.
 
     Vega evaluates ``labelExpr``; the list is written as JSON, which is a subset of its literals.
     """
@@ -305,17 +305,17 @@ LINE = 18  # letters of a label side by side
 
 
 def _room(names: Sequence[str], most: int = LINE) -> int:
-    """Pixels for the longest label in the widest of the usual fonts, which may not be the one that is measured."""
+    """Return the pixels for the longest label in the widest common font, which may not be the measured one."""
     return 12 + 8 * max((min(most, _letters(line)) for name in names for line in _wrapped(name, most)), default=0)
 
 
 def _tall(row: int, names: Sequence[str]) -> int:
-    """Pixels for a row per name; a name of two lines needs more."""
+    """Return the pixels for a row per name; a name of two lines needs more."""
     return len(names) * (max(row, 34) if any(len(_wrapped(name)) > 1 for name in names) else row)
 
 
 def _letters(text: str) -> int:
-    """How many letters' room a text takes: those of Chinese, Japanese and Korean take two."""
+    """Return the width of a text in letters: Chinese, Japanese and Korean ones count twice."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
@@ -332,7 +332,7 @@ def _short(text: str, most: int = LINE) -> str:
 
 
 def _wrapped(text: str, most: int = LINE) -> list[str]:
-    """One line, or two where it is longer and can be broken between words."""
+    """Return one line, or two if it is long and can be broken between words."""
     text = _on_one_line(text)
     if _letters(text) <= most:
         return [text]
@@ -397,7 +397,7 @@ _ROOT = re.compile(r"<svg[^>]*\bviewBox=\"([0-9. -]+)\"[^>]*>")
 
 
 def inlined(chart: Any, name: str, title: str) -> Markup:
-    """The chart as SVG for a page, with its title; the page describes it where the id ends in ``-d``."""
+    """Return the chart as SVG for a page, with its title; its description has the id that ends in ``-d``."""
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))  # its parts were, when they were made
@@ -414,7 +414,7 @@ def inlined(chart: Any, name: str, title: str) -> Markup:
 
 
 def style_rules() -> str:
-    """Style rules that exchange the colours of the charts for the page's own."""
+    """Return style rules that replace the colours of the charts by those of the page."""
     return "\n".join(
         f'.chart [{attribute}="{colour}"] {{ {attribute}: var(--{name}); }}'
         for name, colour in PALETTE.items()

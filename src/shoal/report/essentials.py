@@ -1,4 +1,4 @@
-"""What a reader wants to know first, in three answers: who can be found, what is left, what can still be inferred."""
+"""The three answers at the top of a report: re-identification, remaining data, and inference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Essentials:
 def essentials(
     release: Release, columns: Sequence[Fate], attacks: Attacks | None, *, labels: bool = False
 ) -> Essentials:
-    """Of a release, what became of its columns, and what attacks found, where they were run.
+    """Answer the three questions from a release, the fate of its columns, and attacks if they were run.
 
     ``labels``: coarsened columns have a released label beside them, where many share one.
     """
@@ -44,43 +44,43 @@ def essentials(
 
 
 def found_in(measured: Mapping[str, float], policy: Policy, records: int, one: str) -> str:
-    """How likely it is that somebody is found in a table with these figures, which count persons or records."""
+    """Risk of re-identification in a table with these figures, which count people or records."""
     k = int(measured["k"])
-    known = f"Whoever knows {listed(policy.quasi, MOST_NAMES)}"
+    known = f"Someone who knows {listed(policy.quasi, MOST_NAMES)}"
     if not records:
-        return "Nobody can be found: no record is left."
+        return "Nobody can be re-identified: no record is left."
     if k <= 1:
         alone = share(measured["sample_uniqueness"], 1)
-        who = "belong to persons who are" if one == "person" else "are"
-        return f"{known} can find somebody for certain: {alone} of the records {who} unique in these columns."
-    untold = "" if one == unit(policy) else " How many persons these records are of cannot be told."
+        who = "belong to people who are" if one == "person" else "are"
+        return f"{known} can identify some people with certainty: {alone} of the records {who} unique in these columns."
+    untold = "" if one == unit(policy) else " How many people these records belong to cannot be determined."
     return (
-        f"{known} finds at least {counted(k, one)} that fit: the right one is picked with a chance of at most 1 in "
-        f"{number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{untold}{_households(measured)}"
+        f"{known} finds at least {counted(k, one)} that match: the probability of picking the right one is at most "
+        f"1 in {number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{untold}{_households(measured)}"
     )
 
 
 def _households(measured: Mapping[str, float]) -> str:
-    """Of households, where a column names them: one member who is found gives the others away."""
+    """Describe household risk if a column names households: one identified member identifies the others."""
     if "household_risk_max" not in measured:
         return ""
     most, mean = (share(measured[f"household_risk_{which}"], 1) for which in ("max", "mean"))
-    return f" That some member of a household is found has a chance of at most {most}, on average {mean}."
+    return f" The probability that some member of a household is identified is at most {most}, on average {mean}."
 
 
 def _one_in(chance: float) -> str:
-    """Rounded down, so that the chance is never told as smaller than it is."""
+    """Format a probability as 1 in n, rounded down so that the risk is never understated."""
     return number(int(1 / chance + 1e-9)) if chance else "∞"
 
 
 def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
-    """Columns by name, and the records that are gone."""
+    """List columns by what happened to them, and the suppressed records."""
     policy = release.policy
     example = {c.name: f"{c.name} ({c.became})" for c in columns if c.became is not None} if labels else {}
     parts = {
         "Kept": [*named(columns, "kept"), *policy.sensitive, *policy.having("plain")],
-        "Coarsened": [example.get(name, name) for name in named(columns, "coarsened")],
-        "Hidden": named(columns, "hidden"),
+        "Generalized": [example.get(name, name) for name in named(columns, "coarsened")],
+        "Suppressed": named(columns, "hidden"),
         "Removed": list(policy.identifiers),
     }
     told = [f"{what}: {listed(names, MOST_NAMES)}." for what, names in parts.items() if names]
@@ -88,49 +88,49 @@ def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
 
 
 def gone(release: Release) -> str:
-    """The records that are suppressed."""
+    """Describe the suppressed records."""
     n, of = release.suppressed, release.engine.n_records
     if not n:
-        return "No record was left out."
-    fate = "left out" if release.policy.release.suppressed == "drop" else "reduced to *"
+        return "No record was suppressed."
+    fate = "suppressed" if release.policy.release.suppressed == "drop" else "reduced to *"
     return f"{number(n)} of {counted(of, 'record')} ({share(n, of)}) {'was' if n == 1 else 'were'} {fate}."
 
 
 def proof(recoding: Recoding) -> str:
-    """What is known of the loss of an answer: never more than was proved of answers of its kind."""
+    """Describe what is known about the optimality of a solution, never more than was proved for its kind."""
     if recoding.bound is not None and not recoding.proved:
-        ended = "in the time given" if KINDS[type(recoding)] == "full domain" else "that was found"
-        return f"the best {ended}, none is below {number(recoding.bound)}"
+        ended = "found in the time available" if KINDS[type(recoding)] == "full domain" else "found"
+        return f"the best {ended}; lower bound {number(recoding.bound)}"
     if not recoding.proved:
-        return "not proved to be the smallest"
+        return "not proved optimal"
     return f"the smallest {_NARROWER.get(recoding.algorithm, _AMONG[KINDS[type(recoding)]])}, proved"
 
 
 def worth(entry: Entry, objective: str) -> str:
-    """The same of an algorithm beside others: one that only hides proves nothing about those that generalize."""
+    """Describe the proof of an algorithm in a comparison; one that only suppresses proves nothing about others."""
     if not entry.proved or entry.algorithm in _NARROWER:
         return ""
     return f"smallest {objective} {_AMONG[entry.kind]}, proved"
 
 
-_AMONG = {"full domain": "with one level per column", "cuts": "with one cut per column", "cells": "of all"}
+_AMONG = {"full domain": "with one level per column", "cuts": "with one cut per column", "cells": "of all recodings"}
 # Searches that look only at answers of a narrower kind.
 _NARROWER = {
-    "suppress_records": "where only whole records are hidden",
-    "suppress_columns": "where only whole columns are hidden",
-    "suppress_cells": "where only cells are hidden",
+    "suppress_records": "if only whole records are suppressed",
+    "suppress_columns": "if only whole columns are suppressed",
+    "suppress_cells": "if only cells are suppressed",
 }
 
 
 def _inferred(release: Release, attacks: Attacks | None) -> str:
-    """What a class tells at the worst, and how much better than without the release attacks guess."""
+    """Describe what the most revealing class discloses, and how much better attacks guess with the release."""
     columns = {name: figures for name, figures in release.measured.columns.items() if figures}
     if not columns:
-        return "The policy names no sensitive column, so nothing is said about what could be inferred."
+        return "The policy declares no sensitive column, so inference was not assessed."
     worst = max(columns, key=lambda name: columns[name]["alpha"])
     alpha = columns[worst]["alpha"]
-    told = f"In the class that tells most, {share(alpha, 1)} of the records have the same {worst}"
-    told += ": finding the class tells it." if alpha == 1 else "."
+    told = f"In the most revealing class, {share(alpha, 1)} of the records have the same {worst}"
+    told += ": finding the class discloses it." if alpha == 1 else "."
     risk = None if attacks is None else _most_inferred(attacks)
     return told if risk is None else f"{told} {_guessed(risk)}"
 
@@ -145,6 +145,6 @@ def _guessed(risk: Risk) -> str:
     if risk.above <= 0:
         return "Attacks guessed sensitive values no better with the release than without it."
     return (
-        f"The best attack guessed {risk.column} right for {share(risk.share, 1)} of the records that it tried, for "
+        f"The best attack guessed {risk.column} correctly for {share(risk.share, 1)} of the records it tried, and for "
         f"{share(control, 1)} without the release."
     )

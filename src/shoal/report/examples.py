@@ -1,7 +1,7 @@
-"""A few records before and after: invented ones, unless whoever answers for the data allows original ones.
+"""A few records before and after: constructed ones, unless the owner of the data allows original ones.
 
-What a record was released as is public. What an invented one was before is drawn column by column from values that a
-crowd shares, or made up from the released range, so it tells of nobody.
+The released values are public. The original values of a constructed example are drawn column by column from values
+that many people share, or made up from the released range, so they describe nobody.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ UNTOLD = "…"  # no value that could stand here is shared by enough people
 
 @dataclass(frozen=True)
 class Example:
-    """The quasi cells of a record before and after."""
+    """The quasi-identifiers of a record before and after."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
 
 
 def examples(release: Release, original: FrequencyTable, parts: Parts, *, originals: bool) -> tuple[Example, ...]:
-    """Records from classes of all sizes, the largest first; only where ``originals`` are allowed, of the input."""
+    """Return records from classes of all sizes, the largest first; from the input only if ``originals`` are allowed."""
     kept = np.flatnonzero(~parts.suppressed)
     if not len(kept):
         return ()
@@ -62,7 +62,7 @@ def examples(release: Release, original: FrequencyTable, parts: Parts, *, origin
 
 
 def _inventor(original: FrequencyTable, j: int, values: Values, crowd: int) -> Callable[[int, int], Label]:
-    """Tells what a released value of a column may have been; a turn gives another answer than the one before."""
+    """Return a function that makes up possible originals of a released value, a different one each time."""
     hierarchy = values.hierarchy
 
     @cache
@@ -90,7 +90,7 @@ def _inventor(original: FrequencyTable, j: int, values: Values, crowd: int) -> C
 
 
 def _within(label: Label) -> str | None:
-    """A number in the middle of a range."""
+    """Return a number in the middle of a range."""
     ends = None if label is None else half_open_ends_of(label) or ends_of(label)
     if ends is None or ends[0] is None or ends[1] is None:
         return None

@@ -1,4 +1,4 @@
-"""A table that was checked, as one HTML file: what fails, where, by how much, and what to do; no value of it."""
+"""The report of a check as one HTML file: what fails, where, by how much, and what to do; no value of the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Size:
-    """Classes at fault of about the same size."""
+    """Failing classes of about the same size."""
 
     name: str
     classes: int
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a check found, for people."""
+    """The findings of a check, for readers."""
 
     verdicts: Verdicts
     sentence: str
@@ -50,7 +50,7 @@ class Findings:
 
 
 def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findings:
-    """Count who is at fault in the table that was judged, and what hiding a column would change."""
+    """Count the failing records of the table, and how many would fail without each column."""
     seen = as_seen(table, policy)
     failing = failing_classes(table, policy)
     at_fault = int(table.counts[failing].sum())
@@ -69,7 +69,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
 
 @shows("Verdicts", "verdict page")
 def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
-    """The page."""
+    """Render the page."""
     found = findings(verdicts, table, policy)
     fields = {"found": found, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
     return environment().get_template("check.html").render(fields)
@@ -80,23 +80,24 @@ def _sentence(verdicts: Verdicts) -> str:
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
     if verdicts.outcome == "fails":
         failed = sum(verdict.outcome == "fails" for verdict in verdicts.verdicts)
-        left = f", {counted(len(verdicts.identifiers), 'identifier')} left in it" if verdicts.identifiers else ""
-        return f"This table does not keep its policy: {failed} of {counted(n, 'requirement')} failed{left}; {size}."
+        left = f", {counted(len(verdicts.identifiers), 'identifier')} not removed" if verdicts.identifiers else ""
+        return f"This table does not satisfy its policy: {failed} of {counted(n, 'requirement')} failed{left}; {size}."
     if verdicts.outcome == "unknown":
         untold = sum(verdict.outcome == "unknown" for verdict in verdicts.verdicts)
-        told = f"{untold} of {counted(n, 'requirement')} cannot be told"
-        return f"Whether this table keeps its policy cannot be told: {told}; {size}."
+        told = f"{untold} of {counted(n, 'requirement')} cannot be determined"
+        return f"Whether this table satisfies its policy cannot be determined: {told}; {size}."
     return (
-        f"This table keeps its policy: {'the requirement holds' if n == 1 else f'all {n} requirements hold'}; {size}."
+        f"This table satisfies its policy: {'the requirement holds' if n == 1 else f'all {n} requirements hold'}; "
+        f"{size}."
     )
 
 
 def _failed(verdict: Verdict, records: int) -> str:
-    found = f"{verdict.asked}: the worst is {verdict.figure} = {number(verdict.worst)}"
+    found = f"{verdict.asked}: the worst value is {verdict.figure} = {number(verdict.worst)}"
     if not verdict.classes:
         return f"{found}."
     part = f"{number(verdict.records)} of {counted(records, 'record')} ({share(verdict.records, records)})"
-    return f"{found}; {part} in {counted(verdict.classes, 'class')} are at fault."
+    return f"{found}; {part} in {counted(verdict.classes, 'class')} fail."
 
 
 def _sizes(persons: Counts, records: Counts) -> Iterator[Size]:
@@ -109,7 +110,7 @@ def _sizes(persons: Counts, records: Counts) -> Iterator[Size]:
 
 
 def _without(table: FrequencyTable, policy: Policy) -> tuple[tuple[str, int], ...]:
-    """Records at fault if one column were hidden."""
+    """Count the failing records if one column were suppressed."""
     found = []
     for j, name in enumerate(table.columns):
         codes = table.codes.copy()
@@ -121,19 +122,19 @@ def _without(table: FrequencyTable, policy: Policy) -> tuple[tuple[str, int], ..
 
 def _steps(verdicts: Verdicts, policy: Policy, at_fault: int, without: tuple[tuple[str, int], ...]) -> Iterator[str]:
     if verdicts.identifiers:
-        yield f"Remove {listed([repr(name) for name in verdicts.identifiers])}: the policy calls it an identifier."
+        yield f"Remove {listed([repr(name) for name in verdicts.identifiers])}: declared as identifier."
     for verdict in verdicts.verdicts:
         if verdict.outcome == "unknown":
-            yield f"To tell {verdict.asked}: {verdict.missing}."
+            yield f"To check {verdict.asked}: {verdict.missing}."
         if verdict.outcome == "fails" and not verdict.classes and verdict.asked.endswith("measured"):
-            yield f"{verdict.asked}: ask for more of the classes, such as a larger k, ℓ-diversity or t-closeness."
+            yield f"{verdict.asked}: require more of the classes, such as a larger k, ℓ-diversity or t-closeness."
     if not at_fault:
         return
     if without and without[0][1] < at_fault:
         name, left = without[0]
         fewer = f"{number(left)} instead of {counted(at_fault, 'record')}"
-        yield f"Coarsen {name!r} first: without it {fewer} are at fault."
+        yield f"Generalize {name!r} first: without it, {fewer} fail."
     if 2 * at_fault <= verdicts.records:
         part = f"{counted(at_fault, 'record')} ({share(at_fault, verdicts.records)})"
-        yield f"Leaving out the classes at fault takes {part} away; check again, as the rest may then fail."
-    yield "Let shoal anonymize find the release that loses least, from the original table and this policy."
+        yield f"Suppressing the failing classes removes {part}; check again, because other records may then fail."
+    yield "Use shoal anonymize with the original table and this policy to find a release with the smallest loss."

@@ -1,4 +1,4 @@
-"""What became of each quasi column: kept, coarsened or hidden, with a label that many share as an example."""
+"""What happened to each quasi-identifier: kept, generalized or suppressed, with a common label as an example."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FateKind = Literal["kept", "coarsened", "hidden"]
 
 @dataclass(frozen=True)
 class Fate:
-    """What happened to a quasi column in the records that are released; suppressed records are told apart."""
+    """What happened to a quasi-identifier in the released records; suppressed records are reported separately."""
 
     name: str
     kept: float  # share of the released cells that are as they were …
@@ -37,12 +37,12 @@ class Fate:
 
     @property
     def kind(self) -> FateKind:
-        """In a word."""
+        """The fate in one word."""
         return "kept" if self.kept == 1 else "hidden" if self.hidden == 1 else "coarsened"
 
 
 def fates(release: Release, original: FrequencyTable, parts: Parts) -> tuple[Fate, ...]:
-    """One for each quasi column; ``original`` is the table that was searched, ``parts`` what became of it."""
+    """Return one fate per quasi-identifier; ``original`` is the searched table, ``parts`` its recoding."""
     return tuple(_fate(release, original, parts, j) for j in range(len(original.columns)))
 
 
@@ -69,7 +69,7 @@ def _fate(release: Release, original: FrequencyTable, parts: Parts, j: int) -> F
 
 
 def _as_they_were(values: Values) -> NDArray[np.bool_]:
-    """Which released values are a value of the data itself."""
+    """Return which released values are values of the data."""
     leaves = values.hierarchy.leaves
     pairs = zip(values.labels, values.covers, strict=True)
     return np.array([len(covered) == 1 and label == leaves[covered[0]] for label, covered in pairs], np.bool_)
@@ -78,7 +78,7 @@ def _as_they_were(values: Values) -> NDArray[np.bool_]:
 def _example(
     original: FrequencyTable, parts: Parts, j: int, values: Values, of_value: Counts, crowd: int
 ) -> tuple[str | None, str | None]:
-    """A common released label, and the finest label below it that at least ``crowd`` people of the table have.
+    """Return a common released label, and the finest label below it that at least ``crowd`` people have.
 
     Neither belongs to a record: both are told only where a crowd stands behind them.
     """
@@ -102,7 +102,7 @@ def _example(
 
 
 def shared(policy: Policy) -> int:
-    """How many people must have a label before it is shown: as many as are asked of a class, and no fewer than five."""
+    """Return how many people must have a label before it is shown: as many as a class requires, at least five."""
     return max([SHARED, *(getattr(model, "k", SHARED) for model in policy.models)])
 
 
@@ -111,7 +111,7 @@ def _released_as(parts: Parts, j: int, value: int) -> NDArray[np.bool_]:
 
 
 def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
-    """Persons behind some rows: distinct entities, or records."""
+    """Count the people of some rows: distinct entities, or records."""
     inside = np.zeros(table.n_classes, np.bool_)  # a row may come in several parts
     inside[rows] = True
     if table.entities is None:
@@ -120,7 +120,7 @@ def _persons(table: FrequencyTable, rows: NDArray[np.int64]) -> int:
 
 
 def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -> Counts:
-    """The persons of each label of a level."""
+    """Count the people of each label of a level."""
     codes, n = hierarchy.table[level][table.codes[:, j]].astype(np.int64), hierarchy.cardinality(level)
     if table.entities is None:
         return sum_by_class(table.counts, codes, n)
@@ -128,11 +128,11 @@ def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -
 
 
 def shown(label: Label, most: int = 40) -> str:
-    """A label as a reader sees it."""
+    """Return a label as a reader sees it."""
     text = "(missing)" if label is None else "(empty)" if label == "" else label
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def named(columns: Sequence[Fate], kind: FateKind) -> list[str]:
-    """The columns of a kind."""
+    """Return the columns with this fate."""
     return [column.name for column in columns if column.kind == kind]

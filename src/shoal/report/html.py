@@ -1,7 +1,7 @@
 """A release as one HTML file: no script, no network, every text escaped.
 
-Three answers and one picture come first, then what each part of them rests on; what only experts ask for is closed. The
-charts are drawn beforehand and stand in the page as SVG, each with a description.
+Three answers and one chart come first, then the details; technical details are collapsed. The charts are drawn in
+advance and embedded as SVG, each with a description.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SECTIONS = {
     "attacks": "Attacks",
     "sensitive": "Sensitive values in the most skewed classes",
     "frontier": "Cost of stricter requirements",
-    "experts": "For experts",
+    "experts": "Technical details",
 }
 IN_NOTEBOOKS = ("sizes", "columns")  # charts of figures that the page has as tables
 
@@ -55,7 +55,7 @@ def rendered(
     columns: Sequence[str] = (),
     originals: bool = False,
 ) -> str:
-    """The page; where no attacks are given and the release has none, it is attacked within a fixed amount of work."""
+    """Render the page; without attacks, the release is attacked within a fixed amount of work."""
     told = summary(release, columns, originals=originals)
     found = _found(release) if attacks is None else _attacks(attacks)
     proof = release.certificate if certificate is None else _own_certificate(release, certificate)
@@ -77,7 +77,7 @@ def rendered(
 
 
 def _found(release: Release) -> Attacks:
-    """The release's own attacks, or those that a report runs by itself."""
+    """Return the release's own attacks, or those that a report runs by itself."""
     return within_budget(release) if release.attacks is None else release.attacks
 
 
@@ -86,17 +86,19 @@ def _attacks(risks: Sequence[Risk]) -> Attacks:
 
 
 def _own_certificate(release: Release, certificate: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What ``save`` returned; another release's would say what this page does not."""
+    """Return the certificate that ``save`` returned, after checking that it belongs to this release."""
     own = release.certificate
     same = all(certificate.get(name) == own[name] for name in ("policy", "requirements", "measured"))
     if not same or certificate.get("input", {}).get("records") != own["input"]["records"]:
-        raise OutputError("the certificate is not of this release", "give the one that its save returned")
+        raise OutputError(
+            "the certificate does not belong to this release", "pass the certificate returned by its save method"
+        )
     return certificate
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """Templates in which every text of the data is escaped and shown as it is."""
+    """Return the template environment, which escapes every text of the data."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("shoal.report"),
         autoescape=True,
@@ -136,7 +138,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "proof": proof(release.recoding),
         "warnings": certificate["warnings"],
         "hash": certificate["output"]["sha256"][:12],
-        "scale": " (0 keeps every value, 1 hides all of them)" if release.policy.release.objective in SHARES else "",
+        "scale": " (0: every value kept, 1: all suppressed)" if release.policy.release.objective in SHARES else "",
         "policy": neutral(release.policy).to_toml(),
         "certificate": compact_json(certificate),
         **style(),
@@ -144,32 +146,34 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
 
 
 def style() -> dict[str, Any]:
-    """What the style sheet needs to know."""
+    """Return the variables of the style sheet."""
     return {"colours": Markup(charts.style_rules())}
 
 
 def _of_classes(release: Release) -> tuple[Verdict, ...]:
-    """The verdicts on classes; those on attacks are of the attacks that are shown."""
+    """Return the verdicts on classes; those on attacks come from the attacks that are shown."""
     return release.verdicts.verdicts[: len(release.policy.models)]
 
 
 def sentence(release: Release, attacks: Attacks | None = None) -> str:
-    """The verdict; of limits on attacks it speaks of those given, or the release's own."""
+    """Return the verdict as a sentence; for limits on attacks, it uses those given or the release's own."""
     found, attacks = release.verdicts, release.attacks if attacks is None else attacks
     size = f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}"
     verdicts = [*_of_classes(release), *(limit.judge(attacks) for limit in release.policy.limits)]
     failed = sum(verdict.outcome == "fails" for verdict in verdicts)
     n = len(verdicts)
     if failed or found.identifiers:
-        left = f"; {counted(len(found.identifiers), 'identifier')} left in it" if found.identifiers else ""
-        return f"This release does not keep its policy: {failed} of {counted(n, 'requirement')} failed, {size}{left}."
+        left = f"; {counted(len(found.identifiers), 'identifier')} not removed" if found.identifiers else ""
+        return (
+            f"This release does not satisfy its policy: {failed} of {counted(n, 'requirement')} failed, {size}{left}."
+        )
     if unknown := sum(verdict.outcome == "unknown" for verdict in verdicts):
-        untold = f"{unknown} of {counted(n, 'requirement')} cannot be told"
-        return f"Whether this release keeps its policy cannot be told: {untold}, {size}."
+        untold = f"{unknown} of {counted(n, 'requirement')} cannot be determined"
+        return f"Whether this release satisfies its policy cannot be determined: {untold}, {size}."
     if not found.records:
-        return "This release keeps its policy, as no record is left in it."
+        return "This release satisfies its policy because it contains no records."
     asked = "the requirement holds" if n == 1 else f"all {n} requirements hold"
-    return f"This release keeps its policy: {asked} for {size}."
+    return f"This release satisfies its policy: {asked} for {size}."
 
 
 def _capital(text: str) -> str:
@@ -177,18 +181,18 @@ def _capital(text: str) -> str:
 
 
 def _happened(column: Fate) -> str:
-    """What became of a column in the released records, in words; parts of it where its cells differ."""
+    """Describe what happened to a column in the released records; by parts if its cells differ."""
     if column.kind == "kept":
-        return "kept as it was"
+        return "kept unchanged"
     if column.kind == "hidden":
         return "hidden"
     kept = f"{share(column.kept, 1)} of the cells kept" if column.kept else ""
-    hidden = f"{share(column.hidden, 1)} hidden" if column.hidden else ""
+    hidden = f"{share(column.hidden, 1)} suppressed" if column.hidden else ""
     return "coarsened" + (f"; {', '.join(filter(None, (kept, hidden)))}" if kept or hidden else "")
 
 
 def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:
-    """JSON with a line for whatever fits on one."""
+    """Format JSON with one line for everything that fits on one."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent <= width or not isinstance(value, dict | list) or not value:
         return line

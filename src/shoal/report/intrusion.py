@@ -17,15 +17,13 @@ CELLS = 5_000_000  # that the attacks read at most: records times quasi and sens
 
 
 def within_budget(release: Release) -> Attacks:
-    """What attacks find; where they would read too much, none but the reason why they were left out."""
+    """Run attacks, or return the reason why they were skipped if they would read too much."""
     policy = release.policy
     columns = len(policy.quasi) + len(policy.sensitive)
     n = release.engine.n_records
     if not release.verdicts.records:
-        return Attacks((), ("all attacks: no record is left to attack",))
+        return Attacks((), ("all attacks: there is no record to attack",))
     if n * columns > CELLS:
-        return Attacks(
-            (), (f"all attacks: {n:,} records are more than a report attacks by itself; shoal attack runs them",)
-        )
+        return Attacks((), (f"all attacks: {n:,} records are too many for the report; run shoal attack",))
     sample = min(PEOPLE, max(FEWEST, PAIRS // release.classes))
     return attack(release, sample=sample, seed=policy.release.seed)

@@ -1,4 +1,4 @@
-"""Results as notebooks show them: small HTML tables, every text escaped, in the colours of the notebook."""
+"""Results in notebooks: small HTML tables, every text escaped, in the colours of the notebook."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @shows("Figures", "html")
 def figures_html(figures: Figures) -> str:
-    """A row per figure; where columns are sensitive, one column for each of them."""
+    """Show a row per figure, with a column for each sensitive column."""
     names = list(figures.columns)
     rows = [
         [name, number(value), *(number(of[name]) if name in of else "" for of in figures.columns.values())]
@@ -38,34 +38,34 @@ def figures_html(figures: Figures) -> str:
 
 @shows("Inspection", "html")
 def inspection_html(found: Inspection) -> str:
-    """What to decide first, and a row per column."""
+    """Show the decisions to make first, and a row per column."""
     rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.why] for c in found.columns]
     head = ["column", "kind", "distinct", "nulls", "role", "sure", "why"]
-    decide = ["Decide these first:"] if found.decisions else []
+    decide = ["Decide first:"] if found.decisions else []
     decide += [decision.sentence for decision in found.decisions[:3]]
-    persons = f" {found.entity!r} tells persons apart, and some have several." if found.entity else ""
+    persons = f" {found.entity!r} identifies people, and some have several records." if found.entity else ""
     table = _table(head, rows, f"{counted(found.records, 'record')}.{persons}", texts=("kind", "role", "sure", "why"))
     edit = f'with_columns({_doubtful(found)}="quasi")'
-    last = f"<p>Its <code>.policy</code> runs as it is; <code>.policy.{Markup.escape(edit)}</code> edits it.</p>"
+    last = f"<p>The proposal is <code>.policy</code>; change it with <code>.policy.{Markup.escape(edit)}</code>.</p>"
     return _paragraphs(decide) + table + (last if found.having("quasi") else "")
 
 
 def _doubtful(found: Inspection) -> str:
-    """A column to show how one is given another role: the first to decide on, if Python can name it so."""
+    """Return an example column for changing a role: the first to decide on, if its name is a Python name."""
     names = [decision.column for decision in found.decisions] + [column.name for column in found.columns]
     return next((name for name in names if name.isidentifier()), "age")
 
 
 @shows("Verdicts", "html")
 def verdicts_html(verdicts: Verdicts) -> str:
-    """A row per requirement, the verdict in a sentence, and the warnings."""
+    """Show a row per requirement, the verdict as a sentence, and the warnings."""
     rows = [
         [v.asked, f"{v.figure} = {number(v.worst)}", number(v.classes), number(v.records), _outcome(v)]
         for v in verdicts.verdicts
     ]
-    rows += [[f"identifier {name}", "still there", "", "", _mark(False)] for name in verdicts.identifiers]
+    rows += [[f"identifier {name}", "not removed", "", "", _mark(False)] for name in verdicts.identifiers]
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
-    head = ["requirement", "found", "classes at fault", "records", ""]
+    head = ["requirement", "found", "failing classes", "records", ""]
     return _table(head, rows, f"{verdicts.sentence}: {size}.") + _notes(verdicts.warnings)
 
 
@@ -74,12 +74,12 @@ def _notes(warnings: Iterable[str]) -> str:
 
 
 def _outcome(verdict: Verdict) -> str:
-    return f"cannot be told: {verdict.missing}" if verdict.outcome == "unknown" else verdict.outcome
+    return f"cannot be determined: {verdict.missing}" if verdict.outcome == "unknown" else verdict.outcome
 
 
 @shows("Release", "html")
 def release_html(release: Release) -> str:
-    """The verdicts, then what was done to the columns."""
+    """Show the verdicts, then what happened to the columns."""
     rows = [
         [h.column, _level(release.levels[h.column]), str(h.number_of_top)]  # no value of a record: a notebook is shared
         for h in release.recoding.hierarchies
@@ -95,7 +95,7 @@ def release_html(release: Release) -> str:
 
 @shows("Frontier", "html")
 def frontier_html(found: Frontier, own: int | None = None) -> str:
-    """A row per release that was solved for; ``own`` is the place of the policy itself."""
+    """Show a row per solved release; ``own`` is the index of the policy itself."""
     swept = list(found.points[0].asked)
     head = ["", *swept, found.objective, "risk", "suppressed", "classes"]
     rows = []
@@ -107,13 +107,15 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, number(point.classes or 0)])
         else:
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), point.state, "", "", ""])
-    brackets = ["In brackets: another loses no more, at no more risk, and promises as much."] * any(worse)
+    brackets = [
+        "In brackets: dominated by another release with no more loss, no more risk and equally strong requirements."
+    ] * any(worse)
     return _table(head, rows) + _paragraphs(brackets)
 
 
 @shows("Exploration", "html")
 def exploration_html(found: Exploration) -> str:
-    """The same, then what is recommended, and the plot."""
+    """Show the frontier, the recommendations, and the plot."""
     from shoal.report.pictures import charts_html, exploration_picture  # Altair takes a second to load
 
     told = frontier_html(found.frontier, found.own) + _paragraphs(each.sentence for each in found.recommendations)
@@ -124,7 +126,7 @@ def exploration_html(found: Exploration) -> str:
 
 @shows("Comparison", "html")
 def comparison_html(found: Comparison) -> str:
-    """A row per algorithm, those that lose least first; then those without an answer, and why."""
+    """Show a row per algorithm, sorted by loss; then those without a solution, and why."""
     answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
     head = ["algorithm", found.objective, "classes", "suppressed", "seconds", ""]
     rows = [
@@ -149,7 +151,7 @@ def comparison_html(found: Comparison) -> str:
 
 @shows("Attacks", "html")
 def attacks_html(found: Attacks) -> str:
-    """A row per attack, the three questions below; then what each did, to be opened."""
+    """Show a row per attack, the three criteria below, and collapsed details."""
     rows = [
         [
             risk.name if risk.column is None else f"{risk.name}, {risk.column}",
@@ -161,15 +163,15 @@ def attacks_html(found: Attacks) -> str:
         for risk in found
     ]
     told = [f"{risk.name}: {risk.sentence}" for risk in found]
-    told += [*(f"Note: {note}" for note in found.notes), *(f"Left out: {reason}" for reason in found.left_out)]
-    more = Markup("<details><summary>What each of them did</summary>{}</details>").format(Markup(_paragraphs(told)))
+    told += [*(f"Note: {note}" for note in found.notes), *(f"Skipped: {reason}" for reason in found.left_out)]
+    more = Markup("<details><summary>Details of each attack</summary>{}</details>").format(Markup(_paragraphs(told)))
     head = ["attack", "worked", "95 %", "control", "bound"]
     return _table(head, rows) + _paragraphs(answer.sentence for answer in found.answers()) + str(more)
 
 
 @shows("Policy", "html")
 def policy_html(policy: Policy) -> str:
-    """As its file has it."""
+    """Show the policy as TOML."""
     return str(Markup("<pre>{}</pre>").format(visible(policy.to_toml())))
 
 
@@ -179,11 +181,11 @@ def _paragraphs(texts: Iterable[str]) -> str:
 
 @shows("Verification", "html")
 def verification_html(found: Verification) -> str:
-    """A row per claim that was counted again."""
+    """Show a row per checked statement."""
     told = [line for line in found if line.holds is not None]
     rows = [[line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in told]
     untold = len(tuple(found)) - len(told)
-    caption = f"{found.sentence} {counted(untold, 'claim')} cannot be told from the release alone."
+    caption = f"{found.sentence} {counted(untold, 'statement')} cannot be checked with the release alone."
     return _table(["claim", "certificate", "found", "", ""], rows, caption)
 
 
@@ -203,7 +205,7 @@ def _mark(holds: bool) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "", *, texts: Sequence[str] = ()) -> str:
-    """Numbers stand to the right, and the columns of ``texts`` to the left as the first one does."""
+    """Format a table with numbers to the right; the first column and those of ``texts`` to the left."""
     left, right = (Markup(f' style="text-align: {side}; padding: .1em .6em"') for side in ("left", "right"))
     parts = [Markup("<table>")]
     if caption:

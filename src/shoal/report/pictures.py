@@ -1,4 +1,4 @@
-"""The pictures of a release: Altair charts, each with a title and a sentence on what is to be seen in it."""
+"""The charts of a release, each with a title and a description."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart, the name that a page knows it by, what it shows, and what is to be seen in it."""
+    """A chart with its name, its title and its description."""
 
     chart: Any
     name: str
@@ -35,7 +35,7 @@ class Picture:
 
 
 class Charts(dict[str, Any]):
-    """Charts by name, which a notebook shows side by side."""
+    """Charts by name, displayed together in a notebook."""
 
     def __init__(self, drawn: dict[str, Picture]) -> None:
         super().__init__({name: picture.chart for name, picture in drawn.items()})
@@ -47,7 +47,7 @@ class Charts(dict[str, Any]):
 
 
 def charts_html(drawn: Mapping[str, Picture]) -> str:
-    """Every chart with its name and what is to be seen in it; as SVG, which needs no network."""
+    """Show every chart with its name and description, as SVG, which needs no network."""
     figure = Markup(
         '<figure style="display: inline-block; vertical-align: top; margin: 0 1em 1em 0; padding: .6em; width: 25em; '
         'max-width: 100%; background: #ffffff; color: #1b2430"><p><code>{}</code></p>{}<figcaption id="{}-d">{}'
@@ -61,7 +61,7 @@ def charts_html(drawn: Mapping[str, Picture]) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Attacks after the same thing."""
+    """Attacks with the same target."""
 
     heading: str
     risks: tuple[Risk, ...]
@@ -75,29 +75,29 @@ def charts_of(
     attacks: Sequence[Risk] | None = None,
     columns: Sequence[str] = (),
 ) -> Charts:
-    """The charts of a report, by the section they stand in."""
+    """Return the charts of a report by section."""
     own = None if frontier is None else asked_for(release.policy, frontier)
     groups = groups_of(release.attacks if attacks is None else attacks)
     return Charts(pictures(release, summary(release, columns), frontier, own, groups))
 
 
 def groups_of(attacks: Attacks | Sequence[Risk] | None) -> list[Group]:
-    """Who is who first, then each sensitive column."""
+    """Group attacks: linkage to people first, then each sensitive column."""
     by_column: dict[str | None, list[Risk]] = {}
     for risk in attacks or ():
         by_column.setdefault(risk.column, []).append(risk)
     return [
-        Group("Whose record is whose" if column is None else f"What is learned of {column}", tuple(risks))
+        Group("Linking records to people" if column is None else f"Disclosure of {column}", tuple(risks))
         for column, risks in by_column.items()
     ]
 
 
 def worst_class(found: Worst | None) -> str:
-    """A class in words: released labels, and nothing of somebody who is alone."""
+    """Describe a class by its released labels; a class of one person is not described."""
     if found is None:
-        return "all classes alike"
+        return "all classes are equal"
     if not found.labels:
-        return "not shown: one person alone"
+        return "not shown: a single person"
     told = [f"{name} {label}" for name, label in found.labels if label != TOP]
     hidden = len(found.labels) - len(told)
     rest = f"all else {TOP}" if told else f"{TOP} in every column"
@@ -107,14 +107,14 @@ def worst_class(found: Worst | None) -> str:
 def pictures(
     release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
 ) -> dict[str, Picture]:
-    """What a report draws, by section."""
+    """Return the charts of a report by section."""
     unique, one = told.bins[0], unit(release.policy)
     drawn = {
         "risk": Picture(
             charts.risk_chart(told.bins, one),
             "risk-chart",
-            "Records by the size of their class, before and after",
-            f"Like no other: {share(unique.before, 1)} of the records before, {share(unique.after, 1)} after.",
+            "Records by class size, before and after",
+            f"Unique: {share(unique.before, 1)} of the records before, {share(unique.after, 1)} after.",
         ),
         "sizes": Picture(
             charts.size_chart(told.bins, one),
@@ -159,12 +159,14 @@ def pictures(
 def _most_lost(columns: Sequence[Fate]) -> str:
     most, least = (of(columns, key=lambda column: column.loss) for of in (max, min))
     if most.loss == least.loss:
-        return f"Every column lost {share(most.loss, 1)}."
-    return f"{most.name} lost most, {share(most.loss, 1)}; {least.name} least, {share(least.loss, 1)}."
+        return f"The loss of every column is {share(most.loss, 1)}."
+    return (
+        f"{most.name} has the largest loss, {share(most.loss, 1)}; {least.name} the smallest, {share(least.loss, 1)}."
+    )
 
 
 def _stands_out(found: Distribution, skewed: Skewed) -> str:
-    """The value of which the class has most beyond the release."""
+    """Return the value that is most over-represented in the class."""
     i = max(range(len(found.values)), key=lambda i: skewed.shares[i] - found.release[i])
     inside, whole = share(skewed.shares[i], 1), share(found.release[i], 1)
     return f"{found.values[i]}: {inside} of this class, {whole} of the release."
@@ -173,14 +175,18 @@ def _stands_out(found: Distribution, skewed: Skewed) -> str:
 def _most_beyond(risks: Sequence[Risk]) -> str:
     worst = max(risks, key=lambda risk: risk.above)
     control = 0.0 if worst.control is None else worst.control.share
-    told = f"{worst.name} worked in {share(worst.share, 1)} of the attempts, {share(control, 1)} without the release"
-    return f"Nothing worked more often than without the release: {told}." if worst.above <= 0 else f"Most: {told}."
+    told = f"{worst.name} succeeded in {share(worst.share, 1)} of the attempts, {share(control, 1)} without the release"
+    return (
+        f"No attack succeeded more often than without the release: {told}."
+        if worst.above <= 0
+        else f"Most successful: {told}."
+    )
 
 
 def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
     solved = sum(point.feasible is True for point in frontier)
     worse = number(sum(beaten(frontier)))
-    told = f"{counted(solved, 'release')}; {worse} of them lose more than another does at no more risk."
+    told = f"{counted(solved, 'release')}; {worse} of them dominated by another release."
     point = None if own is None else frontier.points[own]
     if point is None or point.loss is None or point.risk is None:
         return told
@@ -188,7 +194,7 @@ def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
 
 
 def exploration_picture(found: Exploration) -> Picture:
-    """Loss against risk, as small as the other charts."""
+    """Return loss against risk, as small as the other charts."""
     name = "recommended" if len(found.recommendations) == 1 else "this policy"
     return Picture(
         charts.frontier_chart(found.frontier, found.chosen, name),
@@ -199,11 +205,11 @@ def exploration_picture(found: Exploration) -> Picture:
 
 
 def _picture(told: Summary) -> Picture | None:
-    """The lattice, a slice of it, or the partition."""
+    """Return the lattice, a slice of it, or the partition."""
     if told.lattice:
         safe = sum(node.state != "unsafe" for node in told.lattice)
         height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
-        described = f"{number(safe)} of {number(len(told.lattice))} nodes keep the policy; the chosen one has height"
+        described = f"{number(safe)} of {number(len(told.lattice))} nodes satisfy the policy; the chosen one has height"
         return Picture(
             charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
         )
@@ -214,7 +220,7 @@ def _picture(told: Summary) -> Picture | None:
             charts.slice_chart(told.slice),
             "slice-chart",
             f"The generalization lattice in {across} and {up}",
-            f"{number(safe)} of {number(len(nodes))} nodes keep the policy.",
+            f"{number(safe)} of {number(len(nodes))} nodes satisfy the policy.",
         )
     if told.partition is not None:
         part = told.partition

@@ -1,4 +1,4 @@
-"""Plots: Altair charts that can be taken apart, and files of them that need no network."""
+"""Plots: Altair charts that can be modified, and files of them that need no network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = (".html", ".svg", ".png")
 
 
 def comparison_chart(found: Comparison) -> Any:
-    """Loss against time, one point per algorithm."""
+    """Draw loss against time, one point per algorithm."""
     rows = [
         {
             "algorithm": entry.algorithm,
@@ -36,12 +36,12 @@ def comparison_chart(found: Comparison) -> Any:
         if entry.outcome == "found"
     ]
     base = alt.Chart(alt.InlineData(rows)).encode(
-        x=alt.X("seconds:Q", scale=alt.Scale(type="log"), title="seconds of search"),
+        x=alt.X("seconds:Q", scale=alt.Scale(type="log"), title="search time in seconds"),
         y=alt.Y("loss:Q", title=found.objective),
         tooltip=[f"{name}:{kind}" for name, kind in _SHOWN],
     )
     points = base.mark_point(size=80, filled=True).encode(
-        color=alt.Color("kind:N", title="recoding"), shape=alt.Shape("proved:N", title="least loss")
+        color=alt.Color("kind:N", title="recoding"), shape=alt.Shape("proved:N", title="smallest loss")
     )
     names = base.mark_text(align="left", dx=7, dy=-4).encode(text="algorithm:N")
     return alt.layer(points, names).properties(width=560, height=360)
@@ -60,7 +60,7 @@ _SHOWN = (
 
 @shows("Exploration", "chart")
 def exploration_chart(found: Exploration) -> Any:
-    """Loss against risk; the recommended release is marked where there is one recommendation, else the policy's own."""
+    """Draw loss against risk; mark the recommended release if there is one recommendation, else the policy's own."""
     name = "recommended" if len(found.recommendations) == 1 else "this policy"
     chart = frontier_chart(found.frontier, found.chosen, name)
     return chart.properties(width=560, height=360, background="white", padding=12)
@@ -68,7 +68,7 @@ def exploration_chart(found: Exploration) -> Any:
 
 @shows("Preview", "chart")
 def hierarchy_chart(found: Preview) -> Any:
-    """Every level of a hierarchy as a row of boxes, as wide as the records under each label; the top is above."""
+    """Draw every level of a hierarchy as a row of boxes, as wide as the record counts of the labels."""
     table = found.hierarchy.table
     order = np.lexsort(table)  # by the top's code, then the next level's, …: leaves of one label stand together
     ends = np.concatenate([[0], np.cumsum(found.counts[order])])
@@ -103,13 +103,13 @@ def hierarchy_chart(found: Preview) -> Any:
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a file that no plot can be written to, before the long work."""
+    """Reject a file type that plots cannot be saved as, before the long work starts."""
     if path.suffix.lower() not in KINDS:
-        raise OutputError(f"{path}: a plot is written as {', '.join(KINDS)}", "give the file one of these endings")
+        raise OutputError(f"{path}: a plot can be saved as {', '.join(KINDS)}", "use one of these file extensions")
 
 
 def save(chart: Any, path: Path, *, force: bool = False) -> None:
-    """Write a chart; the page carries its own scripts and opens without a network."""
+    """Write a chart; an HTML page includes its own scripts and opens without a network."""
     check_plot(path)
     import vl_convert
 

@@ -1,8 +1,8 @@
-"""What a report tells of a release: figures and released labels, never a record of the input.
+"""The contents of a report: figures and released labels, never a record of the input.
 
-Of the original nothing is told but how many records share a class, how much each column lost, and, as examples,
-labels of a hierarchy that many records share. Distributions of sensitive values are those of the release: that of the
-original would tell, by the difference, what the suppressed records said.
+About the original it says only how many records share a class, how much each column lost, and, as examples, labels of a
+hierarchy that many records share. Distributions of sensitive values are those of the release: that of the original
+would disclose, by the difference, the values of the suppressed records.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MOST_CLASSES = 2  # the most skewed ones, per sensitive column
 
 @dataclass(frozen=True)
 class Bin:
-    """Classes of about the same size: the share of the records in them before and after, and how many there are."""
+    """Classes of about the same size: the share of records in them before and after, and their number."""
 
     name: str
     before: float
@@ -67,7 +67,7 @@ class Worst:
 
 @dataclass(frozen=True)
 class LatticeNode:
-    """A node of the picture."""
+    """A node of the lattice chart."""
 
     place: float
     height: int
@@ -86,7 +86,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Tick:
-    """A value on an axis, with a crowd behind it."""
+    """A value on an axis that many people share."""
 
     at: float
     label: str
@@ -116,7 +116,7 @@ class PartitionPlot:
 
 @dataclass(frozen=True)
 class Skewed:
-    """A class whose sensitive values differ most from the release's."""
+    """A class whose sensitive values differ most from those of the release."""
 
     worst: Worst
     distance: float
@@ -125,7 +125,7 @@ class Skewed:
 
 @dataclass(frozen=True)
 class Distribution:
-    """A sensitive column: the release against its most skewed classes."""
+    """A sensitive column: the release and its most skewed classes."""
 
     column: str
     metric: str
@@ -136,7 +136,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Summary:
-    """All of it."""
+    """The contents of a report."""
 
     bins: tuple[Bin, ...]
     columns: tuple[Fate, ...]
@@ -150,7 +150,7 @@ class Summary:
 
 
 def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = False) -> Summary:
-    """Count what there is to tell; the released rows are counted by SQL, as for the verdict.
+    """Collect the contents; the released rows are counted with SQL, as for the verdict.
 
     ``pair``: the two quasi columns in which the answer is drawn; left out, those that tell most. ``originals``: whether
     the few records that are shown before and after may be records of the input.
@@ -179,14 +179,14 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
 def _places(pair: Sequence[str], policy: Policy) -> tuple[int, ...]:
     if pair and (len(set(pair)) != 2 or any(name not in policy.quasi for name in pair)):
         raise PolicyError(
-            "columns: the answer is drawn in two different columns with role 'quasi'",
+            "columns: specify two different columns with role 'quasi'",
             f"columns: {', '.join(policy.quasi)}",
         )
     return tuple(policy.quasi.index(name) for name in pair)
 
 
 def searched(release: Release) -> FrequencyTable:
-    """The frequency table that the recoding answers; counted again where the engine has counted others since."""
+    """Return the frequency table of the recoding; count again if the engine has counted others since."""
     with suppress(ValueError):  # it has looked at the rows otherwise since
         table = release.engine.counted[0]
         if table.hierarchies == release.recoding.hierarchies:  # compared by identity: made by the same count
@@ -219,7 +219,7 @@ SIZES = _names()
 
 
 def sizes(persons: Counts) -> NDArray[np.int64]:
-    """The place of each class among ``SIZES``."""
+    """Return the index of each class among ``SIZES``."""
     return np.searchsorted(np.array(_EDGES), persons, side="right") - 1
 
 
@@ -230,7 +230,7 @@ def _shares(persons: Counts, records: Counts) -> NDArray[np.float64]:
 
 
 def _as_it_was(original: FrequencyTable, policy: Policy) -> tuple[Counts, Counts]:
-    """Of each class of the original, the persons that an intruder cannot tell apart, and its records."""
+    """Return for each class of the original the people whom an intruder cannot distinguish, and its records."""
     table = original.recoded(original.codes)  # rows may have been counted apart
     if policy.release.nulls != "wildcard":
         return table.persons, table.counts
@@ -242,7 +242,7 @@ def _as_it_was(original: FrequencyTable, policy: Policy) -> tuple[Counts, Counts
 
 
 def _texts(release: Release) -> dict[str, tuple[str, ...]]:
-    """The released texts of each quasi column, by the codes that counting gave them; a null comes after them."""
+    """Return the released texts of each quasi-identifier by code; a null comes after them."""
     table = release.rows.groups.table if isinstance(release.rows, Query) else release.rows.table
     return {name: codec.texts(name, table[name]).texts for name in release.policy.quasi}
 
@@ -296,7 +296,7 @@ def _distribution(
 
 
 def _against(histogram: Histogram, domain: Domain, totals: Counts) -> Histogram:
-    """The classes compared with the release itself; a value that is in no released record is none of it."""
+    """Return the classes compared with the release itself, without values that are in no released record."""
     present = totals > 0
     return replace(
         histogram,
@@ -309,7 +309,7 @@ def _against(histogram: Histogram, domain: Domain, totals: Counts) -> Histogram:
 def _bars(
     domain: Domain, totals: Counts, inside: Sequence[NDArray[np.float64]]
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The bars to draw and the bar of each value; ``inside`` has the counts of the classes that are drawn.
+    """Return the bars to draw and the bar of each value; ``inside`` has the counts of the drawn classes.
 
     These are the values with the greatest share of the whole or of a class, or ranges where there are many numbers.
     """
@@ -332,7 +332,7 @@ def _bars(
 
 
 def _told_apart(numbers: NDArray[np.float64]) -> bool:
-    """Whether ranges of them can be drawn: not where floats take them for one, nor where their range is none."""
+    """Return whether ranges can be drawn: not if the numbers are equal as floats, or their range is empty."""
     reach = float(numbers.max()) - float(numbers.min())
     return 1e-12 * float(np.abs(numbers).max()) < reach < math.inf
 
@@ -363,7 +363,7 @@ def _lattice(release: Release, original: FrequencyTable, *, whole: bool) -> tupl
 
 
 def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) -> Slice | None:
-    """What other levels of two columns would have meant, the others as they are; the tallest where none are chosen."""
+    """Return what other levels of two columns would have meant; by default the two tallest columns."""
     recoding = release.recoding
     if not isinstance(recoding, FullDomain) or len(recoding.hierarchies) < 2:
         return None
@@ -387,7 +387,7 @@ def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) 
 
 
 def _of_levels(original: FrequencyTable, j: int, hierarchy: Hierarchy, crowd: int) -> tuple[str, ...]:
-    """Of each level the label that most people have, or the number of the level where no crowd shares one."""
+    """Return for each level the most common label, or the number of the level if too few share one."""
     found = []
     for level in range(hierarchy.n_levels):
         persons = per_label(original, j, hierarchy, level)
@@ -398,7 +398,7 @@ def _of_levels(original: FrequencyTable, j: int, hierarchy: Hierarchy, crowd: in
 
 
 def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> Callable[[Node], str]:
-    """Tells what a node is."""
+    """Return a function that classifies nodes."""
     problem = Problem.of(original, release.policy, population=release.reference.population)
 
     def state(node: Node) -> str:
@@ -410,7 +410,7 @@ def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> 
 def _partition(
     release: Release, original: FrequencyTable, parts: Parts, chosen: tuple[int, ...]
 ) -> PartitionPlot | None:
-    """The classes in two columns, those split most where none are chosen; each as wide as what its label stands for."""
+    """Return the classes in two columns, by default those split most; each as wide as what its label covers."""
     values = release.recoding.released
     kept = np.flatnonzero(~parts.suppressed)
     distinct = [len(np.unique(parts.codes[kept, j])) for j in range(len(values))]
@@ -439,7 +439,7 @@ def _ends(values: Values, code: int) -> tuple[float, float]:
 
 
 def _ticks(original: FrequencyTable, j: int, values: Values, crowd: int) -> tuple[Tick, ...]:
-    """A few leaves, about evenly along the axis; only such as many people have."""
+    """Return a few leaves, about evenly spaced along the axis; only those that many people have."""
     hierarchy = values.hierarchy
     n = len(hierarchy.leaves)
     common = np.flatnonzero(per_label(original, j, hierarchy, 0)[hierarchy.table[0]] >= crowd)

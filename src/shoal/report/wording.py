@@ -1,4 +1,4 @@
-"""Who is counted, in words: persons where the policy tells them apart, records where it does not."""
+"""What is counted, in words: people if the policy identifies them, otherwise records."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from shoal.table.frequency import FrequencyTable
 
 
 def unit(policy: Policy) -> str:
-    """What k counts in a release: a ``person`` where ``entity`` names the column of persons, else a ``record``."""
+    """Return what k counts in a release: a ``person`` if ``entity`` names the column of people, else a ``record``."""
     return "person" if policy.release.entity is not None else "record"
 
 
 def unit_of(table: FrequencyTable) -> str:
-    """What was counted in a table that was checked: the column of persons may be gone, whatever the policy names."""
+    """Return what was counted in a checked table: the column of people may have been removed."""
     return "record" if table.entities is None else "person"
 
 
 def listed(names: Sequence[str], most: int = 0) -> str:
-    """Names with commas and an *and*; of more than ``most`` (0: any number) the rest is counted."""
+    """Join names with commas and *and*; beyond ``most`` names (0: no limit), the rest is counted."""
     if most and len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

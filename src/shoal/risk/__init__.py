@@ -1,4 +1,4 @@
-"""Measured risk: how likely it is that a record is given its name back, or a value that nobody should know."""
+"""Measured risk: the probability that a record is re-identified or a sensitive value disclosed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attribute disclosure as a change of belief: what an intruder holds likely before and after seeing the release.
+"""Attribute disclosure as a change of belief: what an intruder believes before and after seeing the release.
 
 α is the belief in a person's sensitive value before the table, β after its distribution in the whole table, γ after
 the class of the person was found. ℓ-diversity keeps γ near α, t-closeness γ near β. Each belief is that in the value
@@ -24,7 +24,7 @@ from shoal.table.frequency import Floats, Histogram
 
 @dataclass(frozen=True)
 class Gain:
-    """From one belief to another, over the records: as a difference and as a ratio, at most and on average."""
+    """From one belief to another, over the records: difference and ratio, maximum and mean."""
 
     max: float
     mean: float
@@ -45,21 +45,21 @@ class Beliefs:
 
     @property
     def gain(self) -> Gain:
-        """γ against β: what finding the class adds to what the whole table tells anyway."""
+        """γ against β: what finding the class adds to what the whole table shows."""
         return _gain(self.gamma, self.beta, self.counts)
 
     @property
     def whole_gain(self) -> Gain:
-        """γ against α: what the table and the class tell together."""
+        """γ against α: what the table and the class show together."""
         return _gain(self.gamma, self.alpha, self.counts)
 
     @property
     def certain(self) -> int:
-        """Records whose value the class gives away (homogeneity)."""
+        """The number of records whose value the class discloses (homogeneity)."""
         return int(self.counts[self.gamma == 1].sum())
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "column": self.column,
             "gain": asdict(self.gain),
@@ -71,7 +71,7 @@ class Beliefs:
 def beliefs(
     data: Data, quasi: Sequence[str], sensitive: str, *, prior: Mapping[str | None, float] | None = None
 ) -> Beliefs:
-    """Beliefs about the column ``sensitive``; ``prior`` is α by value, every value as likely as others without it."""
+    """Compute beliefs about the column ``sensitive``; ``prior`` is α by value, uniform by default."""
     keys = keys_of(data, quasi, sensitive=[sensitive])
     histogram = keys.table.sensitive[sensitive]
     believed = beliefs_of(histogram, prior)
@@ -83,20 +83,20 @@ def beliefs(
 
 
 def beliefs_of(histogram: Histogram, prior: Mapping[str | None, float] | None = None) -> Beliefs:
-    """The same from the sensitive values of each class."""
+    """Compute the same from the sensitive values of each class."""
     domain = histogram.domain
     if domain is None:
-        raise TypeError("persons are no sensitive values")
+        raise TypeError("people are not sensitive values")
     alpha = np.full(len(domain.texts), 1 / max(1, len(domain.texts)))
     if prior is not None:
         if absent := sum(text not in prior for text in domain.texts):
             raise PolicyError(
                 f"prior: {absent} of the {len(domain.texts)} values of column {domain.column!r} have no probability",
-                "give one for every value, None for a null",
+                "specify one for every value; use None for a null",
             )
         alpha = np.array([float(prior[text]) for text in domain.texts])
         if not ((alpha > 0).all() and sum(prior.values()) <= 1 + 1e-9):
-            raise PolicyError("prior: probabilities of values that occur are above 0, and all together at most 1")
+            raise PolicyError("prior: the probabilities of occurring values must be above 0 and sum to at most 1")
     return Beliefs(
         domain.column,
         alpha[histogram.values],
@@ -107,7 +107,7 @@ def beliefs_of(histogram: Histogram, prior: Mapping[str | None, float] | None = 
 
 
 def _values(histogram: Histogram, texts: Sequence[str]) -> NDArray[np.int64]:
-    """From the place of a text among the column's texts, the null last, to its place in the domain."""
+    """Map the index of each text, with the null last, to its index in the domain."""
     place = {} if histogram.domain is None else {text: i for i, text in enumerate(histogram.domain.texts)}
     return np.array([*(place[text] for text in texts), place.get(None, -1)], np.int64)
 

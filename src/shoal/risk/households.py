@@ -1,4 +1,4 @@
-"""The risk of whole households: who finds one member finds the others.
+"""Household risk: identifying one member identifies the others.
 
 A. Hundepool and others, "Statistical Disclosure Control", Wiley, 2012, on the risk of households: one is found if any
 of its members is, 1 − Π (1 − r) over them, where r is the risk of a member. Here r is one in the respondents of the
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 def household_figures(
     engine: LocalEngine | IbisEngine, rows: Rows | Query, released: FrequencyTable, policy: Policy
 ) -> dict[str, float]:
-    """The greatest risk of a household and its mean over the released records; nothing where no column names them."""
+    """Return the largest household risk and its mean over the released records; empty without households."""
     name = policy.release.household
     if name is None or not released.n_classes:
         return {}
     if isinstance(rows, Rows):
         if not isinstance(engine, LocalEngine) or rows.sources is None:
-            raise TypeError("the rows do not tell which records they were made of")
+            raise TypeError("the rows do not say which records they were made from")
         home = engine.coded(name).codes[rows.sources]
         table, person, n = rows.table, rows.persons, np.ones(len(home), np.int64)
     else:
         groups = rows.households
         if groups is None:
-            raise TypeError("no households were counted")
+            raise TypeError("households were not counted")
         table, entity = groups.table, policy.release.entity
         home = codec.texts(name, table[name]).codes
         person = None if entity is None else codec.texts(entity, table[entity]).codes
@@ -51,7 +51,7 @@ def household_figures(
 
 
 def figures_of(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) -> dict[str, float]:
-    """From the risk, household (-1: none) and person of rows that stand for ``n`` records each."""
+    """Compute them from the risk, household (-1: none) and person of rows that represent ``n`` records each."""
     own = home.copy()
     alone = home < 0  # whoever has no household is one
     own[alone] = home.max(initial=0) + 1 + np.arange(int(alone.sum()))
@@ -70,12 +70,12 @@ def figures_of(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) 
 
 
 def _class_of(table: pa.Table, released: FrequencyTable) -> ClassOf:
-    """The class of each row: classes are sorted by their codes, as packed codes are."""
+    """Return the class of each row: classes are sorted by their codes, as packed codes are."""
     columns = []
     for name in released.columns:
         coded = codec.texts(name, table[name])
         columns.append(np.where(coded.codes < 0, len(coded.texts), coded.codes))
     _, class_of = np.unique(packed(np.column_stack(columns).astype(np.int32)), return_inverse=True)
     if int(class_of.max()) + 1 != released.n_classes:
-        raise VerificationError("the rows whose households were counted have other classes than the release")
+        raise VerificationError("the rows whose households were counted have different classes from the release")
     return class_of.astype(np.int64)

@@ -36,7 +36,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Chance:
-    """One intruder's chance to be right about a record."""
+    """One intruder's probability of being right about a record."""
 
     max: float  # the record most at risk
     mean: float  # over all records: the share of right guesses where everybody is tried
@@ -45,7 +45,7 @@ class Chance:
 
 @dataclass(frozen=True, eq=False)
 class IdentityRisk:
-    """How likely it is that a record is given its name back."""
+    """The probability that a record is re-identified."""
 
     records: int
     classes: int
@@ -59,11 +59,11 @@ class IdentityRisk:
     class_of: ClassOf | None = None  # (records)  the class of each row, where rows are known
 
     def at_risk(self, threshold: float) -> float:
-        """The share of records whose prosecutor risk is over ``threshold``."""
+        """Return the share of records whose prosecutor risk is above ``threshold``."""
         return float(self.counts[self.prosecutor_risks > threshold].sum() / self.records)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "records": self.records,
             "classes": self.classes,
@@ -82,16 +82,16 @@ def identity_risk(
     entity: str | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
 ) -> IdentityRisk:
-    """Risks of a table as it stands; ``entity`` names the column that tells persons with several records apart."""
+    """Compute the risks of a table; ``entity`` names the column that identifies people with several records."""
     keys = keys_of(data, quasi, entity=entity, population=population)
     return replace(identity(keys.table, thresholds), class_of=keys.class_of)
 
 
 def identity(table: FrequencyTable, thresholds: Sequence[float] = THRESHOLDS) -> IdentityRisk:
-    """The same from a frequency table, with its population where it has one."""
+    """Compute the same from a frequency table, with its population if it has one."""
     edges = sorted({0.0, *thresholds, 1.0})
     if edges[0] < 0 or edges[-1] > 1:
-        raise PolicyError("thresholds: a risk lies between 0 and 1")
+        raise PolicyError("thresholds: a risk must be between 0 and 1")
     prosecutor = 1 / table.persons
     # Nobody of the population has the key, although somebody of the sample does: the population is not complete, and
     # the only one known is the record itself.

@@ -1,4 +1,4 @@
-"""Individual risk: the chance that a record of a survey is re-identified, from its sampling weight.
+"""Individual risk: the probability that a survey record is re-identified, from its sampling weight.
 
 R. Benedetti, L. Franconi, "Statistical and technological solutions for controlled data dissemination", 1998;
 L. Franconi, S. Polettini, "Individual risk estimation in μ-Argus: a review", PSD 2004.
@@ -38,7 +38,7 @@ class IndividualRisk:
 
     @property
     def expected(self) -> float:
-        """Global risk: re-identifications to expect."""
+        """Global risk: the expected number of re-identifications."""
         return float(self.risks.sum())
 
     @property
@@ -48,19 +48,19 @@ class IndividualRisk:
 
     @property
     def household_expected(self) -> float | None:
-        """Re-identifications to expect where one of a household gives all of its members away."""
+        """Expected re-identifications if one member of a household identifies all of them."""
         return None if self.household is None else float(self.household.sum())
 
     def at_risk(self, threshold: float) -> int:
-        """Records with a risk over ``threshold``."""
+        """Return the number of records with a risk above ``threshold``."""
         return int((self.risks > threshold).sum())
 
     def threshold(self, rate: float) -> float:
-        """See ``threshold``: the limit for single records that brings the file to a rate."""
+        """Return the limit for single records that brings the file to a rate; see ``threshold``."""
         return threshold(self.risks, rate)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "records": len(self.risks),
             "max": float(self.risks.max()),
@@ -79,7 +79,7 @@ def individual_risk(
     nulls: Nulls = "category",
     alpha: float = 1.0,
 ) -> IndividualRisk:
-    """Risk by the sampling weights in column ``weight``; without one the sample is the population.
+    """Estimate the risk from the sampling weights in column ``weight``; without one, the sample is the population.
 
     ``household`` names the column of household ids; ``nulls`` and ``alpha`` are those of ``frequencies``.
     """
@@ -91,7 +91,7 @@ def individual_risk(
 
 
 def risk_of(f: Floats, F: Floats) -> Floats:
-    """E(1/F | f) for every pair; where weights say that fewer people than records share a key, 1/f."""
+    """E(1/F | f) for every pair; 1/f if the weights imply fewer people than records with a key."""
     pairs, place = np.unique(f + 1j * F, return_inverse=True)  # complex numbers sort as pairs do, and fast
     f, F = pairs.real, pairs.imag
     p = np.minimum(1.0, f / F)
@@ -143,7 +143,7 @@ def _by_quadrature(f: Floats, p: Floats, q: Floats) -> Floats:
 
 
 def household_risk(risks: Floats, household: NDArray[np.integer[Any]]) -> Floats:
-    """1 − Π (1 − r) over the members of each record's household."""
+    """Return 1 − Π (1 − r) over the members of each record's household."""
     _, place = np.unique(household, return_inverse=True)
     with np.errstate(divide="ignore"):  # a certain re-identification: ln 0, and the household's risk is 1
         safe = np.bincount(place, np.log1p(-np.minimum(risks, 1.0)))

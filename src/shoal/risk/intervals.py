@@ -1,4 +1,4 @@
-"""Interval disclosure: the masked value of a number tells the original one up to an interval.
+"""Interval disclosure: the masked value of a number discloses the original one up to an interval.
 
 Rank-based: the interval holds p per cent of the masked values, around the record's own. Based on the standard
 deviation: the original lies within p per cent of it from the masked value.
@@ -28,7 +28,7 @@ Disclosed = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ColumnDisclosure:
-    """Shares of records that are disclosed, for each percentage and on average."""
+    """The share of disclosed records, for each percentage and on average."""
 
     records: int  # whose original value is known
     rank: Mapping[float, float]
@@ -45,26 +45,26 @@ class IntervalDisclosure:
 
     @property
     def rank_column(self) -> str:
-        """The column that ranks disclose most, which ``rank`` speaks of."""
+        """The column with the highest rank-based disclosure, to which ``rank`` refers."""
         return max(self.columns, key=lambda name: self.columns[name].rank_mean)
 
     @property
     def rank(self) -> float:
-        """The mean over percentages, of the worst column, ``rank_column``: not of all columns."""
+        """The mean over percentages for the worst column, ``rank_column``; not the mean of all columns."""
         return self.columns[self.rank_column].rank_mean
 
     @property
     def deviation_column(self) -> str:
-        """The column that standard deviations disclose most, which ``deviation`` speaks of."""
+        """The column with the highest deviation-based disclosure, to which ``deviation`` refers."""
         return max(self.columns, key=lambda name: self.columns[name].deviation_mean)
 
     @property
     def deviation(self) -> float:
-        """The mean over percentages, of the worst column, ``deviation_column``: not of all columns."""
+        """The mean over percentages for the worst column, ``deviation_column``; not of all columns."""
         return self.columns[self.deviation_column].deviation_mean
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "rank": self.rank,
             "rank_column": self.rank_column,
@@ -77,18 +77,18 @@ class IntervalDisclosure:
 def interval_disclosure(
     original: Data, masked: Data, columns: Sequence[str], *, percents: Sequence[float] = PERCENTS
 ) -> IntervalDisclosure:
-    """Compare two tables row by row; the rows must stand in the same order.
+    """Compare two tables row by row; the rows must be in the same order.
 
     A masked null discloses nothing; an original null has nothing to disclose and is left out.
     """
     if not columns or isinstance(columns, str):
-        raise PolicyError("columns: name at least one column of numbers, in a list")
+        raise PolicyError("columns: specify at least one numeric column, in a list")
     if not percents or not all(0 <= p <= 100 for p in percents):
-        raise PolicyError("percents: give at least one, between 0 and 100")
+        raise PolicyError("percents: specify at least one, between 0 and 100")
     before, after = engine_of(original), engine_of(masked)
     if before.table.num_rows != after.table.num_rows:
         raise DataError(
-            f"the original has {before.table.num_rows} records, the masked table {after.table.num_rows}",
+            f"the original has {before.table.num_rows} records, but the masked table has {after.table.num_rows}",
             "rows are compared one by one: give both tables complete and in the same order",
         )
     found = {}
@@ -101,7 +101,7 @@ def interval_disclosure(
 
 
 def column_disclosure(x: Floats, masked: Floats, percents: Sequence[float] = PERCENTS) -> ColumnDisclosure:
-    """The disclosure of originals ``x`` by their masked values, NaN where missing."""
+    """Return the disclosure of originals ``x`` by their masked values, NaN if missing."""
     known = ~np.isnan(x)
     n = int(known.sum())
     ranks = _Ranks.of(masked)
@@ -113,7 +113,7 @@ def column_disclosure(x: Floats, masked: Floats, percents: Sequence[float] = PER
 
 
 def rank_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
-    """Whether the original lies between the masked values p·n/200 ranks below and above the record's own.
+    """Return whether the original lies between the masked values p·n/200 ranks below and above the record's own.
 
     Equal masked values share their ranks, from the first to the last. Where p·n/200 is not whole, the ends lie
     between two masked values, in proportion.
@@ -123,7 +123,7 @@ def rank_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
 
 @dataclass(frozen=True, eq=False)
 class _Ranks:
-    """The masked values in order, and where each record's own begin and end; the same for every percentage."""
+    """The sorted masked values, and where each record's own begin and end; the same for every percentage."""
 
     ranked: Floats
     first: NDArray[np.int64]
@@ -150,7 +150,7 @@ def _within_ranks(x: Floats, masked: Floats, ranks: _Ranks, p: float) -> Disclos
 
 
 def _at(ranked: Floats, place: Floats) -> Floats:
-    """The value at a place, which may lie between two."""
+    """Return the value at a position, which may lie between two."""
     below = np.floor(place).astype(np.int64)
     above = np.minimum(below + 1, len(ranked) - 1)
     part = place - below
@@ -158,7 +158,7 @@ def _at(ranked: Floats, place: Floats) -> Floats:
 
 
 def deviation_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
-    """Whether the original is within p per cent of the column's standard deviation (of a sample) from the masked."""
+    """Return whether the original is within p percent of the column's standard deviation of the masked value."""
     sd = standard_deviation(x[~np.isnan(x)])
     return np.asarray(np.abs(x - masked) <= p * sd / 100)
 

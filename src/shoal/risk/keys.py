@@ -1,4 +1,4 @@
-"""Records by key: the class of every record, and how many records share its key in the sample and the population.
+"""Records by key: the class of every record, and how many records share its key in sample and population.
 
 f is the number of records with a record's key, F the sum of their sampling weights, which estimates how many people
 of the population have it. A null is a value of its own, or matches anything; then a match that rests on somebody
@@ -26,7 +26,7 @@ from shoal.table.wildcard import Nulls, matches
 
 @dataclass(frozen=True, eq=False)
 class Keys:
-    """The rows of a table, and their classes by the values of some columns as they stand."""
+    """The rows of a table, and their classes by the values of some columns."""
 
     engine: LocalEngine
     table: FrequencyTable  # the null of a column has the code after all its values
@@ -34,11 +34,11 @@ class Keys:
 
     @property
     def n_records(self) -> int:
-        """Rows."""
+        """The number of rows."""
         return len(self.class_of)
 
     def weights(self, column: str | None) -> Floats:
-        """Sampling weights of the records; all 1 where no column is named."""
+        """Sampling weights of the records; all 1 if no column is named."""
         if column is None:
             return np.ones(self.n_records)
         weights = numbers(self.engine, column)
@@ -60,9 +60,9 @@ def keys_of(
 ) -> Keys:
     """Count a path or a frame by the values of ``quasi``."""
     if isinstance(quasi, str):
-        raise PolicyError("quasi: give a list of column names, not one text")
+        raise PolicyError("quasi: expected a list of column names, not a single text")
     if not quasi:
-        raise PolicyError("quasi: name at least one column that an intruder could link on")
+        raise PolicyError("quasi: specify at least one column that an intruder could link on")
     engine = engine_of(data)
     _require(engine, [*quasi, *sensitive])
     columns = [engine.coded(name) for name in quasi]
@@ -77,12 +77,12 @@ def keys_of(
 
 
 def engine_of(data: Data) -> LocalEngine:
-    """The engine that holds a path or a frame."""
+    """Return the engine that holds a path or a frame."""
     return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 
 def numbers(engine: LocalEngine, column: str) -> Floats:
-    """A column of a table as numbers, NaN for a null."""
+    """Return a column of a table as numbers, NaN for a null."""
     _require(engine, [column])
     values = engine.table[column]
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
@@ -91,20 +91,20 @@ def numbers(engine: LocalEngine, column: str) -> Floats:
     found = [number(text) for text in coded.texts]
     if strange := sum(x is None for x in found):
         raise DataError(
-            f"column {column!r}: {strange} of its {len(found)} distinct values are no numbers",
-            "name a column of numbers",
+            f"column {column!r}: {strange} of its {len(found)} distinct values are not numbers",
+            "use a numeric column",
         )
     return np.array([*(float(str(x)) for x in found), np.nan])[coded.codes]
 
 
 def groups(engine: LocalEngine, column: str) -> Codes:
-    """Which group, a household or a person for instance, each record belongs to."""
+    """Return the group, such as a household or a person, that each record belongs to."""
     _require(engine, [column])
     codes = engine.coded(column).codes
     if missing := int((codes < 0).sum()):
         raise MissingValueError(
-            f"column {column!r}: {missing} of {len(codes)} records do not say where they belong",
-            "fill the column, or give each of these records a value of its own",
+            f"column {column!r}: {missing} of {len(codes)} records have no value",
+            "fill the missing values, or give each of these records its own value",
         )
     return codes
 
@@ -116,7 +116,7 @@ def _require(engine: LocalEngine, columns: Sequence[str]) -> None:
 
 
 def _with_population(table: FrequencyTable, engine: LocalEngine, outside: LocalEngine) -> FrequencyTable:
-    """The table with the people of a population that have the key of each class; ``*`` stands for every value."""
+    """Add the number of people of a population with the key of each class; ``*`` matches every value."""
     from shoal.judge.original import people_like  # which needs SciPy; most figures need neither
 
     people, absent = people_like(
@@ -130,22 +130,22 @@ def _with_population(table: FrequencyTable, engine: LocalEngine, outside: LocalE
 
 @dataclass(frozen=True, eq=False)
 class Frequencies:
-    """How many records, and by their weights how many people, share the key of each record."""
+    """The number of records and, by their weights, of people who share the key of each record."""
 
     sample: Floats  # f (records); not whole where matches by null count in part
     population: Floats  # F (records)
 
     @property
     def uniques(self) -> int:
-        """Records that share their key with none."""
+        """The number of records with a unique key."""
         return int((self.sample == 1).sum())
 
     def below(self, k: float) -> int:
-        """Records that violate k-anonymity."""
+        """Return the number of records that violate k-anonymity."""
         return int((self.sample < k).sum())
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "records": len(self.sample),
             "uniques": self.uniques,
@@ -156,7 +156,7 @@ class Frequencies:
 def frequencies(
     data: Data, quasi: Sequence[str], *, weight: str | None = None, nulls: Nulls = "wildcard", alpha: float = 1.0
 ) -> Frequencies:
-    """f and F of every record, in the order of the rows.
+    """Return f and F of every record, in the order of the rows.
 
     With ``nulls="wildcard"`` a null matches anything; another record that matches only by a null of its own counts
     ``alpha``. With ``"category"`` it is a value like others.
@@ -166,7 +166,7 @@ def frequencies(
 
 
 def frequencies_of(keys: Keys, weights: Floats, *, nulls: Nulls, alpha: float = 1.0) -> Frequencies:
-    """The same from records that were counted already."""
+    """Compute the same from records that were already counted."""
     n_classes = keys.table.n_classes
     both = np.stack([keys.table.counts.astype(float), np.bincount(keys.class_of, weights, minlength=n_classes)])
     shared = matched(keys.table, both, nulls=nulls, alpha=alpha)[:, keys.class_of]
@@ -174,13 +174,13 @@ def frequencies_of(keys: Keys, weights: Floats, *, nulls: Nulls, alpha: float = 
 
 
 def matched(table: FrequencyTable, weights: Floats, *, nulls: Nulls, alpha: float = 1.0) -> Floats:
-    """Sums of ``weights`` (sums, classes) over the classes that each class could be taken for.
+    """Sum ``weights`` (sums, classes) over the classes that each class could be confused with.
 
     A class without nulls that matches counts in full, and so does the class itself; another class with nulls counts
     ``alpha``. A key of nothing but nulls says nothing, and everybody counts.
     """
     if nulls not in ("category", "wildcard"):
-        raise PolicyError(f"nulls: no such reading {nulls!r}", "choose 'category' or 'wildcard'")
+        raise PolicyError(f"nulls: unknown option {nulls!r}", "choose 'category' or 'wildcard'")
     if not 0 <= alpha <= 1:
         raise PolicyError("alpha: must be between 0 and 1")
     if nulls == "category":

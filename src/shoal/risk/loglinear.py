@@ -1,4 +1,4 @@
-"""Log-linear model of the key's frequencies: what neighbouring cells tell of a record that is alone in its own.
+"""Log-linear model of key frequencies: what neighbouring cells say about a sample unique.
 
 C. J. Skinner, D. J. Holmes, "Estimating the re-identification risk per record in microdata", JOS 14(4), 1998;
 C. J. Skinner, N. Shlomo, "Assessing identification risk in survey microdata using log-linear models", JASA 103, 2008.
@@ -37,7 +37,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class LogLinearRisk:
-    """Sample uniques that are expected to be unique in the population, and to be matched correctly."""
+    """The expected number of sample uniques that are population unique, and that are matched correctly."""
 
     sample_uniques: int
     population_uniques: float  # τ₁ = Σ P(F=1 | f=1)
@@ -50,11 +50,11 @@ class LogLinearRisk:
 
     @property
     def share(self) -> float:
-        """P(PU | SU), as expected."""
+        """The expected P(PU | SU)."""
         return self.population_uniques / self.sample_uniques if self.sample_uniques else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "sample_uniques": self.sample_uniques,
             "population_uniques": self.population_uniques,
@@ -74,7 +74,7 @@ def log_linear_risk(
     population_size: float | None = None,
     weight: str | None = None,
 ) -> LogLinearRisk:
-    """Risk by main effects of all columns and the ``interactions`` of some pairs, or of all.
+    """Estimate the risk with main effects of all columns and ``interactions`` of some pairs, or of all.
 
     Too few interactions find uniques where there are none, too many fit the sample's own accidents.
     """
@@ -86,7 +86,7 @@ def log_linear_risk(
 
 
 def log_linear(table: FrequencyTable, fraction: float, pairs: Pairs = ()) -> LogLinearRisk:
-    """The same from a frequency table; ``pairs`` are numbers of columns."""
+    """Compute the same from a frequency table; ``pairs`` are column indices."""
     rates, converged = fitted(table, pairs)
     alone = table.counts == 1
     others = rates[alone] * (1 - fraction) / fraction
@@ -98,7 +98,7 @@ def log_linear(table: FrequencyTable, fraction: float, pairs: Pairs = ()) -> Log
 
 
 def fitted(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, bool]:
-    """λ of every class of the table, at the greatest likelihood over the full cross table."""
+    """Return λ of every class of the table, by maximum likelihood over the full cross table."""
     n = table.n_records
     rates = np.full(table.n_classes, float(n))
     converged = True
@@ -109,7 +109,7 @@ def fitted(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, bool]:
             raise DataError(
                 f"the cross table of columns {', '.join(repr(table.columns[j]) for j in columns)} has {cells} cells, "
                 f"more than {CELLS}",
-                "name fewer interactions, so that the columns fall into smaller sets, or generalize some columns",
+                "use fewer interactions, so that the columns form smaller sets, or generalize some columns",
             )
         place = np.ravel_multi_index(tuple(codes.T), shape)
         observed = np.bincount(place, table.counts, minlength=cells).astype(np.float64).reshape(shape)
@@ -121,7 +121,7 @@ def fitted(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, bool]:
 
 
 def _proportional(observed: Floats, margins: Sequence[tuple[int, ...]]) -> tuple[Floats, bool]:
-    """Iterative proportional fitting: a table without further structure that has the margins of the observed one."""
+    """Iterative proportional fitting: the least structured table with the margins of the observed one."""
     n = observed.sum()
     others = [tuple(j for j in range(observed.ndim) if j not in margin) for margin in margins]
     goals = [observed.sum(axis=axes, keepdims=True) for axes in others]
@@ -138,13 +138,13 @@ def _proportional(observed: Floats, margins: Sequence[tuple[int, ...]]) -> tuple
 
 
 def _dense(codes: Codes) -> tuple[Codes, tuple[int, ...]]:
-    """Codes without gaps: only values that occur have cells."""
+    """Return codes without gaps: only values that occur have cells."""
     columns = [np.unique(column, return_inverse=True) for column in codes.T]
     return np.column_stack([place for _, place in columns]), tuple(len(values) for values, _ in columns)
 
 
 def _connected(n_columns: int, pairs: Pairs) -> list[list[int]]:
-    """Columns in sets, so that every pair lies within one set."""
+    """Group columns into sets so that every pair lies within one set."""
     of = list(range(n_columns))
     for i, j in pairs:
         of = [of[i] if x == of[j] else x for x in of]
@@ -155,8 +155,8 @@ def _pairs(columns: tuple[str, ...], interactions: Sequence[tuple[str, str]] | L
     if interactions == "all":
         return tuple(combinations(range(len(columns)), 2))
     if isinstance(interactions, str):
-        raise PolicyError("interactions: give pairs of columns, or 'all'")
+        raise PolicyError("interactions: expected pairs of columns, or 'all'")
     for pair in interactions:
         if len(set(pair)) != 2 or not set(pair) <= set(columns):
-            raise PolicyError(f"interactions: {tuple(pair)!r} are not two of the quasi columns")
+            raise PolicyError(f"interactions: {tuple(pair)!r} are not two of the quasi-identifiers")
     return tuple((columns.index(one), columns.index(other)) for one, other in interactions)

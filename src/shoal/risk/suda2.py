@@ -1,4 +1,4 @@
-"""SUDA2: special uniques, records that few columns suffice to single out.
+"""SUDA2: special uniques, records that a few columns are enough to identify.
 
 M. J. Elliot, A. M. Manning, R. W. Ford, "A computational algorithm for handling the special uniques problem",
 International Journal of Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 2002; A. M. Manning, D. J. Haglin,
@@ -33,7 +33,7 @@ from shoal.table.wildcard import Nulls
 
 @dataclass(frozen=True, eq=False)
 class SpecialUniques:
-    """Scores of the classes; all but those of sample uniques are 0."""
+    """Scores of the classes; 0 for all but sample uniques."""
 
     columns: tuple[str, ...]
     scores: Floats  # (classes)
@@ -46,30 +46,30 @@ class SpecialUniques:
 
     @property
     def n_special(self) -> int:
-        """Records with an MSU."""
+        """The number of records with an MSU."""
         return int((self.scores > 0).sum())
 
     @property
     def msu(self) -> int:
-        """Minimal sample uniques."""
+        """The number of minimal sample uniques."""
         return int(self.sizes.sum())
 
     @property
     def by_column(self) -> Mapping[str, float]:
-        """The share of all scores that comes from MSU with the column; MSU have several, so the sum exceeds 1."""
+        """The share of all scores from MSUs with the column; an MSU has several columns, so the sum exceeds 1."""
         total = self.scores.sum()
         of_column = self.scores @ self.contributions
         return {name: float(part / total) if total else 0.0 for name, part in zip(self.columns, of_column, strict=True)}
 
     def by_value(self, column: str) -> Mapping[str | None, float]:
-        """How the contribution of a column is spread over its values; these are values of the data."""
+        """The distribution of a column's contribution over its values; these are values of the data."""
         j = self.columns.index(column)
         parts = np.bincount(self.table.codes[:, j], self.scores * self.contributions[:, j])
         total = parts.sum()
         return {self.texts[j][code]: float(parts[code] / total) for code in np.flatnonzero(parts)}
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "records": self.table.n_records,
             "special": self.n_special,
@@ -89,7 +89,7 @@ def suda(
     sampling_fraction: float = 0.01,
     nulls: Nulls = "category",
 ) -> SpecialUniques:
-    """Special uniques of a table; MSU of at most ``max_size`` columns, all where it is left out.
+    """Find the special uniques of a table, with MSUs of at most ``max_size`` columns (default: all).
 
     ``sampling_fraction`` is what DIS needs. With ``nulls="wildcard"`` a null keeps everybody company.
     """
@@ -106,7 +106,7 @@ def special_uniques(
     sampling_fraction: float = 0.01,
     nulls: Nulls = "category",
 ) -> SpecialUniques:
-    """The same from a frequency table."""
+    """Compute the same from a frequency table."""
     M = len(table.columns)
     if max_size is not None and max_size < 1:
         raise PolicyError("max_size: must be at least 1")
@@ -139,7 +139,7 @@ def _dis(scores: Floats, in_pairs: int, M: int, fraction: float) -> Floats:
 def minimal_uniques(
     table: FrequencyTable, unique: NDArray[np.bool_], max_size: int, nulls: Nulls = "category"
 ) -> Iterator[tuple[tuple[int, ...], RowNumbers]]:
-    """Sets of columns, and the classes of which each is an MSU; ``unique`` classes are alone on all columns.
+    """Return sets of columns and the classes of which each is an MSU; ``unique`` classes are unique overall.
 
     Bits, one per class, hold who is left of each set of the last size.
     """
@@ -166,7 +166,7 @@ def minimal_uniques(
 def _apart(
     table: FrequencyTable, rows: RowNumbers, columns: tuple[int, ...], unique: NDArray[np.bool_], nulls: Nulls
 ) -> tuple[RowNumbers, RowNumbers]:
-    """Of some classes those alone on ``columns``, and those that are not but share with a class that can be."""
+    """Return the classes that are unique on ``columns``, and those that are not but share with one that can be."""
     codes = table.codes[rows][:, columns]
     counts = np.stack([table.counts[rows], unique[rows]]).astype(float)
     if nulls == "category":

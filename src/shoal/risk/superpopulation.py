@@ -1,4 +1,4 @@
-"""How many people are unique in a population of which only a sample is known: models of its class sizes.
+"""Superpopulation models: the number of people unique in a population of which only a sample is known.
 
 F. K. Dankar, K. El Emam, A. Neisa, T. Roffey, "Estimating the re-identification risk of clinical data sets", BMC
 Medical Informatics and Decision Making 12:66, 2012, compares the three models here and gives the rule that chooses.
@@ -27,7 +27,7 @@ LEAST_ALPHA = 1e-4  # below, Pitman's model is that of Ewens in all digits that 
 
 @dataclass(frozen=True, eq=False)
 class SizeCounts:
-    """How many classes of each size a sample has, and how large a share of the population it is."""
+    """The number of classes of each size in a sample, and the sampling fraction."""
 
     sizes: Floats  # ascending
     classes: Floats
@@ -35,32 +35,32 @@ class SizeCounts:
 
     @classmethod
     def of(cls, counts: NDArray[np.int64], fraction: float) -> SizeCounts:
-        """From the records of each class."""
+        """Build it from the number of records of each class."""
         sizes, classes = np.unique(counts, return_counts=True)
         return cls(sizes.astype(float), classes.astype(float), fraction)
 
     @property
     def n(self) -> float:
-        """Records of the sample."""
+        """The number of records of the sample."""
         return float(self.sizes @ self.classes)
 
     @property
     def population(self) -> float:
-        """People of the population."""
+        """The number of people in the population."""
         return self.n / self.fraction
 
     @property
     def u(self) -> float:
-        """Classes of the sample."""
+        """The number of classes of the sample."""
         return float(self.classes.sum())
 
     def of_size(self, size: int) -> float:
-        """Classes with so many records."""
+        """Return the number of classes of this size."""
         return float(self.classes[self.sizes == size].sum())
 
 
 def zayatz(sample: SizeCounts) -> float:
-    """s₁ P(F=1 | f=1) / π by Bayes' rule, as if the classes of the population had the sizes of those in the sample.
+    """s₁ P(F=1 | f=1) / π by Bayes' rule, assuming the class sizes of the sample for the population.
 
     As they are larger, this says too much, the more the smaller the sample is.
     """
@@ -70,7 +70,7 @@ def zayatz(sample: SizeCounts) -> float:
 
 
 def _one_drawn(sizes: Floats, N: float, n: float) -> Floats:
-    """The chance that a sample of n of N has exactly one of a class: j (n/N) Π_{t<j−1} (N−n−t)/(N−1−t).
+    """The probability that a sample of n of N has exactly one of a class: j (n/N) Π_{t<j−1} (N−n−t)/(N−1−t).
 
     A product of ratios, since differences of the logarithms of factorials of N lose their digits.
     """
@@ -82,7 +82,7 @@ def _one_drawn(sizes: Floats, N: float, n: float) -> Floats:
 
 
 def pitman(sample: SizeCounts) -> float | None:
-    """E(S₁) = N (θ+α)…(θ+α+N−2) / (θ+1)…(θ+N−1) at the greatest likelihood of Pitman's sampling formula.
+    """E(S₁) = N (θ+α)…(θ+α+N−2) / (θ+1)…(θ+N−1) at the maximum likelihood of Pitman's sampling formula.
 
     The expectation is exact, where Hoshino takes its limit for large N. None where every record is unique, where none
     is distinct, and where the likelihood is greatest for α ≤ 0, a population with a bounded number of classes.
@@ -100,7 +100,7 @@ def pitman(sample: SizeCounts) -> float | None:
 
 
 def _alpha_slope(sample: SizeCounts, alpha: float) -> float:
-    """The derivative of the log-likelihood by α, at the best θ for it."""
+    """Return the derivative of the log-likelihood with respect to α, at the best θ."""
     theta = _theta(sample, alpha)
     x = theta / alpha
     found = ((sample.u - 1) - x * (digamma(x + sample.u) - digamma(x + 1))) / alpha  # Σ_{i<u} i / (θ + iα)
@@ -109,7 +109,7 @@ def _alpha_slope(sample: SizeCounts, alpha: float) -> float:
 
 
 def _theta(sample: SizeCounts, alpha: float) -> float:
-    """Where Σ_{i<u} 1/(θ + iα) = Σ_{i<n} 1/(θ + i): the greatest likelihood for this α."""
+    """Solve Σ_{i<u} 1/(θ + iα) = Σ_{i<n} 1/(θ + i): the maximum likelihood for this α."""
 
     def slope(shifted: float) -> float:
         theta = shifted - alpha
@@ -125,7 +125,7 @@ def _theta(sample: SizeCounts, alpha: float) -> float:
 
 
 def slide_negative_binomial(sample: SizeCounts) -> float | None:
-    """K β^α: class sizes less one are negative binomial, and the sample has as many of size 1 and 2 as expected.
+    """K β^α: class sizes minus one are negative binomial, fitted to the numbers of classes of size 1 and 2.
 
     None where the sample has no class of two, or no parameters give what it has.
     """
@@ -135,7 +135,7 @@ def slide_negative_binomial(sample: SizeCounts) -> float | None:
 
 
 def snb_parameters(sample: SizeCounts, K: float) -> tuple[float, float] | None:
-    """α and β, where the population has ``K`` classes.
+    """Return α and β if the population has ``K`` classes.
 
     With z = 1−π, c = (1−β)/(1−z(1−β)) and B = β/(1−z(1−β)) a sample is expected to have s₁ = K π B^α (1+αzc) and
     s₂ = K π²/2 α c B^α (2+(α+1)zc), from the generating function s (β/(1−(1−β)s))^α at z. For every β the second by
@@ -172,7 +172,7 @@ def snb_parameters(sample: SizeCounts, K: float) -> tuple[float, float] | None:
 
 
 def shlosser(sample: SizeCounts) -> float | None:
-    """Classes of the population, by the modified estimator of Shlosser (Haas and Stokes, 1998)."""
+    """Estimate the classes of the population with the modified Shlosser estimator (Haas and Stokes, 1998)."""
     f, i, s = sample.fraction, sample.sizes, sample.classes
     within = s @ (i * f**2 * (1 - f**2) ** (i - 1))
     beyond = s @ ((1 - f**2) ** i - (1 - f) ** i)
@@ -183,7 +183,7 @@ def shlosser(sample: SizeCounts) -> float | None:
 
 
 def dankar(fraction: float, pitman: float | None, zayatz: float, snb: float | None) -> tuple[str, float]:
-    """Which model to trust, and what it says: Pitman's up to a tenth of the population, else the lower of the others.
+    """Choose the model and return its estimate: Pitman's up to a tenth of the population, else the lower of the others.
 
     Zayatz's always has an answer and stands in for a model that has none.
     """

@@ -1,4 +1,4 @@
-"""Uniqueness: is a record that is alone in the sample alone in the population too?
+"""Uniqueness: is a sample unique also unique in the population?
 
 C. J. Skinner, M. J. Elliot, "A measure of disclosure risk for microdata", JRSS B 64(4), 2002. With a table of the
 population it is counted: P(PU | SU) for the file, 1/F for a record. Without one it is estimated from how many classes
@@ -38,7 +38,7 @@ class CountedUniqueness:
         return self.population_uniques / self.sample_uniques if self.sample_uniques else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "sample_uniques": self.sample_uniques,
             "population_uniques": self.population_uniques,
@@ -49,7 +49,7 @@ class CountedUniqueness:
 
 @dataclass(frozen=True)
 class EstimatedUniqueness:
-    """People of the population that are unique in it, by several models; None where a model has no answer."""
+    """The number of population uniques by several models; None if a model has no solution."""
 
     records: int
     sample_uniques: int
@@ -63,11 +63,11 @@ class EstimatedUniqueness:
 
     @property
     def share(self) -> float:
-        """Unique people, as a share of the population; of the records of the sample as many are expected to be."""
+        """Unique people as a share of the population; the same share of the sample is expected to be unique."""
         return self.uniques / self.population_size
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {**asdict(self), "share": self.share}
 
 
@@ -80,7 +80,7 @@ def population_uniqueness(
     population_size: float | None = None,
     weight: str | None = None,
 ) -> CountedUniqueness | EstimatedUniqueness:
-    """Counted in a table of the ``population``, or estimated.
+    """Count in a table of the ``population``, or estimate.
 
     For an estimate say how large the sample is: as a fraction, by the size of the population, or by the column of
     sampling ``weight``, whose sum is that size.
@@ -94,20 +94,20 @@ def population_uniqueness(
 
 
 def fraction_of(n_records: int, fraction: float | None, size: float | None) -> float:
-    """The sampling fraction, told as such or by the size of the population."""
+    """Return the sampling fraction, given directly or by the size of the population."""
     if (fraction is None) == (size is None):
-        raise PolicyError("say how large the sample is by one of: sampling_fraction, population_size, weight")
+        raise PolicyError("specify the sample size with one of: sampling_fraction, population_size, weight")
     found = fraction if fraction is not None else n_records / size if size else 0.0
     if not 0 < found <= 1:
         raise PolicyError(
             "the sampling fraction must be above 0 and at most 1",
-            "a population is at least as large as a sample of it",
+            "the population cannot be smaller than the sample",
         )
     return found
 
 
 def counted_uniqueness(table: FrequencyTable) -> CountedUniqueness:
-    """From a frequency table with its population."""
+    """Count in a frequency table with its population."""
     alone = table.counts == 1
     return CountedUniqueness(
         int(alone.sum()),
@@ -118,7 +118,7 @@ def counted_uniqueness(table: FrequencyTable) -> CountedUniqueness:
 
 
 def estimated_uniqueness(counts: NDArray[np.int64], fraction: float) -> EstimatedUniqueness:
-    """From the records of each class of a sample."""
+    """Estimate from the number of records of each class of a sample."""
     sample = SizeCounts.of(counts, fraction)
     singles = sample.of_size(1)
     if fraction == 1 or not singles:  # the sample is the population; or not even the sample has a unique

@@ -1,1 +1,1 @@
-"""Values as text: JSON, TOML, figures as people read them, log lines, and showing results."""
+"""Values as text: JSON, TOML, readable figures, log lines, and the display of results."""

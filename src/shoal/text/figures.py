@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers formatted for readers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 
 def number(value: float) -> str:
-    """As many digits as a reader needs."""
+    """Format a number with as many digits as a reader needs."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -21,7 +21,7 @@ def number(value: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A percentage; never 0 % for something, nor 100 % for less than all."""
+    """Format a percentage; never 0 % for a positive share, nor 100 % for less than all."""
     percent = 100 * part / whole if whole else 0.0
     if 0 < percent < 0.1:
         return "<0.1 %"
@@ -31,12 +31,12 @@ def share(part: float, whole: float) -> str:
 
 
 def counted(n: int, word: str) -> str:
-    """How many of something; a word with an s at its end takes es."""
+    """Format a count with its noun in the singular or plural."""
     return f"{number(n)} {word if n == 1 else word + ('es' if word.endswith('s') else 's')}"
 
 
 def interval(ends: tuple[float, float]) -> str:
-    """From where to where, in percent; rounded outwards, so that it holds what it held."""
+    """Format an interval in percent, rounded outwards so that it still contains the original one."""
     low, high = ends
     return f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f} %"
 
@@ -46,5 +46,5 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\uff
 
 
 def visible(text: str) -> str:
-    """A text of the data without what would steer a terminal, a page or a picture: a sign stands in its place."""
+    """Replace control characters, which could affect a terminal, a page or a chart, by visible symbols."""
     return _UNSEEN.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else "\ufffd", text)

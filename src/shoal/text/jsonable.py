@@ -1,4 +1,4 @@
-"""Values as JSON can hold them."""
+"""Conversion to values that JSON can represent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEEPEST = 100  # levels of plain values within one another; whoever needs more i
 
 
 def finite(value: Any) -> Any:
-    """The same, with a text for an infinite figure (no c, no β suffices) and null for one that is none."""
+    """Replace infinite figures by texts and NaN by null."""
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -22,7 +22,7 @@ def finite(value: Any) -> Any:
 
 
 def nested_deeper(value: Any, depth: int) -> bool:
-    """Whether lists and mappings lie in one another more than ``depth`` deep, so that recursion might not end well."""
+    """Return whether lists and mappings are nested more than ``depth`` levels deep, which could exhaust recursion."""
     level = [value] if _holds_others(value) else []
     for _ in range(depth):
         within = (item.values() if isinstance(item, Mapping) else item for item in level)
@@ -38,7 +38,7 @@ def _holds_others(item: Any) -> bool:
 
 
 def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The values of a JSON text; ValueError also where they lie too deep, or a number has too many digits.
+    """Parse JSON; raise ValueError also for values nested too deep or numbers with too many digits.
 
     ``pairs`` makes an object of its fields, where a dict will not do.
     """

@@ -1,7 +1,7 @@
-"""Logging: the logger ``shoal`` tells what is being done, for programs that run shoal among other things.
+"""Logging: the logger ``shoal`` reports progress to programs that use shoal as a library.
 
-INFO has a line when a function begins and ends, with counts; DEBUG the phases of a search. No line holds a value of
-the data, nor the name of a file. Nothing is shown unless the program configures ``logging``.
+INFO has a line when a function starts and ends, with counts; DEBUG has the phases of a search. No line contains a
+value from the data or the name of a file. Nothing is shown unless the program configures ``logging``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def logged(progress: Progress) -> Progress:
-    """The same progress, each new phase of which is logged; figures of a phase change too often to be lines."""
+    """Wrap a progress callback so that each new phase is logged; figures within a phase change too often to log."""
     before = ""
 
     def tell(what: str, share: float) -> None:

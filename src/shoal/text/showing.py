@@ -1,6 +1,6 @@
-"""Showing results: a result asks here for a form of itself, and ``report`` registers how each form is made.
+"""Display of results: a result asks here for a representation, and ``report`` registers how each is made.
 
-So results know nothing of pages and charts, whose packages take a second to load: a form is loaded when asked for.
+So results do not depend on pages and charts, whose packages take a second to load: they are loaded on demand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _makers: dict[tuple[str, str], Callable[..., Any]] = {}
 
 
 def shows(kind: str, form: str) -> Callable[[Maker], Maker]:
-    """Register what makes a form of the results of a class, named as its class is."""
+    """Register the function that makes a representation of the results of a class, given by the name of the class."""
 
     def registered(make: Maker) -> Maker:
         _makers[kind, form] = make
@@ -33,14 +33,14 @@ def shows(kind: str, form: str) -> Callable[[Maker], Maker]:
 
 
 def shown(result: object, form: str, *more: Any, **options: Any) -> Any:
-    """A result in one of its forms."""
+    """Return a representation of a result."""
     import_module(FORMS[form])
     make = next(_makers[base.__name__, form] for base in type(result).__mro__ if (base.__name__, form) in _makers)
     return make(result, *more, **options)
 
 
 class Shown:
-    """A result that notebooks show as HTML."""
+    """A result that notebooks display as HTML."""
 
     def _repr_html_(self) -> str:
         return str(shown(self, "html"))

@@ -11,17 +11,17 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def key(name: str) -> str:
-    """A key, quoted only where it must be."""
+    """Format a key, quoted only if necessary."""
     return name if _BARE.fullmatch(name) else string(name)
 
 
 def string(text: str) -> str:
-    """A basic string: JSON's escapes are TOML's too, but TOML forbids a bare DEL."""
+    """Format a basic string: JSON's escapes are valid in TOML, but TOML also forbids a bare DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def value(item: Any) -> str:
-    """A value on one line; a mapping becomes an inline table."""
+    """Format a value on one line; a mapping becomes an inline table."""
     if isinstance(item, bool):
         return "true" if item else "false"
     if isinstance(item, str):

@@ -1,4 +1,4 @@
-"""What an analyst still gets from a release: counts, statistics, regressions, and a classifier."""
+"""Utility: what a release still offers to an analyst: counts, statistics, regressions, and a classifier."""
 
 from shoal.utility.bundle import utility
 from shoal.utility.classifier import classification

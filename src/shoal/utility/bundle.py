@@ -1,4 +1,4 @@
-"""All of it at once, as plain values."""
+"""All utility measures at once, as plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shoal.utility.statistics import kept
 def utility(
     original: Data, release: Data | Released, policy: PolicySource, *, queries: int = 1000, seed: int = 0
 ) -> dict[str, Any]:
-    """What is left of queries, statistics, regressions and, where the policy names a label, a classifier; for JSON.
+    """Measure queries, statistics, regressions and, if the policy names a label, a classifier; for JSON.
 
     The classifier is left out where scikit-learn is not installed.
     """

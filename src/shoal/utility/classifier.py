@@ -1,4 +1,4 @@
-"""A classifier that learns from the release and is tested on originals, beside one that learns from the original.
+"""A classifier trained on the release and tested on originals, compared with one trained on the original.
 
 What learns must see what it is tested on, originals: so each released cell is replaced by one of the values that it may
 stand for, drawn with equal chance. Needs scikit-learn: ``pip install 'shoal[learn]'``.
@@ -29,7 +29,7 @@ def classification(
     model: Any = None,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """How often a classifier tells the ``label`` of originals from their quasi columns: accuracy before and after.
+    """Measure how well classifiers predict the ``label`` of originals: accuracy before and after.
 
     ``label`` is a sensitive column, by default ``release.label`` of the policy. ``test`` holds originals that are not
     in the release; without it the original itself is tested on, which flatters both classifiers alike. ``model`` is
@@ -38,7 +38,7 @@ def classification(
     policy = policy_of(policy)
     label = label or policy.release.label
     if label is None:
-        raise PolicyError("label: name the sensitive column that is to be told", "set release.label in the policy")
+        raise PolicyError("label: specify the sensitive column to predict", "set release.label in the policy")
     if label not in policy.sensitive:
         raise PolicyError(f"label: {label!r} is not a sensitive column of the policy")
     pair = Pair.of(original, release, policy, policy.quasi)
@@ -77,13 +77,13 @@ def _labels(data: Data | Released, label: str, policy: Policy) -> Any:
 
 
 def _leaves(known: ColumnPair, other: ColumnPair) -> Any:
-    """The leaves of another table's records among those of the original; −1 where a value is new."""
+    """Return the leaves of another table's records among those of the original; −1 for a new value."""
     place = {text: leaf for leaf, text in enumerate(known.hierarchy.leaves)}
     return np.array([place.get(text, -1) for text in other.hierarchy.leaves], np.int64)[other.original]
 
 
 def _drawn(column: ColumnPair, draw: np.random.Generator) -> Any:
-    """For each released record one of the leaves that its cell may stand for."""
+    """Draw for each released record one of the leaves that its cell covers."""
     starts = column.masses.indptr
     lengths = np.diff(starts)[column.released]
     chosen = np.minimum((draw.random(len(lengths)) * lengths).astype(np.int64), lengths - 1)
@@ -91,7 +91,7 @@ def _drawn(column: ColumnPair, draw: np.random.Generator) -> Any:
 
 
 def _features(pair: Pair, leaves: list[Any]) -> csr_array:
-    """Records, given by their leaves in each column, as rows of features."""
+    """Encode records, given by their leaves in each column, as rows of features."""
     blocks = []
     for column, own in zip(pair.columns, leaves, strict=True):
         if column.numbers is None:
@@ -105,7 +105,7 @@ def _features(pair: Pair, leaves: list[Any]) -> csr_array:
 
 
 def _indicators(leaves: Any, n_leaves: int) -> csr_array:
-    """A one for the leaf of each record; a value that the original does not have is a row of zeros."""
+    """Encode the leaf of each record as a one; a value that the original does not have is a row of zeros."""
     known = leaves >= 0
     starts = np.concatenate([[0], np.cumsum(known)])
     return csr_array((np.ones(int(known.sum())), leaves[known], starts), shape=(len(leaves), n_leaves))

@@ -27,7 +27,7 @@ def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float
     before, after = engine_of(original), engine_of(masked)
     if before.table.num_rows != after.table.num_rows:
         raise DataError(
-            f"the original has {before.table.num_rows} records, the masked table {after.table.num_rows}",
+            f"the original has {before.table.num_rows} records, but the masked table has {after.table.num_rows}",
             "both must have the same records in the same order",
         )
     for engine, which in ((before, "original"), (after, "masked table")):

@@ -1,4 +1,4 @@
-"""Counting queries: how far counts on the release are from those on the original, over a random workload.
+"""Counting queries: the error of counts on the release, over a random workload.
 
 A query asks how many records lie in a range of some columns, or in a set of values where a column has no order. The
 release answers with what it is expected to hold: each released cell is any of the values that it stands for, with
@@ -40,7 +40,7 @@ def query_error(
     floor: float = 0.001,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """The error of ``queries`` random counts over ``dimensions`` of the quasi columns, or of ``columns``.
+    """Measure the error of ``queries`` random counts over ``dimensions`` quasi-identifiers, or over ``columns``.
 
     A query takes about ``selectivity`` of the domain. Its error is |answer − truth| / truth; a truth below ``floor`` of
     all records counts as that, since one record too many where there is none is no infinite error.
@@ -65,7 +65,7 @@ def workload_error(
     floor: float = 0.001,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """The same on tables that were read already."""
+    """Compute the same on tables that were already read."""
     if queries < 1 or dimensions < 1:
         raise PolicyError("queries, dimensions: must be at least 1")
     if not 0 < selectivity <= 1 or not 0 < floor <= 1:
@@ -97,7 +97,7 @@ def workload_error(
 
 
 def _regions(column: ColumnPair, n: int, share: float, draw: np.random.Generator) -> NDArray[np.bool_]:
-    """``n`` sets of leaves, each about ``share`` of all: ranges where leaves have an order."""
+    """Return ``n`` sets of leaves, each about ``share`` of all: ranges if the leaves are ordered."""
     size = min(column.n_leaves, max(1, math.ceil(share * column.n_leaves - 1e-9)))
     out = np.zeros((n, column.n_leaves), np.bool_)
     if column.ordered:
@@ -112,7 +112,7 @@ def _regions(column: ColumnPair, n: int, share: float, draw: np.random.Generator
 def _counts(
     pair: Pair, columns: Sequence[ColumnPair], regions: Sequence[NDArray[np.bool_]], *, released: bool
 ) -> Floats:
-    """Records in each region; of the release, as many as are expected there."""
+    """Return the number of records in each region; for the release, the expected number."""
     codes, counts = pair.tuples(columns, released=released)
     shares = [
         np.asarray(column.masses @ region.T) if released else region.T.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Released cells as numbers, for those who analyse a release in Python: bounds, midpoints, membership.
+"""Released cells as numbers, for analysis in Python: bounds, midpoints, membership.
 
 All that is read here is what a text says by itself, by the one reader that attacks and checks use too; no policy is
 needed. A star, a missing value and a text that is none have no bounds.
@@ -20,7 +20,7 @@ from shoal.table.reading import Reader
 
 
 def read_ranges(cells: Any, *, dates: bool = False) -> Any:
-    """The first and the last value of each released cell, and the middle: a frame with ``from``, ``to`` and ``mid``.
+    """Return the first and last value of each released cell and the midpoint, as ``from``, ``to`` and ``mid``.
 
     ``cells`` is a column of pandas, polars or pyarrow, or a list, which gives a dict of lists. Numbers, ranges and sets
     of numbers are read; with ``dates=True`` days, months, years and ranges of them, as dates. An open end is missing.
@@ -34,7 +34,7 @@ def read_ranges(cells: Any, *, dates: bool = False) -> Any:
 
 
 def may_be(cells: Any, value: Any) -> Any:
-    """Whether each released cell may stand for a value: a range that holds it, a set with it, a mask, a star.
+    """Return whether each released cell may be a value: a range or set that contains it, a mask, or ``*``.
 
     ``cells`` is a column of pandas, polars or pyarrow, or a list, and so is the answer. A missing cell is False.
     """
@@ -55,7 +55,7 @@ def _texts(cells: Any) -> list[str | None]:
             values = nw.from_native(cells, series_only=True).to_list()
         except TypeError:
             raise DataError(
-                f"cells must be one column of pandas, polars or pyarrow, or a list, not {type(cells).__name__}"
+                f"cells must be a pandas, polars or pyarrow column, or a list, not {type(cells).__name__}"
             ) from None
     return [None if value is None or value != value else str(value) for value in values]
 
@@ -73,7 +73,7 @@ def _middle(first: End, last: End) -> Any:
 
 
 def _frame(like: Any, columns: dict[str, list[Any]], only: str | None = None) -> Any:
-    """Columns as the kind of frame that ``like`` belongs to, or one of them alone."""
+    """Return columns as the kind of frame that ``like`` belongs to, or one of them alone."""
     if isinstance(like, list | tuple):
         return columns if only is None else columns[only]
     library = nw.from_native(like, series_only=True).__native_namespace__()

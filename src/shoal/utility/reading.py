@@ -1,4 +1,4 @@
-"""A release beside its original, as an analyst reads it: which values a released cell may stand for.
+"""A release and its original as an analyst reads them: which values a released cell covers.
 
 A cell is read by its text alone: as a label of the column's hierarchy, a range, a set, a mask, or a star. All that it
 may stand for is taken to be equally likely. A number that is no value of the original, such as a mean, counts as the
@@ -45,22 +45,22 @@ class ColumnPair:
 
     @property
     def name(self) -> str:
-        """Of the column."""
+        """The name of the column."""
         return self.hierarchy.column
 
     @property
     def ordered(self) -> bool:
-        """Whether leaves that follow one another are a range."""
+        """Whether consecutive leaves form a range."""
         return self.hierarchy.leaf_order in ("numeric", "time", "rank")
 
     @property
     def n_leaves(self) -> int:
-        """Values that there are."""
+        """The number of distinct values."""
         return len(self.hierarchy.leaves)
 
     @cached_property
     def numbers(self) -> Floats | None:
-        """Of each leaf its number; None where the column is not one of numbers, or some record has none."""
+        """The number of each leaf; None if the column is not numeric or some record has none."""
         if self.hierarchy.leaf_order != "numeric":
             return None
         read = [None if text is None else number(text) for text in self.hierarchy.leaves]
@@ -69,10 +69,10 @@ class ColumnPair:
 
     @cached_property
     def midpoints(self) -> Floats:
-        """Of each released text the middle of the numbers that it stands for; open ends are the data's own."""
+        """The midpoint of the numbers that each released text covers; open ends use the range of the data."""
         values = self.numbers
         if values is None:
-            raise ValueError("the column is not one of numbers")
+            raise ValueError("the column is not numeric")
         least, most = np.nanmin(values), np.nanmax(values)
         out = np.empty(len(self.texts))
         read = spans([text or TOP for text in self.texts], None, self.mark)
@@ -96,7 +96,7 @@ class Pair:
 
     @classmethod
     def of(cls, original: Data, release: Data | Released, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
-        """Read some columns, or all that are quasi or sensitive. ``release`` is a Release, a path or a frame."""
+        """Read some columns, or all quasi-identifiers and sensitive columns, of a Release, a path or a frame."""
         before, after = engine_of(original).reading(policy), engine_of(release).reading(policy)
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
         for engine, which in ((before, "original"), (after, "release")):
@@ -104,25 +104,26 @@ class Pair:
                 raise PolicyError(f"the {which} has no column {', '.join(map(repr, absent))}")
         if strange := [name for name in names if name not in (*policy.quasi, *policy.sensitive)]:
             raise PolicyError(
-                f"columns: {', '.join(map(repr, strange))}: not a quasi or sensitive column of the policy"
+                f"columns: {', '.join(map(repr, strange))}: neither a quasi-identifier nor a sensitive column of "
+                "the policy"
             )
         read = tuple(_column(name, before.coded(name), after.coded(name), policy) for name in names)
         return cls(read, before.table.num_rows, after.table.num_rows)
 
     def tuples(self, columns: Sequence[ColumnPair], *, released: bool) -> tuple[Codes, Counts]:
-        """The distinct tuples of some columns, and how often each occurs."""
+        """Return the distinct tuples of some columns, and how often each occurs."""
         codes = np.column_stack([c.released if released else c.original for c in columns]).astype(np.int32)
         class_of, firsts = group(packed(codes))
         return codes[firsts], np.bincount(class_of, minlength=len(firsts)).astype(np.int64)
 
     @property
     def unknown(self) -> dict[str, int]:
-        """Released cells that could not be read, by column."""
+        """The number of released cells that could not be read, by column."""
         return {c.name: c.unknown for c in self.columns if c.unknown}
 
 
 def engine_of(data: Data | Released) -> LocalEngine:
-    """A table, a path, or a Release, as rows."""
+    """Return the engine of a table, a path, or a Release."""
     if isinstance(data, LocalEngine):
         return data
     return LocalEngine.of(data.table if isinstance(data, Released) else data)
@@ -158,7 +159,7 @@ def _column(name: str, before: Coded, after: Coded, policy: Policy) -> ColumnPai
 def _masses(
     hierarchy: Hierarchy, texts: Sequence[str | None], *, wildcard: bool, mark: DecimalMark | None
 ) -> tuple[csr_array, NDArray[np.bool_]]:
-    """How likely each leaf is behind each text, and which texts could be read."""
+    """Return how likely each leaf is for each text, and which texts could be read."""
     read = LeavesBehind.of(hierarchy, [text for text in texts if text is not None], nearest=True, mark=mark)
     nulls = {leaf for leaf, text in enumerate(hierarchy.leaves) if text is None}
     behind = [*read.behind, nulls]  # the null is the last text

@@ -1,4 +1,4 @@
-"""Linear regression on the release beside the same on the original: which coefficients an analyst would report.
+"""Linear regression on the release and on the original: how far the coefficients differ.
 
 A sensitive number is explained by the quasi-identifiers. Numbers are read from the release as midpoints, a category as
 the share of each value that its cell may stand for. The error of a coefficient is told in standard errors of the
@@ -25,7 +25,7 @@ MOST_VALUES = 30  # of a category: more would be a column of indicators each
 def coefficients_kept(
     original: Data, release: Data | Released, policy: PolicySource, *, targets: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Coefficients of every sensitive column of numbers, or of ``targets``, on the quasi columns, before and after.
+    """Return the coefficients of every numeric sensitive column, or of ``targets``, before and after.
 
     Quasi columns of categories with more than 30 values are left out. ``median_error`` is None where nothing can be
     regressed: no sensitive number, or one that does not vary.
@@ -36,7 +36,7 @@ def coefficients_kept(
 
 
 def regressions(pair: Pair, targets: Sequence[str]) -> dict[str, Any]:
-    """The same on tables that were read already."""
+    """Compute the same on tables that were already read."""
     by_name = {column.name: column for column in pair.columns}
     explaining = [column for column in pair.columns if column.name not in targets and _usable(column)]
     found: dict[str, Any] = {}
@@ -57,7 +57,7 @@ def _usable(column: ColumnPair) -> bool:
 
 
 def _regression(target: ColumnPair, explaining: Sequence[ColumnPair]) -> list[dict[str, Any]]:
-    """A line per coefficient; none where the target is not a number, or neither it nor the columns vary."""
+    """Return a line per coefficient; none if the target is not numeric, or nothing varies."""
     values = _numbers(target)
     if values is None or np.ptp(y_before := values[target.original]) == 0:
         return []
@@ -78,14 +78,14 @@ def _regression(target: ColumnPair, explaining: Sequence[ColumnPair]) -> list[di
 
 
 def _numbers(target: ColumnPair) -> Floats | None:
-    """The number of each value; None where the column has other values, or a record has none."""
+    """Return the number of each value; None if the column has other values, or a record has none."""
     read = [None if text is None else number(text) for text in target.hierarchy.leaves]
     values = np.array([np.nan if value is None else float(value) for value in read])
     return None if np.isnan(values[target.original]).any() else values
 
 
 def _designs(columns: Sequence[ColumnPair]) -> tuple[list[str], Floats, Floats]:
-    """The names of the regressors, and both matrices with a column of ones in front.
+    """Return the names of the regressors, and both design matrices with a column of ones in front.
 
     Numbers are standardized by the original, so that one scale serves both. Of a category the most frequent value is
     what the others are compared with.
@@ -119,6 +119,6 @@ def _designs(columns: Sequence[ColumnPair]) -> tuple[list[str], Floats, Floats]:
 
 
 def _fitted(design: Floats, target: Floats) -> tuple[Floats, int]:
-    """Least squares; where columns depend on each other, the shortest of all solutions."""
+    """Fit least squares; if columns are dependent, return the solution of smallest norm."""
     fitted, _, rank, _ = np.linalg.lstsq(design, target, rcond=None)
     return fitted.astype(np.float64), int(rank)

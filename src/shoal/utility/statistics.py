@@ -1,4 +1,4 @@
-"""Statistics of the original and what is left of them in the release.
+"""Statistics of the original and of the release.
 
 Numbers are read from the release as midpoints. Tables of counts spread a released cell evenly over the values that it
 stands for. Distances of distributions are total variation: half the sum of what differs, 0 to 1.
@@ -28,12 +28,12 @@ BLOCK = 2**22
 def statistics_kept(
     original: Data, release: Data | Released, policy: PolicySource, *, columns: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Means, variances, correlations and tables of counts, before and after, and how far apart they are."""
+    """Return means, variances, correlations and contingency tables, before and after, and how far they differ."""
     return kept(Pair.of(original, release, policy_of(policy), columns))
 
 
 def kept(pair: Pair) -> dict[str, Any]:
-    """The same on tables that were read already."""
+    """Compute the same on tables that were already read."""
     numbers = [column for column in pair.columns if column.numbers is not None]
     return {
         "numbers": {column.name: _moments(column) for column in numbers},
@@ -46,10 +46,10 @@ def kept(pair: Pair) -> dict[str, Any]:
 
 
 def _values(column: ColumnPair) -> tuple[Floats, Floats]:
-    """The numbers before and after."""
+    """Return the numbers before and after."""
     numbers = column.numbers
     if numbers is None:
-        raise ValueError("the column is not one of numbers")
+        raise ValueError("the column is not numeric")
     return numbers[column.original], column.midpoints[column.released]
 
 
@@ -64,7 +64,7 @@ def _moments(column: ColumnPair) -> dict[str, float]:
 
 
 def _correlations(columns: Sequence[ColumnPair]) -> dict[str, Any]:
-    """Pearson's, of all pairs of columns of numbers that vary; 0 where the release shows one value only."""
+    """Return Pearson's correlations of all varying pairs of numeric columns; 0 if the release shows one value only."""
     pairs: list[dict[str, Any]] = []
     for a, b in combinations(columns, 2):
         before, after = (_correlation(x, y) for x, y in zip(_values(a), _values(b), strict=True))
@@ -81,14 +81,14 @@ def _correlation(x: Floats, y: Floats) -> float | None:
 
 
 def _marginal(column: ColumnPair) -> float:
-    """Total variation of the column's own distribution."""
+    """Return the total variation of the column's own distribution."""
     before = np.bincount(column.original, minlength=column.n_leaves) / len(column.original)
     texts = np.bincount(column.released, minlength=len(column.texts)) / len(column.released)
     return float(np.abs(before - column.masses.T @ texts).sum() / 2)
 
 
 def _tables(pair: Pair) -> dict[str, Any]:
-    """Total variation of every table of two columns."""
+    """Return the total variation of every table of two columns."""
     found: list[dict[str, Any]] = []
     left_out = []
     for a, b in combinations(pair.columns, 2):
@@ -108,7 +108,7 @@ def _table(x: Any, y: Any, shape: tuple[int, int]) -> Any:
 
 
 def divergence(pair: Pair) -> float | None:
-    """Kullback–Leibler divergence of the original's joint distribution from the one that the release tells.
+    """Return the Kullback–Leibler divergence of the original's joint distribution from that of the release.
 
     Dropped records could be anything. Infinite where the release rules out a record that there is; None where the
     tables have too many distinct tuples to compare.

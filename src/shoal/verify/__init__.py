@@ -1,1 +1,1 @@
-"""A finished release checked by somebody else: against its certificate, its original, and earlier releases."""
+"""Checks of a finished release by a third party: against its certificate, its original, and earlier releases."""

@@ -1,7 +1,7 @@
-"""A certificate against the released file it speaks of: what can be counted again is, line by line.
+"""Verify a certificate against the released file: every statement that can be recounted is recounted.
 
-Nothing but the file is needed, so anybody who has both can do it. What only the original could tell is said to be so:
-it neither holds nor fails.
+Only the file is needed, so anyone who has both can do it. Statements that need the original are reported as such: they
+neither hold nor fail.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Bound = Literal["most", "least"]
 
 @dataclass(frozen=True)
 class Line:
-    """One claim of a certificate."""
+    """One statement of a certificate."""
 
     name: str
     claimed: Any
@@ -64,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Verification(Answered, Shown):
-    """All claims that were looked at."""
+    """All statements that were checked."""
 
     lines: tuple[Line, ...]
 
@@ -73,23 +73,24 @@ class Verification(Answered, Shown):
 
     @property
     def outcome(self) -> Outcome:
-        """fails where something contradicts the certificate; unknown where a requirement cannot be told; else holds."""
+        """ "fails" if something contradicts the certificate, "unknown" if a requirement cannot be checked."""
         if any(line.holds is False for line in self.lines):
             return "fails"
         return "unknown" if any(line.required and line.holds is None for line in self.lines) else "holds"
 
     @property
     def sentence(self) -> str:
-        """The answer in words."""
+        """The result as a sentence."""
         if self.outcome == "fails":
             return f"The certificate does not hold: {', '.join(line.name for line in self if line.holds is False)}."
         if self.outcome == "holds":
             return "Every requirement holds, and nothing contradicts the certificate."
         missing = dict.fromkeys(line.why for line in self if line.required and line.holds is None)
-        return f"Whether every requirement holds cannot be told ({'; '.join(missing)}); nothing contradicts the rest."
+        why = "; ".join(missing)
+        return f"Whether every requirement holds cannot be determined ({why}); nothing contradicts the rest."
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "outcome": self.outcome,
             "holds": self.holds,
@@ -108,7 +109,7 @@ def verify_certificate(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Verification:
-    """Count a release again and compare with its certificate, a path or plain values.
+    """Recount a release and compare it with its certificate, given as a path or as plain values.
 
     With the ``original``, the table that the release was made from, distributions are compared with its own, and its
     people are attacked where the policy limits what attacks may find: then these requirements are judged too. With the
@@ -131,12 +132,12 @@ def verify_certificate(
 
 
 def require_certificate(path: str | Path) -> None:
-    """Raise DataError where a file is no certificate, before the long work."""
+    """Raise DataError if a file is not a certificate, before the long work starts."""
     _require_schema(_read(path))
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema that every certificate keeps."""
+    """Return the JSON schema of certificates."""
     return dict(_schema())
 
 
@@ -150,36 +151,36 @@ def _read(path: str | Path) -> Any:
     try:
         return read_json(Path(path).read_text(encoding="utf-8-sig"), _once)
     except OSError as error:
-        raise DataError(f"certificate {path}: cannot be read ({error.strerror})") from None
+        raise DataError(f"certificate {path} cannot be read ({error.strerror})") from None
     except ValueError:
         raise DataError(
-            f"certificate {str(path)!r}: is not JSON", "the certificate comes first, the release second"
+            f"the certificate {str(path)!r} is not JSON", "pass the certificate first, then the release"
         ) from None
 
 
 def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. Of a field that is there twice some readers take the first and some the last: not of ours."""
+    """Build a JSON object; reject repeated fields, because readers disagree about which one counts."""
     if len(found := dict(fields)) < len(fields):
-        raise DataError("certificate: a field is there twice", "was it changed?")
+        raise DataError("the certificate contains a field twice", "was it modified?")
     return found
 
 
 def _require_schema(claims: Any) -> None:
-    """Messages of a validator quote what they refuse; only the place is told."""
+    """Raise an error that names only the place: messages of the validator quote the values they reject."""
     if nested_deeper(claims, DEEPEST):
-        raise DataError(f"certificate: nested more than {DEEPEST} deep", "was it changed?")
+        raise DataError(f"the certificate is nested more than {DEEPEST} levels deep", "was it modified?")
     written = claims.get("schema") if isinstance(claims, Mapping) else None
     if written == "shoal-certificate/1":
         raise DataError(
-            f"certificate: it has the form {written} of an earlier shoal, and this one reads {SCHEMA}",
-            "its hash of the input confirms guesses: do not publish it, and release the table again",
+            f"the certificate has the format {written} of an earlier version of shoal; this version reads {SCHEMA}",
+            "its hash of the input can be used to confirm guesses: do not publish it, and anonymize the table again",
         )
     wrong = next(jsonschema.Draft202012Validator(_schema()).iter_errors(claims), None)
     if wrong is not None:
         place = ".".join(map(str, wrong.absolute_path)) or "the whole"
         raise DataError(
-            f"certificate: {place} is not as the schema {_schema()['$id']} has it ({wrong.validator})",
-            "was it changed, or written by another version?",
+            f"the certificate does not match the schema {_schema()['$id']}: {place} ({wrong.validator})",
+            "was it modified, or written by another version?",
         )
 
 
@@ -187,12 +188,12 @@ def _policy(claims: Mapping[str, Any], folder: Path) -> Policy:
     try:
         return Policy.of(dict(claims["policy"]), folder)
     except PolicyError as error:
-        raise DataError(f"certificate: its policy is none: {error.message}", error.hint) from None
+        raise DataError(f"the certificate contains no valid policy: {error.message}", error.hint) from None
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted:
-    """A release, and its rows or distinct rows with numbers."""
+    """A release with its rows, or its distinct rows with their counts."""
 
     engine: LocalEngine | IbisEngine
     seen: LocalEngine
@@ -208,11 +209,11 @@ class _Counted:
 
     @property
     def rows(self) -> Rows | Groups:
-        """The rows, or what the engine has counted of them."""
+        """The rows, or the counts of the engine."""
         return Rows(self.engine.table) if isinstance(self.engine, LocalEngine) else self.groups
 
     def table(self, rows: Rows | Groups, policy: Policy, original: LocalEngine | IbisEngine | None) -> FrequencyTable:
-        """The classes of the release, compared with the distribution of the original, or else with their own."""
+        """The classes of the release, compared with the distribution of the original or else of the release itself."""
         whole = self.seen if original is None else sensitive_of(original, policy)
         return recounted(rows, policy, Reference(whole.domains(policy)))
 
@@ -225,8 +226,8 @@ def _lines(
 ) -> Iterator[Line]:
     source, output, engine = claims["input"], claims["output"], release.engine
     n, suppressed = engine.n_records, output["suppressed"]
-    table = "this is not the table, or the certificate is of a file"
-    other = "this is not the file, byte for byte" if isinstance(engine, LocalEngine) or engine.source else table
+    table = "not the same table, or the certificate belongs to a file"
+    other = "not the same file, byte for byte" if isinstance(engine, LocalEngine) or engine.source else table
     yield _line("output.sha256", output["sha256"], engine.fingerprint, other)
     yield _line("output.records", output["records"], n)
     if wrong := _other_columns(engine.columns, policy):
@@ -237,11 +238,13 @@ def _lines(
     if original is not None:
         if not isinstance(original, LocalEngine):
             original.tallied(policy)  # whose records are known once they were counted
-        yield _line("original", source["records"], original.n_records, "the original has another number of records")
+        yield _line("original", source["records"], original.n_records, "the original has a different number of records")
     allowed = policy.allowance(source["records"])
     yield Line("output.suppressed", suppressed, f"at most {allowed}", suppressed <= allowed)
     left = [name for name in policy.identifiers if name in engine.columns]
-    yield Line("identifiers", 0, len(left), not left, "columns that should be gone are there" if left else "")
+    yield Line(
+        "identifiers", 0, len(left), not left, "columns that should have been removed are present" if left else ""
+    )
     limits = _Limits.of(policy, dropped, engine, original)
     found = whose(release.seen, original, policy) if limits.gaps.persons and original is not None else None
     rows = release.rows if found is None or found.rows is None else found.rows
@@ -254,20 +257,20 @@ def _lines(
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
     for name in ("search", "versions", "warnings", "created"):
-        yield Line(name, None, None, None, "tells how it was made")
+        yield Line(name, None, None, None, "describes how it was made")
 
 
 def _signature(claims: Mapping[str, Any], key: str | Path | Ed25519PublicKey | None) -> Line:
-    """Whether the certificate was signed, and by whom it should have been."""
+    """Check whether the certificate is signed, and with the expected key."""
     signature = claims.get("signature")
     whose = None if signature is None else signature["key"]
     if key is None:
-        checked = "signed, not checked (verify it with the public key of the signer)"
-        why = "unsigned, so anybody may have written it" if signature is None else checked
+        checked = "signed, not checked (verify it with the signer's public key)"
+        why = "unsigned, so anyone may have written it" if signature is None else checked
         return Line("signature", whose, None, None, why)
     public = read_public(key) if isinstance(key, str | Path) else key
     holds, asked = signed_by(claims, public), fingerprint(public)
-    why = "changed since it was signed" if whose == asked else "signed by another key"
+    why = "modified after it was signed" if whose == asked else "signed with another key"
     return Line("signature", whose, asked, holds, "" if holds else "unsigned" if whose is None else why)
 
 
@@ -277,29 +280,29 @@ def _source(
     receipt: Mapping[str, Any] | None,
     original: LocalEngine | IbisEngine | None,
 ) -> Iterator[Line]:
-    """What the certificate says of the table that the release was made from."""
+    """Check what the certificate says about the table that the release was made from."""
     digest, hierarchies = claims["input"]["hmac_sha256"], claims["hierarchies"]
     if receipt is None:
         yield Line("input.hmac_sha256", digest, None, None, "needs the receipt")
         yield Line("hierarchies", None, None, None, "needs the receipt")
         return
     key = key_of(receipt)
-    yield _line("receipt", receipt["output"]["sha256"], claims["output"]["sha256"], "it is of another release")
+    yield _line("receipt", receipt["output"]["sha256"], claims["output"]["sha256"], "it belongs to another release")
     found = keyed(key, "input", receipt["input"]["sha256"])
-    yield _line("input.hmac_sha256", digest, found, "the receipt is of another input")
+    yield _line("input.hmac_sha256", digest, found, "the receipt belongs to another input")
     known = {name: keyed(key, f"hierarchy {name}", str(own)) for name, own in receipt["hierarchies"].items()}
-    wrong = "" if known == hierarchies else "the receipt has other hierarchies"
+    wrong = "" if known == hierarchies else "the receipt lists other hierarchies"
     yield Line("hierarchies", sorted(hierarchies), sorted(known), not wrong, wrong)
     if original is not None:
         if not isinstance(original, LocalEngine):
             require_columns(original.columns, policy)
             original.tallied(policy)  # a table in a database has the digest of its counts
         found = keyed(key, "input", original.fingerprint)
-        yield _line("original.hmac_sha256", digest, found, "this is not the table that the release was made from")
+        yield _line("original.hmac_sha256", digest, found, "not the table that the release was made from")
 
 
 def _other_columns(there: list[str], policy: Policy) -> str:
-    """What is wrong with the columns of the file; identifiers that came back have a line of their own."""
+    """Describe mismatches in the columns of the file; identifiers in the release have their own line."""
     strange = [name for name in there if name not in policy.columns]
     absent = [name for name in (*policy.quasi, *policy.sensitive) if name not in there]
     told = [f"the policy has no {', '.join(map(repr, strange))}"] if strange else []
@@ -307,15 +310,15 @@ def _other_columns(there: list[str], policy: Policy) -> str:
 
 
 def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
-    """What a certificate says twice."""
-    yield _line("seed", claims["seed"], policy.release.seed, "the policy has another")
+    """Check that repeated statements of a certificate agree."""
+    yield _line("seed", claims["seed"], policy.release.seed, "differs from the policy")
     named = (claims.get("preset") or {}).get("name")
     if named is not None or policy.preset is not None:
         same = named == policy.preset
-        yield Line("preset", named, policy.preset, same, "" if same else "the policy has another")
+        yield Line("preset", named, policy.preset, same, "" if same else "differs from the policy")
     levels = claims["levels"]
     if set(levels) != set(policy.quasi):
-        yield Line("levels", sorted(levels), sorted(policy.quasi), False, "these are not the quasi columns")
+        yield Line("levels", sorted(levels), sorted(policy.quasi), False, "these are not the quasi-identifiers")
     elif low := [name for name in policy.quasi if _below(levels[name], policy.columns[name].min_level)]:
         yield Line("levels", [levels[name] for name in low], low, False, "lower than the policy's min_level")
     else:
@@ -323,7 +326,7 @@ def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
     if claims.get("attacks"):
         yield Line("attacks", None, None, None, "needs the original")
     elif policy.limits:
-        yield Line("attacks", None, None, False, "the policy limits what attacks may find, and none is told")
+        yield Line("attacks", None, None, False, "the policy limits the results of attacks, but no attack is reported")
 
 
 def _below(level: int | str | None, least: int) -> bool:
@@ -336,7 +339,7 @@ def _line(name: str, claimed: Any, found: Any, wrong: str = "") -> Line:
 
 
 def _same(claimed: Any, found: Any) -> bool:
-    """Figures are sums of floats, and may differ in their last digits; JSON has texts for those without a bound."""
+    """Compare figures: sums of floats may differ in the last digits, and JSON uses texts for infinite values."""
     if isinstance(found, bool | str) or (isinstance(claimed, bool | str) and claimed not in ("inf", "-inf")):
         return type(claimed) is type(found) and bool(claimed == found)
     if claimed is None:
@@ -352,7 +355,7 @@ def _same(claimed: Any, found: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Limits:
-    """What a release cannot tell without its original, the population, or who the persons are."""
+    """What cannot be checked without the original, the population, or the identity of people."""
 
     policy: Policy
     gaps: Gaps
@@ -361,7 +364,7 @@ class _Limits:
     def of(
         cls, policy: Policy, dropped: int, engine: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None
     ) -> _Limits:
-        """``dropped``: records of the original that the certificate says are not in the release."""
+        """``dropped`` is the number of original records that are not in the release, according to the certificate."""
         unknown, _ = Gaps.of(policy, engine.columns, order_of(engine, original))
         missing = {
             name: f"needs the hierarchy {column.hierarchy.path}"
@@ -370,7 +373,7 @@ class _Limits:
             and isinstance(column.hierarchy, File)
             and not (policy.folder / column.hierarchy.path).is_file()
         }
-        whole = f"needs the original, of which {dropped} records were dropped" if dropped and original is None else ""
+        whole = f"needs the original, because {dropped} records were dropped" if dropped and original is None else ""
         return cls(
             policy,
             replace(unknown, whole=whole, dropped=dropped, population="needs the population", hierarchies=missing),
@@ -378,7 +381,7 @@ class _Limits:
 
     @property
     def known(self) -> Policy:
-        """The policy without the hierarchies that are not there."""
+        """The policy without the hierarchies that are not available."""
         columns = {
             name: column.model_copy(update={"hierarchy": None}) if name in self.gaps.hierarchies else column
             for name, column in self.policy.columns.items()
@@ -386,16 +389,16 @@ class _Limits:
         return self.policy.model_copy(update={"columns": columns})
 
     def told(self, name: str, found: float) -> float:
-        """A figure as the certificate tells it: in two digits where it depends on more than the release."""
+        """Round a figure as the certificate does: to two digits if it depends on more than the release."""
         value: float = rounded(found) if needs_more(name, self.policy, self.gaps.dropped) else found
         return value
 
     def of_figure(self, name: str, column: str | None = None) -> str:
-        """Why a figure cannot be counted; empty where it can."""
+        """Return why a figure cannot be recounted; empty if it can."""
         if name in OF_POPULATION:
             return self.gaps.population
         if name in OF_HOUSEHOLDS and self.policy.release.household is not None:
-            return f"needs the column {self.policy.release.household!r}, which tells households apart"
+            return f"needs the column {self.policy.release.household!r}, which identifies households"
         if name in _OF_PERSONS:
             return self.gaps.persons
         if name in OF_ORIGINAL and self.gaps.whole:
@@ -424,7 +427,7 @@ def _requirements(
     found = judged(table, policy, attacks=attacks, gaps=gaps).verdicts
     asked = [verdict.asked for verdict in found]
     if told not in (asked, asked[: len(policy.models)]):  # older certificates tell of limits under attacks alone
-        yield Line("requirements", told, asked, False, "the policy asks for others")
+        yield Line("requirements", told, asked, False, "the requirements differ from those of the policy")
     claims: list[Any] = claimed if told == asked[: len(told)] else []
     exact = [not gaps.of_model(model, policy.sensitive) for model in policy.models]
     for verdict, claim, counted in zip_longest(found, claims, exact):
@@ -432,7 +435,7 @@ def _requirements(
 
 
 def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: bool, limits: _Limits) -> Line:
-    """A verdict beside what is claimed of it; the figures are compared where the same was ``counted``.
+    """Compare a verdict with the claimed one; figures are compared if the same data was ``counted``.
 
     Attacks are not: who made the release knew which record is whose, and scored them by that.
     """
@@ -443,9 +446,9 @@ def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: boo
     if verdict.outcome == "fails":
         why = f"{verdict.classes} classes with {verdict.records} records fail" if verdict.classes else "it fails"
     elif claim is not None and not claim["holds"]:
-        holds, why = False, "the certificate says itself that it does not hold"
+        holds, why = False, "the certificate itself says that it does not hold"
     elif claim is not None and holds and counted and not _same_verdict(claim, verdict, limits):
-        holds, why = False, "its figure, verdict or numbers of classes and records at fault are others"
+        holds, why = False, "its figure, verdict or numbers of failing classes and records differ"
     return Line(f"requirement: {verdict.asked}", worst, found, holds, why, required=True)
 
 
@@ -469,11 +472,11 @@ def _measured(claimed: Mapping[str, Any], policy: Policy, table: FrequencyTable,
 
 def _figure(name: str, claimed: Any, found: float | None, why: str, bound: Bound | None = None) -> Line:
     if why and bound and found is not None and claimed is not None and not _within(float(claimed), found, bound):
-        return Line(name, claimed, found, False, "persons are never more than records")
+        return Line(name, claimed, found, False, "there cannot be more people than records")
     if why:
         return Line(name, claimed, None, None, why)
     if found is None:
-        return Line(name, claimed, None, False, "there is no such figure")
+        return Line(name, claimed, None, False, "unknown figure")
     return _line(name, claimed, found)
 
 
@@ -494,7 +497,7 @@ def _figures(table: FrequencyTable, policy: Policy, limits: _Limits) -> Figures:
 
 
 def _losses(claims: Mapping[str, Any], table: FrequencyTable, policy: Policy) -> Iterator[Line]:
-    """Two losses see nothing but the sizes of classes; the others need to know what was lost."""
+    """Check the two losses that depend only on class sizes; the others need to know what was lost."""
     n, suppressed = claims["input"]["records"], claims["output"]["suppressed"]
     sizes = table.counts.tolist()
     known = {

@@ -1,4 +1,4 @@
-"""Releases laid side by side: what the policy asks must hold for whoever has all of them.
+"""Several releases of the same people: the policy must hold even for someone who has all of them.
 
 L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002, calls it the complementary release
 attack: two releases of the same people, each safe alone, may single somebody out together.
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
 
 def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdicts:
-    """Every requirement on the classes of people that the releases leave when they are laid side by side."""
+    """Judge every requirement on the classes of people that all the releases together leave indistinguishable."""
     if policy.release.nulls == "wildcard":
-        raise PolicyError("releases cannot be laid side by side with nulls = 'wildcard'", "use 'category'")
+        raise PolicyError("several releases cannot be compared with nulls = 'wildcard'", "use 'category'")
     table = engine_of(original, policy).count(policy.of_all_levels())
     seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
     if not len(kept):
-        raise PolicyError("nobody of the original is in the releases", "give the table that they were made from")
+        raise PolicyError("no record of the original is in the releases", "pass the table that they were made from")
     codes = np.column_stack(seen)[kept].astype(np.int32)
     class_of, firsts = group(packed(codes))
     rest = table.taken(kept)
     verdicts = judged(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
     return replace(
         verdicts,
-        verdicts=tuple(replace(one, asked=f"{one.asked}, beside earlier releases") for one in verdicts.verdicts),
+        verdicts=tuple(replace(one, asked=f"{one.asked}, together with earlier releases") for one in verdicts.verdicts),
     )
 
 
 def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Policy) -> NDArray[np.int64]:
-    """Per row of the original, a number for the released tuples that can stand for it; 0 where none can."""
+    """Number the released tuples that match each row of the original; 0 if none does."""
     if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
     release = engine if isinstance(engine, LocalEngine) else engine.tally(policy.quasi)
@@ -60,9 +60,9 @@ def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Polic
     if unread := {column.name: column.n_unknown for column in columns if column.n_unknown}:
         name, n_cells = next(iter(unread.items()))
         raise PolicyError(
-            f"column {name!r}: {n_cells} cells of a release stand for no value of the original, and whom they are "
-            "about decides who is told apart",
-            "give the table that the releases were made from; releases that show means cannot be laid side by side",
+            f"column {name!r}: {n_cells} cells of a release match no value of the original, so it is unknown "
+            "whom they describe",
+            "pass the table that the releases were made from; releases that show means cannot be compared",
         )
     tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
     kinds = np.column_stack([column.kind_of[table.codes[:, j]] for j, column in enumerate(columns)])
@@ -77,7 +77,7 @@ def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Polic
     n_found = int(table.counts[ids > 0].sum())
     if n_found < release.n_records:
         raise PolicyError(
-            f"a release has {release.n_records} records, and only {n_found} of the original's can be behind them",
-            "give the table that it was made from; a release whose values were changed cannot be laid beside others",
+            f"a release has {release.n_records} records, but only {n_found} records of the original can match them",
+            "pass the table that it was made from; a release with perturbed values cannot be compared with others",
         )
     return ids

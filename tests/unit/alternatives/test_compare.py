@@ -107,7 +107,7 @@ def test_what_nobody_can_keep_is_infeasible() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(shoal.ShoalError, match="no such algorithm: 'magic'"):
+    with pytest.raises(shoal.ShoalError, match="unknown algorithm: 'magic'"):
         shoal.compare(PEOPLE, policy(), algorithms=["magic"])
 
 
@@ -132,7 +132,7 @@ def test_the_table_has_a_line_per_algorithm(place: Path) -> None:
     assert "discernibility" in run(place, "--algorithms", "optimal, datafly", "--verbose")[1]
     both = run(place)[1]
     assert both.startswith("For tables, one level per column (optimal): loss 0.")
-    assert "For analysis, every class for itself (local): loss 0." in both
+    assert "For analysis, each class separately (local): loss 0." in both
 
 
 def test_the_json_is_the_comparison(place: Path) -> None:
@@ -153,7 +153,7 @@ def test_the_plot_names_every_algorithm_and_needs_no_network(place: Path, kind: 
     assert 'src="http' not in text
     code, output = run(place, "--plot", str(plot))
     assert code == 2
-    assert "exists already" in output
+    assert "already exists" in output
 
 
 def test_a_plot_of_another_kind_is_refused_before_the_work(place: Path) -> None:

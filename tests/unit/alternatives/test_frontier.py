@@ -221,11 +221,11 @@ def test_parameters_are_read_as_a_command_line_has_them():
 @pytest.mark.parametrize(
     ("texts", "says"),
     [
-        (["k"], "k takes numbers with commas between"),
-        (["k="], "k takes numbers with commas between"),
-        (["k=2,,3"], "k takes numbers with commas between"),
-        (["k=2.5"], "k takes numbers with commas between"),
-        (["t=low"], "t takes numbers with commas between"),
+        (["k"], "k takes numbers separated by commas"),
+        (["k="], "k takes numbers separated by commas"),
+        (["k=2,,3"], "k takes numbers separated by commas"),
+        (["k=2.5"], "k takes numbers separated by commas"),
+        (["t=low"], "t takes numbers separated by commas"),
         (["alpha=0.5"], "parameters: k, l, t, max_suppression"),
         (["=2"], "parameters: k, l, t, max_suppression"),
         ([""], "parameters: k, l, t, max_suppression"),
@@ -281,7 +281,7 @@ def test_a_frontier_of_nothing_feasible_is_shown_too_and_exits_with_1(place):
     result = place.run("--frontier", "k=90,95")
     assert result.exit_code == 1
     assert result.stdout.count("infeasible") == 2
-    assert "No release keeps any of these promises." in result.stdout
+    assert "No release satisfies any of these requirements." in result.stdout
 
 
 def test_quiet_prints_nothing(place):
@@ -293,7 +293,7 @@ def test_a_frontier_writes_no_release_and_says_so(place):
     before = sorted(path.name for path in place.folder.iterdir())
     result = place.run("--frontier", "k=2", "-o", str(place.folder / "safe.csv"))
     assert result.exit_code == 2
-    assert "leave -o out" in result.output
+    assert "omit -o" in result.output
     assert sorted(path.name for path in place.folder.iterdir()) == before
 
 

@@ -80,7 +80,7 @@ def test_the_recommendation_is_the_least_loss_that_promises_the_tolerable_risk(s
     assert best.risk is not None
     assert best.risk <= 1 / least + 1e-12
     assert found.chosen == told.point
-    assert f"k from {least} to" in told.sentence
+    assert f"k between {least} and" in told.sentence
 
 
 @pytest.mark.parametrize(("risk", "k"), [(0.1, 10), (0.09, 12), (0.2, 5), (1 / 3, 3), (1.0, 1), (0.05, 20)])
@@ -93,7 +93,7 @@ def test_the_least_k_of_a_risk(risk: float, k: int) -> None:
 def test_nothing_is_that_safe() -> None:
     (told,) = explore(PEOPLE, policy(), swept={"k": [2, 1000]}, tolerable=0.001).recommendations
     assert told.point is None
-    assert told.sentence.endswith("none of these releases is that safe and keeps the rest of the policy.")
+    assert told.sentence.endswith("none of these releases is that safe and satisfies the rest of the policy.")
 
 
 def test_a_recommendation_weakens_nothing_that_the_policy_asks() -> None:
@@ -121,11 +121,11 @@ def test_more_suppression_is_told_and_not_recommended() -> None:
     outlier = pa.concat_tables([PEOPLE, pa.table({"age": ["99"] * 3, "zip": ["90210"] * 3, "disease": ["flu"] * 3})])
     (told,) = explore(outlier, policy(), sensitivity="medium").recommendations
     assert told.point is not None
-    assert "max_suppression = 0 loses the least" in told.sentence
+    assert "max_suppression = 0 has the smallest loss" in told.sentence
     assert "If 0.05 of the records may be suppressed: " in told.sentence
     # Whoever names the shares has them all to choose from.
     named = explore(outlier, policy(), swept={"k": [5], "max_suppression": [0.0, 0.05]}, sensitivity="medium")
-    assert "max_suppression = 0.05 loses the least" in named.recommendations[0].sentence
+    assert "max_suppression = 0.05 has the smallest loss" in named.recommendations[0].sentence
 
 
 def test_where_k_is_not_swept_the_promise_is_that_of_the_policy() -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_asked() -> None:
     for wrong in ({"tolerable": 0.0}, {"tolerable": 1.5}, {"tolerable": 0.1, "sensitivity": "low"}):
         with pytest.raises(PolicyError, match="explore"):
             explore(PEOPLE, policy(), **wrong)  # type: ignore[arg-type]
-    with pytest.raises(PolicyError, match="no such sensitivity 'secret'"):
+    with pytest.raises(PolicyError, match="unknown sensitivity 'secret'"):
         explore(PEOPLE, policy(), sensitivity="secret")
 
 
@@ -175,8 +175,8 @@ def test_the_command(tmp_path: Path) -> None:
     done = run(app, [*base, "--plot", str(tmp_path / "plot.svg"), "--sensitivity", "medium"])
     assert done.exit_code == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert "For data of medium sensitivity k from 5 to 10 is usual" in text
-    assert "recommendations; whoever publishes decides" in text
+    assert "For data of medium sensitivity, k between 5 and 10 is usual" in text
+    assert "recommendations; the publisher decides" in text
     assert (tmp_path / "plot.svg").read_text(encoding="utf-8").startswith("<svg")
     printed = json.loads(run(app, [*base, "--json"]).stdout)
     assert len(printed["points"]) == 3

@@ -88,7 +88,7 @@ def test_without_an_id_nobody_can_tell_a_shuffled_table_from_its_original():
         if name == "shuffled":
             answer = found.answers()[1]
             assert answer.possible is None
-            assert "whose record is whose is not known" in answer.missing
+            assert "it is unknown which record belongs to whom" in answer.missing
             assert told[name].range[0] == 0
             assert told[name].interval[0] == 0
         else:
@@ -147,7 +147,7 @@ def test_cells_that_were_not_understood_are_no_sign_of_safety():
     coarse = release.set_column(2, "sex", pa.array(["*"] * 500)).set_column(3, "town", pa.array(["*"] * 500))
     link = shoal.attack(mixed(coarse), original=original, id="id", **ROLES).answers()[1]
     assert link.possible is None
-    assert "100 % of the cells of 'age' were not understood" in link.sentence
+    assert "100 % of the cells of 'age' could not be interpreted" in link.sentence
 
 
 def test_a_limit_is_not_kept_by_cells_that_were_not_understood():
@@ -175,7 +175,7 @@ def test_a_limit_is_not_kept_by_cells_that_were_not_understood():
     found = shoal.attack(mixed(alone), original=original, policy=policy)
     verdicts = [limit.judge(found) for limit in policy.limits]
     assert [verdict.outcome for verdict in verdicts] == ["unknown", "unknown"]
-    assert "100 % of the cells of 'age' were not understood" in verdicts[0].missing
+    assert "100 % of the cells of 'age' could not be interpreted" in verdicts[0].missing
 
 
 def test_a_sample_does_not_prove_a_limit():

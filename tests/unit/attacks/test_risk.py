@@ -79,7 +79,7 @@ def test_the_interval_answers_not_the_estimate():
     (_, _, infer) = few.answers()
     assert infer.risk.above > 0.09
     assert infer.possible is None
-    assert "cannot be told: too few targets to tell" in infer.sentence
+    assert "cannot be determined: too few targets" in infer.sentence
     nobody = Attacks((risk("skewness", successes=0),)).answers()[2]
     assert nobody.possible is None  # of ten people, none: that shows little
     assert Attacks((risk("skewness", successes=0, attempts=1000),)).answers()[2].possible is False
@@ -91,7 +91,9 @@ def test_cells_that_were_not_understood_leave_it_open():
     assert read.answers()[1].possible is False
     answer = unread.answers()[1]
     assert answer.possible is None
-    assert answer.sentence.startswith("linkability: cannot be told: 40 % of the cells of 'zip' were not understood")
+    assert answer.sentence.startswith(
+        "linkability: cannot be determined: 40 % of the cells of 'zip' could not be interpreted"
+    )
     assert "'zip'" in unread.untold("linkability", 0.09)
     assert unread.untold("linkability", 0.5) == ""  # not even all of them would reach that
     assert Attacks((replace(many, bound=0.05),), unread={"zip": 0.4}).answers()[1].possible is False
@@ -106,8 +108,8 @@ def test_what_depends_on_whose_record_is_whose_is_left_open():
     assert high > 0.4
     answer = Attacks((between,), owners_known=False).answers()[1]
     assert answer.possible is None
-    assert "whose record is whose is not known" in answer.sentence
-    assert "whose record" in Attacks((between,), owners_known=False).untold("linkability", 0.09)
+    assert "it is unknown which record belongs to whom" in answer.sentence
+    assert "which record belongs to whom" in Attacks((between,), owners_known=False).untold("linkability", 0.09)
     assert Attacks((between,), owners_known=False).untold("linkability", 0.5) == ""
 
 

@@ -90,7 +90,7 @@ def test_without_names_who_fits_is_taken_to_be_there():
     register = pa.table({"age": ["21", "24", "77"], "sex": ["f", "m", "f"]})
     found = shoal.attack(PEOPLE, original=PEOPLE, register=register, **ROLES)
     assert found.named("identity linking").successes == 2
-    assert [note for note in found.notes if "share no column that tells who is who" in note and "upper bound" in note]
+    assert [note for note in found.notes if "share no column that identifies people" in note and "upper bound" in note]
     alone = shoal.attack(PEOPLE, register=register, **ROLES)
     assert [note for note in alone.notes if "without the original" in note and "upper bound" in note]
 
@@ -215,7 +215,7 @@ def test_the_referee_may_know_whose_record_is_whose():
     assert shoal.attack(swapped, original=people, id="id", **ROLES).named("identity linking").successes < told.successes
     with pytest.raises(PolicyError, match="id: the release has no column"):
         shoal.attack(RELEASE, original=people, id="id", **ROLES)
-    with pytest.raises(DataError, match="does not tell every record"):
+    with pytest.raises(DataError, match="is not unique in the release"):
         shoal.attack(release.set_column(3, "id", pa.array(list("bbcde"))), original=people, id="id", **ROLES)
     for name in ("id", "nope"):  # without an original it would tell nothing, and must not look as if it did
         with pytest.raises(PolicyError, match="there is no original"):
@@ -299,11 +299,11 @@ def test_similar_by_a_hierarchy():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"quasi": []}, "quasi: name at least one"),
+        ({"quasi": []}, "quasi: specify at least one"),
         ({"quasi": ["height"]}, "release has no column 'height'"),
         ({"quasi": ["age", "name"]}, "release has no column 'name'"),
-        ({"quasi": ["age"], "known": ["sex"]}, "known: 'sex' is not quasi"),
-        ({"quasi": ["age"], "sensitive": ["age"]}, "both quasi and sensitive"),
+        ({"quasi": ["age"], "known": ["sex"]}, "known: 'sex' is not a quasi-identifier"),
+        ({"quasi": ["age"], "sensitive": ["age"]}, "both a quasi-identifier and sensitive"),
     ],
 )
 def test_what_cannot_be_attacked_is_told(given, message):
@@ -321,7 +321,7 @@ def test_values_written_otherwise_than_in_the_original_are_no_sign_of_safety():
     shouted = RELEASE.set_column(2, "disease", pa.array([d.upper() for d in PEOPLE["disease"].to_pylist()]))
     assert shoal.attack(shouted, original=PEOPLE, **ROLES).as_dict() == plain_result()
     coded = RELEASE.set_column(2, "disease", pa.array(["J10", "J10", "B20", "J10", "M10", "B20"]))
-    with pytest.raises(DataError, match="none of its 3 released values stands for one of the original") as error:
+    with pytest.raises(DataError, match="none of its 3 released values matches a value of the original") as error:
         shoal.attack(coded, original=PEOPLE, **ROLES)
     assert "B20" not in str(error.value)
 
@@ -380,7 +380,7 @@ def test_sensitive_cells_that_stand_for_nothing_are_no_sign_of_safety():
     found = shoal.attack(pa.table({"age": ages, "s": strange}), original=people, quasi=["age"], sensitive=["s"])
     answer = found.answers()[2]
     assert answer.possible is None
-    assert answer.missing == "25 % of the cells of 's' were not understood"
+    assert answer.missing == "25 % of the cells of 's' could not be interpreted"
     assert found.as_dict()["unread"] == {"s": 0.25}
     singling_out = found.answers()[0]
     assert singling_out.possible is False  # which has nothing to do with what the cells say

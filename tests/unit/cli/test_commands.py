@@ -296,7 +296,7 @@ def test_check_tells_by_its_exit_code(place: Place) -> None:
     raw = run(*place.check(place.data))
     assert raw.exit_code == 1
     assert "FAILS" in raw.stdout
-    assert "column 'name' is an identifier and is still there" in raw.stdout
+    assert "column 'name' is an identifier and was not removed" in raw.stdout
     assert raw.stderr == ""
     assert SECRET not in raw.stdout
     run(*place.anonymize("-q"))
@@ -554,7 +554,7 @@ def test_inspect_shows_and_writes(place: Place) -> None:
     assert SECRET not in result.stdout
     assert run("inspect", str(place.data), "-q", "-o", str(policy)).exit_code == 0
     written = policy.read_bytes()
-    assert "exists already" in failure(["inspect", str(place.data), "-o", str(policy)])
+    assert "already exists" in failure(["inspect", str(place.data), "-o", str(policy)])
     assert policy.read_bytes() == written
     assert run("inspect", str(place.data), "-q", "-o", str(policy), "--force").exit_code == 0
     assert "folder does not exist" in failure(["inspect", str(place.data), "-o", str(place.folder / "none" / "p.toml")])
@@ -579,7 +579,7 @@ def test_the_demo_from_the_command_line(tmp_path: Path, demonstration: Demonstra
 
 
 def test_the_demo_leaves_other_folders_alone(place: Place) -> None:
-    assert "not the demo's" in failure(["demo", str(place.folder)])
+    assert "do not belong to the demo" in failure(["demo", str(place.folder)])
     assert place.names() == place.inputs
 
 

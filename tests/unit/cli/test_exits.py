@@ -240,7 +240,7 @@ def test_memory_that_does_not_suffice_is_told(
 ) -> None:
     code, told = crash(monkeypatch, place, error)
     assert code == 2
-    assert told.startswith("MemoryError: there is not enough memory")
+    assert told.startswith("MemoryError: not enough memory")
     assert SECRET not in told
 
 

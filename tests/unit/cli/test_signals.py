@@ -84,7 +84,7 @@ def test_told_to_stop_it_leaves_everything_as_it_was(place: Place, i: int) -> No
     before = {name: (place.folder / name).read_bytes() for name in place.names()}
     code, out, err = stopped(place, *STAGES[i], signal.SIGTERM if i % 2 else signal.SIGINT)
     assert (code, out) == (130, "")
-    assert err.strip() == "interrupted; no unfinished file was left behind"
+    assert err.strip() == "interrupted; no partial file was left behind"
     assert {name: (place.folder / name).read_bytes() for name in place.names()} == before
 
 
@@ -163,7 +163,7 @@ def test_a_signal_that_comes_where_no_exception_passes_is_heeded_later() -> None
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_told_to_stop_before_it_has_begun(place: Place, number: signal.Signals) -> None:
     code, out, err = stopped(place, "start", "", number)
-    assert (code, out, err) == (130, "", "interrupted; no unfinished file was left behind\n")
+    assert (code, out, err) == (130, "", "interrupted; no partial file was left behind\n")
     assert place.names() == place.inputs
 
 
@@ -180,7 +180,7 @@ def test_told_to_stop_in_the_middle_of_real_work(place: Place, number: signal.Si
     )
     code, out, err = stopped(place, "start", "", number, wait)
     assert (code, out) == (130, "")
-    assert err.strip().splitlines()[-1] == "interrupted; no unfinished file was left behind"
+    assert err.strip().splitlines()[-1] == "interrupted; no partial file was left behind"
     assert "Traceback" not in err
     assert place.names() == place.inputs
 

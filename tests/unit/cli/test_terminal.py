@@ -70,7 +70,7 @@ def test_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["5-anonymity", "k", "=", "1", "12", "1,234", "FAILS"]
     assert lines[2].split()[-4:] == ["∞", "0", "0", "holds"]
-    assert lines[3] == "column 'na[m]e' is an identifier and is still there"
+    assert lines[3] == "column 'na[m]e' is an identifier and was not removed"
     assert lines[4] == "The policy does not hold: 10,000 records in 321 classes."
 
 
@@ -105,11 +105,13 @@ def test_a_release_in_ten_lines(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert len(lines) <= 10
     assert lines[:5] == [
         "The policy holds: 2-anonymity; 4 records in 2 classes.",
-        "Whoever knows a[bold]ge and town finds at least 2 records that fit: the right one is picked with a chance of "
-        "at most 1 in 2, on average 1 in 2.",
-        "Kept: town and note. Coarsened: a[bold]ge. 1 of 5 records (20.0 %) was left out.",  # a bracket is not markup
-        "The policy names no sensitive column, so nothing is said about what could be inferred.",
-        f"Loss {release.loss['loss']:.4f}, where 1 hides everything: the smallest with one level per column, proved.",
+        "Someone who knows a[bold]ge and town finds at least 2 records that match: the probability of "
+        "picking the right one is at most 1 in 2, on average 1 in 2.",
+        # a bracket is not markup
+        "Kept: town and note. Generalized: a[bold]ge. 1 of 5 records (20.0 %) was suppressed.",
+        "The policy declares no sensitive column, so inference was not assessed.",
+        f"Loss {release.loss['loss']:.4f} (0: every value kept, 1: all suppressed): the smallest with one level per "
+        "column, proved.",
     ]
     assert lines[5].startswith("Note: Column 'note' (different in every record) is plain but nearly unique")
     assert lines[-1] == f"Written and verified: {output}"
@@ -132,9 +134,9 @@ def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
     terminal.show_release(released(algorithm="datafly", max_suppression=0.4), output, beside=beside)
     text = capsys.readouterr().out
-    assert "not proved to be the smallest" in text
+    assert "not proved optimal" in text
     assert "Certificate: proof.json" in text
-    assert "not published: codes.json" in text
+    assert "do not publish it): codes.json" in text
     assert "Report" not in text
 
 

@@ -169,12 +169,12 @@ def test_plain_values(shown: tuple[Path, Demo]) -> None:
 
 def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(OutputError, match="holds 1 files that are not the demo's"):
+    with pytest.raises(OutputError, match="contains 1 files that do not belong to the demo"):
         demo(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
-    with pytest.raises(OutputError, match="cannot be used as a folder"):
+    with pytest.raises(OutputError, match=r"cannot use .* as a folder"):
         demo(tmp_path / "thesis.txt")
-    with pytest.raises(OutputError, match="cannot be used as a folder"):
+    with pytest.raises(OutputError, match=r"cannot use .* as a folder"):
         demo(tmp_path / "thesis.txt" / "below")
 
 

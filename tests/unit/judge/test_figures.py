@@ -252,7 +252,7 @@ def test_t_is_measured_by_the_distance_asked_for(distance: str) -> None:
         "js": max(_jensen_shannon(c, q) for c in (p, alone)),
     }[distance]
     assert found["t"] == pytest.approx(expected)
-    with pytest.raises(PolicyError, match="no such distance"):
+    with pytest.raises(PolicyError, match="unknown distance"):
         shoal.measure(table, quasi=["zip"], sensitive=["pay"], distance="euclid")
 
 

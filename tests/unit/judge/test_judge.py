@@ -53,8 +53,8 @@ def run(place: Path, *words: str) -> tuple[int, str]:
 def test_a_raw_table_is_never_passed_by_a_policy_of_limits_alone(place: Path) -> None:
     code, printed = run(place, "check", "raw.csv", "-p", "limit.toml")
     assert code == 2
-    assert "CANNOT BE TOLD" in printed
-    assert "linkage risk at most 0.3, measured cannot be told: needs the original." in printed
+    assert "CANNOT BE DETERMINED" in printed
+    assert "linkage risk at most 0.3, measured cannot be determined: needs the original." in printed
     assert "Whether the policy holds cannot be told" in printed
     code, printed = run(place, "check", "raw.csv", "-p", "limit.toml", "--original", "raw.csv")
     assert code == 1
@@ -149,7 +149,7 @@ def test_attack_does_not_call_a_limit_kept_without_the_original(place: Path) -> 
     assert run(place, "anonymize", "raw.csv", "-p", "release.toml", "-o", "safe.csv")[0] == 0
     code, printed = run(place, "attack", "safe.csv", "-p", "release.toml")
     assert code == 2
-    assert "CANNOT BE TOLD" in printed
+    assert "CANNOT BE DETERMINED" in printed
     assert run(place, "attack", "safe.csv", "-p", "release.toml", "--original", "raw.csv")[0] == 0
     assert run(place, "attack", "raw.csv", "-p", "limit.toml")[0] == 1  # what was reached was reached
 
@@ -194,7 +194,7 @@ def test_a_frontier_calls_feasible_only_what_anonymize_would_release() -> None:
         else:
             assert point.feasible is True
     assert [point.state for point in found] == ["refused", "found", "found", "infeasible"]
-    assert found.points[0].reason.endswith("the attack on the finished release reached 0.5")
+    assert found.points[0].reason.endswith("the attack on the finished release reached 0.5, above the limit")
     assert found.points[0].loss is None
 
 
@@ -207,7 +207,7 @@ def test_explore_recommends_nothing_that_would_be_refused() -> None:
 def test_compare_tells_who_would_be_refused() -> None:
     found = {entry.algorithm: entry for entry in shoal.compare(TWOS, by_hand(), algorithms=["optimal", "mondrian"])}
     assert {entry.outcome for entry in found.values()} == {"refused"}
-    assert "the attack on the finished release reached 0.5" in found["optimal"].reason
+    assert "the attack on the finished release reached 0.5, above the limit" in found["optimal"].reason
     assert found["optimal"].loss == {}
 
 

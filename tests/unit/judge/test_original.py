@@ -302,7 +302,7 @@ def test_records_are_not_passed_off_as_persons() -> None:
         }
     )
     table = people(("24", "p"), ("24", "p"), names=("age", "person"))
-    with pytest.raises(PolicyError, match="'person' tells persons apart"):
+    with pytest.raises(PolicyError, match="'person' identifies people"):
         compare_with_original(table, table.select(["age"]), given)
 
 

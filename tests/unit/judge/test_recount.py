@@ -95,7 +95,7 @@ def test_an_identifier_that_is_still_there() -> None:
     assert verdicts.identifiers == ("name",)
     assert verdicts.verdicts[0].holds
     assert not verdicts.holds
-    with pytest.raises(VerificationError, match=r"identifier columns are still there: 'name'"):
+    with pytest.raises(VerificationError, match=r"the release still contains identifier columns: 'name'"):
         require(verdicts)
 
 
@@ -163,7 +163,7 @@ def test_persons_are_counted_where_they_can_be() -> None:
 
 
 def test_without_the_column_of_persons_records_tell_what_they_can() -> None:
-    needed = "needs the original, whose column 'name' tells persons apart"
+    needed = "needs the original, whose column 'name' identifies people"
     verdicts = shoal.check(RELEASE.slice(0, 5), policy(k(1), k(2), k(3), values(1), values(2), entity="name"))
     assert [(v.outcome, v.worst, v.classes, v.missing) for v in verdicts.verdicts] == [
         ("holds", 2, 0, ""),  # every class has somebody
@@ -175,7 +175,9 @@ def test_without_the_column_of_persons_records_tell_what_they_can() -> None:
     assert verdicts.outcome == "fails"
     untold = shoal.check(RELEASE.slice(0, 5), policy(k(2), entity="name"))
     assert (untold.outcome, untold.holds) == ("unknown", False)
-    with pytest.raises(CannotTellError, match="2-anonymity: cannot be told \\(needs the original, whose column 'name'"):
+    with pytest.raises(
+        CannotTellError, match="2-anonymity: cannot be determined \\(needs the original, whose column 'name'"
+    ):
         require(untold)
 
 
@@ -235,8 +237,8 @@ def test_verdicts_are_plain_values() -> None:
         "records": 6,
         "classes": 3,
         "warnings": [
-            "No requirement protects 'disease'. In 2 classes with 3 records all have the same value: finding the class "
-            "tells it. Require distinct-l-diversity or t-closeness."
+            "No requirement protects 'disease'. In 2 classes with 3 records, all records have the same value: finding "
+            "the class discloses it. Require distinct-l-diversity or t-closeness."
         ],
     }
 
@@ -400,7 +402,7 @@ def test_a_file_that_is_not_the_release_is_refused(tmp_path: Path) -> None:
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
     parquet = tmp_path / "wrong.parquet"
     formats.write(RAW, parquet, verify=lambda _: None)
-    with pytest.raises(VerificationError, match="other columns"):
+    with pytest.raises(VerificationError, match="the columns of the written file differ"):
         recounted_file(parquet, None, rows, asked, whole)
     parquet.write_bytes(b"PAR1" + SECRET.encode())
     with pytest.raises(VerificationError) as caught:
@@ -453,8 +455,8 @@ def test_records_that_are_null_everywhere_hide_nobody_who_knows_it() -> None:
     assert found.holds
     # Without the last one 20 and 30 are alone; the two of 40 match each other.
     assert found.warnings == (
-        "2-anonymity holds for 2 of 5 records only because anybody matches 1 record, null in every quasi column. "
-        'Set nulls = "category" to count them apart, or remove them.',
+        "2-anonymity holds for 2 of 5 records only because they match 1 record with nulls in every quasi-identifier. "
+        'Set nulls = "category" to treat nulls as a value, or remove these records.',
     )
     assert found.as_dict()["warnings"] == found.warnings
     assert shoal.anonymize(table, of_two(2, "wildcard")).warnings == found.warnings

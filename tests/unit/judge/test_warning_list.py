@@ -82,7 +82,7 @@ def test_an_identifier_that_repeats() -> None:
     data = table(person=[f"p{i // 3}" for i in range(N)])
     warning = found(data, policy(person="identifier"))["persons-repeat"]
     assert f"'person' repeats, with {N // 3} different values in {N} records" in warning
-    assert warning.endswith('Add entity = "person" to [release] if it tells persons apart.')
+    assert warning.endswith('Add entity = "person" to [release] if it identifies people.')
     assert found(data, policy(person="identifier", release={"entity": "person"})) == {}
     assert found(table(person=[f"p{i}" for i in range(N)]), policy(person="identifier")) == {}
 
@@ -116,7 +116,7 @@ def test_a_key_of_persons_that_stays_is_told_whatever_its_role() -> None:
     data = table(pid=[f"p{i}" for i in who], sex=sex[who].tolist())
     warning = found(data, policy(pid="plain", sex="plain"))["persons-repeat"]
     assert warning.endswith(
-        'Set role = "identifier" for it and add entity = "pid" to [release] if it tells persons apart.'
+        'Set role = "identifier" for it and add entity = "pid" to [release] if it identifies people.'
     )
     released = shoal.anonymize(data, policy(pid="plain", sex="plain")).table
     assert "persons-repeat" in {
@@ -148,8 +148,8 @@ def test_a_plain_column_that_tells_a_generalized_one() -> None:
     year = (2024 - AGE).tolist()
     warning = found(table(year=year), policy(year="plain"))["reveals-quasi"]
     assert warning.column == "year"
-    assert "tells what was generalized: 'age' (for 100 % of the records)" in warning
-    assert 'Set role = "quasi" for it too, or remove it' in warning
+    assert "reveals a generalized column: 'age' (for 100 % of the records)" in warning
+    assert 'Set role = "quasi" for it as well, or remove it' in warning
     # Where the age itself is released nothing is told that the release does not tell.
     assert "reveals-quasi" not in found(table(year=year), policy({"model": "k-anonymity", "k": 1}, year="plain"))
 
@@ -176,19 +176,22 @@ def test_a_plain_column_that_tells_a_sensitive_one() -> None:
     drug = [f"for {disease} {i % 2}" for i, disease in enumerate(DISEASE)]
     warning = found(table(drug=drug), policy(drug="plain"))["reveals-sensitive"]
     assert warning.column == "drug"
-    assert "tells a sensitive value: 'disease' (for 100 % of the records)" in warning
+    assert "reveals a sensitive value: 'disease' (for 100 % of the records)" in warning
 
 
 def test_a_sensitive_column_that_is_a_copy_of_a_quasi_column() -> None:
     warnings = found(table(years=AGE.tolist()), policy(K5, DIVERSE | {"column": "disease"}, years="sensitive"))
-    assert "Quasi column 'age' tells a sensitive one: 'years' (for 100 % of the records)" in warnings["copy-of-quasi"]
+    assert (
+        "Quasi-identifier 'age' reveals a sensitive column: 'years' (for 100 % of the records)"
+        in warnings["copy-of-quasi"]
+    )
     assert "reveals-quasi" not in warnings  # said once
 
 
 def test_a_sensitive_column_that_is_finer_than_a_quasi_column() -> None:
     fine = [f"{age} {i % 3}" for i, age in enumerate(AGE)]
     warning = found(table(fine=fine), policy(fine="sensitive"))["reveals-quasi"]
-    assert "'fine' is released as it is and tells what was generalized: 'age'" in warning
+    assert "'fine' is released unchanged and reveals a generalized column: 'age'" in warning
 
 
 # ── sensitive columns ───────────────────────────────────────────────────────────────────────────────────────
@@ -198,7 +201,7 @@ def test_nothing_is_required_of_a_sensitive_column() -> None:
     alike = ["flu" if age < 40 else disease for age, disease in zip(AGE, DISEASE, strict=True)]
     warning = found(table(disease=alike), policy(K5))["unprotected"]
     assert warning.startswith("No requirement protects 'disease'. In ")
-    assert "all have the same value: finding the class tells it" in warning
+    assert "all records have the same value: finding the class discloses it" in warning
     assert "Require distinct-l-diversity" in warning
     some = found(table(), policy(K5))["unprotected"]
     assert "% of the records share a value" in some
@@ -228,14 +231,14 @@ def test_numbers_that_are_almost_all_different() -> None:
 def test_values_that_differ_only_in_spelling(one: str | None, other: str | None) -> None:
     disease = [[one, other][i % 2] if i % 4 < 2 else value for i, value in enumerate(DISEASE.tolist())]
     warning = found(pa.table(BASE | {"disease": pa.array(disease, pa.string())}), policy())["spelling"]
-    assert "6 are 5, and diversity counts them apart" in warning
+    assert "6 spellings of 5 values, which diversity counts as different" in warning
 
 
 def test_spellings_feign_the_diversity_of_a_class() -> None:
     only = ["HIV", "hiv", " HIV"] * (N // 3)
     warning = found(table(disease=only), policy())["spelling"]
-    assert "3 are 1" in warning
-    assert "counted as one, the least diverse class has 1 instead of " in warning
+    assert "3 spellings of 1 value," in warning
+    assert "without these variants, the least diverse class has 1 values instead of " in warning
 
 
 def test_what_is_no_spelling() -> None:
@@ -250,7 +253,7 @@ def test_what_is_no_spelling() -> None:
 def test_a_column_with_a_single_label() -> None:
     town = [f"t{i}" for i in range(N)]
     warning = found(table(town=town), policy())["single-label"]
-    assert warning.startswith(f"Column 'town' has a single label in all {N} records, and tells nothing.")
+    assert warning.startswith(f"Column 'town' has a single label in all {N} records and carries no information.")
     assert "single-label" not in found(table(town=["Ulm"] * N), policy())  # it had no other
 
 
@@ -286,7 +289,7 @@ def test_check_tells_what_the_table_tells_and_with_the_original_the_rest() -> No
     assert shoal.check(release.table, asked, original=data).warnings == release.warnings
     alone = shoal.check(release.table, asked).warnings
     assert [warning.kind for warning in alone] == ["unique-plain", "reveals-quasi", "unprotected"]
-    assert "'year' is released as it is and tells a quasi column that is coarser: 'age'" in alone[1]
+    assert "'year' is released unchanged and reveals a coarser quasi-identifier: 'age'" in alone[1]
     assert {alone[0], alone[2]} <= set(release.warnings)
 
 

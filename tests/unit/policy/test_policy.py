@@ -80,7 +80,7 @@ NO_SENSITIVE = {"age": {"role": "quasi"}}
 # What is wrong, where the message says it is, and what it must mention besides.
 MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "nothing at all": ({}, "columns", ("missing",)),
-    "an unknown part": (changed(realease={}), "realease", ("no such field", "fields: columns, require, ")),
+    "an unknown part": (changed(realease={}), "realease", ("unknown field", "fields: columns, require, ")),
     "an unknown role": (
         column("age", role="quasy"),
         "columns.age.role",
@@ -92,7 +92,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "an unknown field of a column": (
         column("age", role="quasi", hierachy="x"),
         "columns.age.hierachy",
-        ("no such field", "role, hierarchy"),
+        ("unknown field", "role, hierarchy"),
     ),
     "an unknown way with uncovered values": (
         column("age", role="quasi", uncovered="drop"),
@@ -151,16 +151,16 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "no requirement": (require(), "require", ("at least one model", "k-anonymity")),
     "a requirement that is no list": (changed(require={"model": "k-anonymity", "k": 5}), "require", ("[[require]]",)),
     "a requirement that is no table": (changed(require=["k-anonymity"]), "require.0", ("should be a table",)),
-    "no model": (require({"k": 5}), "require.0", ("name its model", "k-anonymity", "t-closeness")),
+    "no model": (require({"k": 5}), "require.0", ("model is missing", "k-anonymity", "t-closeness")),
     "an unknown model": (
         require({"model": "k-anonymous", "k": 5}),
         "require.0",
-        ("no such model", "k-anonymity", "recursive-l-diversity"),
+        ("unknown model", "k-anonymity", "recursive-l-diversity"),
     ),
     "an unknown field of a model": (
         require({"model": "k-anonymity", "k": 5, "l": 2}),
         "require.0.l",
-        ("no such field", "model, k"),
+        ("unknown field", "model, k"),
     ),
     "k = 0": (require({"model": "k-anonymity", "k": 0}), "require.0.k", ("greater than or equal to 1",)),
     "k as text": (require({"model": "k-anonymity", "k": "5"}), "require.0.k", ("integer",)),
@@ -216,7 +216,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
         ("'disease'", "role 'quasi'"),
     ),
     "no time": (release(time_budget=0), "release.time_budget", ("greater than 0",)),
-    "an unknown option": (release(max_supression=0.1), "release.max_supression", ("no such field", "max_suppression")),
+    "an unknown option": (release(max_supression=0.1), "release.max_supression", ("unknown field", "max_suppression")),
     "max_suppression = 2": (release(max_suppression=2), "release.max_suppression", ("less than or equal to 1",)),
     "max_suppression below 0": (release(max_suppression=-0.1), "release.max_suppression", ("equal to 0",)),
     "max_suppression is not a number": (release(max_suppression=float("nan")), "release.max_suppression", ()),
@@ -271,7 +271,7 @@ def test_a_value_that_the_policy_lists_is_not_quoted() -> None:
 
 
 def test_toml_cannot_say_where_it_lies() -> None:
-    with pytest.raises(PolicyError, match=r"folder: no such field") as caught:
+    with pytest.raises(PolicyError, match=r"folder: unknown field") as caught:
         Policy.parse('folder = "elsewhere"\n' + GOOD_TOML)
     assert caught.value.hint is not None
     assert "folder" not in caught.value.hint

@@ -163,7 +163,7 @@ def test_safe_harbor_keeps_three_digits_the_year_and_no_age_above_89():
         "birth": ["1964", "1964", "1931", "1930", "1970", "2000", "1999"],
         "age": ["0", "89", ">=90", ">=90", "54", "24", "25"],
     }
-    assert "people to judge" in release.certificate["preset"]["note"]
+    assert "publisher must judge" in release.certificate["preset"]["note"]
 
 
 def test_the_areas_with_few_people_are_those_of_the_guidance():

@@ -59,7 +59,7 @@ def test_the_proposal_says_it(tmp_path):
     assert found.as_dict()["keeping"]["kept"][0]["column"] == "age"
     people().to_csv(tmp_path / "people.csv", index=False)
     said = CliRunner().invoke(app, ["inspect", str(tmp_path / "people.csv"), "--known", "age,zip,sex", "--keep", "age"])
-    assert "The other columns pay for it" in said.output
+    assert "In return, the mean loss of the other columns" in said.output
     assert "mondrian by gain" in said.output
 
 

@@ -163,7 +163,7 @@ def test_a_receipt_that_lacks_a_part_is_refused(place):
     released(place)
     receipt = json.loads((place / "receipt.json").read_text())
     for part in ("input", "output", "hierarchies"):
-        with pytest.raises(DataError, match="lacks a part"):
+        with pytest.raises(DataError, match="is incomplete"):
             read_receipt({name: value for name, value in receipt.items() if name != part})
 
 
@@ -183,7 +183,7 @@ def test_the_key_of_an_earlier_receipt_gives_the_same_certificate(place, monkeyp
 
 def test_a_key_has_256_bits():
     release = shoal.anonymize(pa.table({"age": ["30"] * 3}), k3())
-    with pytest.raises(OutputError, match="a key has 32 bytes, not 5"):
+    with pytest.raises(OutputError, match="a key must have 32 bytes, not 5"):
         release.with_key(b"short")
     assert release.with_key(bytes(32)).receipt["key"] == "00" * 32
 
@@ -195,7 +195,10 @@ def test_an_old_certificate_is_told_apart(place):
     (place / "certificate.json").write_text(json.dumps(certificate))
     run, _ = verified(place)
     assert run.exit_code == 2
-    assert "the form shoal-certificate/1 of an earlier shoal, and this one reads shoal-certificate/2" in run.stderr
+    assert (
+        "the format shoal-certificate/1 of an earlier version of shoal; this version reads shoal-certificate/2"
+        in run.stderr
+    )
 
 
 def test_a_field_that_is_there_twice_is_refused(place):
@@ -204,7 +207,7 @@ def test_a_field_that_is_there_twice_is_refused(place):
     (place / "certificate.json").write_text(text.replace('"seed": 0,', '"seed": 1, "seed": 0,', 1))
     run, _ = verified(place)
     assert run.exit_code == 2
-    assert "a field is there twice" in run.stderr
+    assert "contains a field twice" in run.stderr
 
 
 # ── figures ─────────────────────────────────────────────────────────────────────────────────────────────────

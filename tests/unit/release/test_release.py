@@ -231,7 +231,7 @@ def nothing_but(folder: Path, *names: str) -> bool:
 def test_a_file_is_not_overwritten_unless_forced(tmp_path: Path) -> None:
     path = tmp_path / "release.csv"
     path.write_text("mine", encoding="utf-8")
-    with pytest.raises(OutputError, match="exists and was not overwritten"):
+    with pytest.raises(OutputError, match="already exists and was not overwritten"):
         made().save(path)
     assert path.read_text(encoding="utf-8") == "mine"
     made().save(path, force=True)
@@ -304,7 +304,7 @@ def test_a_file_that_holds_and_counts_otherwise_never_appears(tmp_path: Path, mo
         "_write_csv",
         lambda tables, *rest: write((pa.concat_tables([t, t.slice(0, 1)]) for t in tables), *rest),
     )
-    with pytest.raises(VerificationError, match="does not count as the release in memory did"):
+    with pytest.raises(VerificationError, match="does not match the release in memory"):
         release.save(tmp_path / "release.csv")
     assert nothing_but(tmp_path)
 
@@ -327,7 +327,7 @@ def test_an_identifier_among_the_rows_is_found_before_anything_appears(tmp_path:
     release = made()
     names = pa.array([f"p{i}" for i in range(8)])
     broken = replace(release, rows=Rows(release.rows.table.append_column("name", names)))
-    with pytest.raises(VerificationError, match="identifier columns are still there: 'name'"):
+    with pytest.raises(VerificationError, match="the release still contains identifier columns: 'name'"):
         broken.save(tmp_path / "release.csv")
     assert nothing_but(tmp_path)
 
@@ -511,13 +511,13 @@ def test_a_plain_column_that_tells_everybody_apart() -> None:
     unique = PEOPLE.set_column(4, "note", pa.array([f"n{i}" for i in range(12)]))
     release = made(data=unique)
     assert release.warnings[0] == (
-        "Column 'note' (different in every record) is plain but nearly unique: it identifies people to whoever knows "
-        'it. Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it.'
+        "Column 'note' (different in every record) is plain but nearly unique: it identifies people to anyone who "
+        'knows it. Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them.'
     )
     assert release.certificate["warnings"] == list(release.warnings)
     with_null = PEOPLE.set_column(4, "note", pa.array([None, *(f"n{i}" for i in range(11))]))
     kept = made(policy({"model": "k-anonymity", "k": 1}), with_null)
-    assert "'note' (11 different values in the 11 records that have one) is plain but nearly unique" in kept.warnings[0]
+    assert "'note' (11 different values in the 11 records with a value) is plain but nearly unique" in kept.warnings[0]
 
 
 def test_closeness_that_holds_only_against_the_table_before_suppression() -> None:
@@ -535,7 +535,7 @@ def test_closeness_that_holds_only_against_the_table_before_suppression() -> Non
     assert (release.levels, release.suppressed) == ({"q": 0}, 4)
     assert release.measured["t"] == approx(1 / 4)
     [warning] = release.warnings
-    assert warning.startswith("0.25-closeness (equal) holds against the table before suppression")
+    assert warning.startswith("0.25-closeness (equal) holds compared with the table before suppression")
     assert "t is 0.375" in warning
     assert not shoal.check(release.table, release.policy).holds  # the release alone, as its readers see it
     assert shoal.check(release.table, release.policy, original=data).holds
@@ -549,6 +549,6 @@ def test_closeness_that_holds_only_against_the_table_before_suppression() -> Non
     [(run, given) for run in (shoal.anonymize, shoal.check) for given in (5, ["policy.toml"])] + [(shoal.check, None)],
 )
 def test_what_is_no_policy_is_refused_with_how_to_get_one(run, given):
-    told = r"must be a shoal.Policy, the path of a TOML file or a dict, not (NoneType|int|list)\nHint: Policy.load"
+    told = r"must be a shoal.Policy, the path of a TOML file or a dict, not (NoneType|int|list)\nHint: use Policy.load"
     with pytest.raises(PolicyError, match=told):
         run(pa.table({"age": ["1"]}), given)

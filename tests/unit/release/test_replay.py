@@ -235,7 +235,7 @@ def test_releases_of_one_recoding_stay_safe_together() -> None:
 def test_the_original_must_be_of_the_same_people() -> None:
     frame = people(300, 1)
     release = shoal.anonymize(frame, policy()).table
-    with pytest.raises(PolicyError, match="300 cells of a release stand for no value of the original"):
+    with pytest.raises(PolicyError, match="300 cells of a release match no value of the original"):
         shoal.check(release, policy(), original=frame.assign(zip="999"), previous=[release])
 
 
@@ -264,8 +264,8 @@ def test_ranges_and_sets_that_are_no_labels_tell_people_apart_too() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["25.5"] * 12, "12 cells of a release stand for no value"),  # a mean
-        (["25"] * 12, "has 12 records, and only 1 of the original's"),  # a mean that is somebody's value
+        (["25.5"] * 12, "12 cells of a release match no value"),  # a mean
+        (["25"] * 12, "has 12 records, but only 1 records of the original"),  # a mean that is somebody's value
     ],
 )
 def test_a_release_that_changed_values_is_not_laid_beside_others(texts: list[str], message: str) -> None:

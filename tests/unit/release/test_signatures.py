@@ -85,7 +85,7 @@ def test_another_key_does_not_fit(place):
     make_keys("amy")
     make_keys("eve")
     released("--sign", "eve.key")
-    assert told("--key", "amy.pub") == (1, False, "signed by another key")
+    assert told("--key", "amy.pub") == (1, False, "signed with another key")
 
 
 def changed(certificate, path, value):
@@ -114,7 +114,7 @@ def test_a_changed_certificate_fails(path, value, place):
     certificate = released("--sign", "amy.key")
     changed(certificate, path, value)
     (place / "certificate.json").write_text(json.dumps(certificate))
-    assert told("--key", "amy.pub") == (1, False, "changed since it was signed")
+    assert told("--key", "amy.pub") == (1, False, "modified after it was signed")
 
 
 def test_how_the_file_is_laid_out_does_not_matter(place):

@@ -51,13 +51,13 @@ def test_who_is_at_fault_counted_by_hand() -> None:
     # Without the code two towns of twelve are left; without the town the six codes are still alone.
     assert found.without == (("code", 0), ("town", 6))
     assert found.sentence == (
-        "This table does not keep its policy: 2 of 2 requirements failed, 1 identifier left in it; 24 records in 8 "
+        "This table does not satisfy its policy: 2 of 2 requirements failed, 1 identifier not removed; 24 records in 8 "
         "classes."
     )
-    assert found.fails[0] == "3-anonymity: the worst is k = 1; 6 of 24 records (25.0 %) in 6 classes are at fault."
+    assert found.fails[0] == "3-anonymity: the worst value is k = 1; 6 of 24 records (25.0 %) in 6 classes fail."
     assert len(found.fails) == 2
-    assert found.steps[0] == "Remove 'name': the policy calls it an identifier."
-    assert found.steps[1] == "Coarsen 'code' first: without it 0 instead of 6 records are at fault."
+    assert found.steps[0] == "Remove 'name': declared as identifier."
+    assert found.steps[1] == "Generalize 'code' first: without it, 0 instead of 6 records fail."
     assert "6 records (25.0 %)" in found.steps[2]
 
 
@@ -73,12 +73,12 @@ def test_records_are_not_called_persons_where_the_column_of_persons_is_gone() ->
     verdicts, table = _checked(released, asked, None)
     assert verdicts.outcome == "unknown"
     page = rendered(verdicts, table, asked)
-    assert "at least 12 records that fit" in page
-    assert "How many persons these records are of cannot be told." in page
-    assert "persons that fit" not in page
+    assert "at least 12 records that match" in page
+    assert "How many people these records belong to cannot be determined." in page
+    assert "persons that match" not in page
     verdicts, table = _checked(released, asked, visits)  # the original tells
     assert verdicts.outcome == "fails"
-    assert "at least 2 persons that fit" in rendered(verdicts, table, asked)
+    assert "at least 2 persons that match" in rendered(verdicts, table, asked)
 
 
 def test_no_value_of_the_table_is_on_the_page() -> None:
@@ -96,11 +96,13 @@ def test_a_table_that_holds_and_one_that_cannot_be_told() -> None:
     fields = {**FIELDS, "columns": {name: FIELDS["columns"][name] for name in ("town", "illness")}}
     verdicts, table = _checked(safe, Policy.of(fields), None)
     found = findings(verdicts, table, Policy.of(fields))
-    assert found.sentence == "This table keeps its policy: all 2 requirements hold; 24 records in 2 classes."
+    assert found.sentence == "This table satisfies its policy: all 2 requirements hold; 24 records in 2 classes."
     assert (found.fails, found.sizes, found.steps, found.without) == ((), (), (), ())
     limited = Policy.of({**fields, "require": [*FIELDS["require"], {"model": "linkage-risk", "max": 0.5}]})
     unknown = findings(judged(table, limited), table, limited)
-    assert unknown.sentence.startswith("Whether this table keeps its policy cannot be told: 1 of 3 requirements")
+    assert unknown.sentence.startswith(
+        "Whether this table satisfies its policy cannot be determined: 1 of 3 requirements"
+    )
     assert len(unknown.steps) == 1
 
 
@@ -110,7 +112,7 @@ def test_from_python_and_from_the_command_line(tmp_path: Path) -> None:
     POLICY.save(policy)
     assert not shoal.check(data, policy, report=page).holds
     text = page.read_text(encoding="utf-8")
-    assert "does not keep its policy" in text
+    assert "does not satisfy its policy" in text
     with pytest.raises(OutputError, match="was not overwritten"):
         shoal.check(data, policy, report=page)
     with pytest.raises(OutputError, match="is the input itself"):
@@ -121,7 +123,7 @@ def test_from_python_and_from_the_command_line(tmp_path: Path) -> None:
         done = CliRunner().invoke(app, [*arguments, "--force", "--engine", engine, "-q"])
         assert done.exit_code == 1, done.output
         again = page.read_text(encoding="utf-8")
-        assert again.partition("Made on")[0] == text.partition("Made on")[0]
+        assert again.partition("Created on")[0] == text.partition("Created on")[0]
     assert "is the input itself" in CliRunner().invoke(app, [*arguments[:-1], str(data), "--force"]).output
 
 

@@ -93,15 +93,16 @@ def test_the_verdict_and_three_answers_come_first(made: shoal.Release, page: str
     text = "".join(seen.words)
     assert (
         sentence(made)
-        == f"This release keeps its policy: the requirement holds for 59 records in {made.classes} classes."
+        == f"This release satisfies its policy: the requirement holds for 59 records in {made.classes} classes."
     )
     head = text[: text.index(SECTIONS["columns"])]
     k = int(made.measured["k"])
-    found = f"Whoever knows age and zip finds at least {k} records that fit: the right one is picked with a chance of "
+    found = f"Someone who knows age and zip finds at least {k} records that match: "
+    found += "the probability of picking the right one is "
     found += f"at most 1 in {k}, on average 1 in "
-    left = "Kept: zip and disease. Coarsened: age. Removed: name. 1 of 60 records (1.7 %) was left out."
+    left = "Kept: zip and disease. Generalized: age. Removed: name. 1 of 60 records (1.7 %) was suppressed."
     inferred = (
-        f"In the class that tells most, {100 * made.measured['alpha']:.1f} % of the records have the same disease."
+        f"In the most revealing class, {100 * made.measured['alpha']:.1f} % of the records have the same disease."
     )
     places = [head.index(words) for words in (sentence(made), found, left, inferred)]
     assert places == sorted(places)
@@ -119,7 +120,7 @@ def test_only_sections_with_something_in_them_are_there(made: shoal.Release, pag
     }))  # fmt: skip
     page = rendered(bare, attacks=())
     assert [name for name in SECTIONS if name in Texts(page).ids] == ["columns", "requirements", "experts"]
-    assert "The policy names no sensitive column" in page
+    assert "The policy declares no sensitive column" in page
     links = re.findall('<a href="#([a-z]+)">', page.partition("<nav")[2].partition("</nav>")[0])
     assert links == ["columns", "requirements", "experts"]
     whole = rendered(made, frontier=shoal.frontier(people(), LENIENT, k=[2, 4]))
@@ -134,9 +135,9 @@ def test_persons_are_named_only_where_the_policy_tells_them_apart() -> None:
     }
     records = rendered(shoal.anonymize(table, Policy.of(fields)), attacks=())
     persons = rendered(shoal.anonymize(table, Policy.of({**fields, "release": {"entity": "who"}})), attacks=())
-    assert "finds at least 20 records that fit" in records
+    assert "finds at least 20 records that match" in records
     assert "persons that" not in records
-    assert "finds at least 20 persons that fit" in persons
+    assert "finds at least 20 persons that match" in persons
 
 
 def test_losses_lattice_policy_and_certificate_are_closed(page: str) -> None:
@@ -162,7 +163,7 @@ def test_the_page_has_no_record_of_the_input_unless_it_is_allowed(made: shoal.Re
         assert counts["zip"].count(row.before[1]) >= 5 or row.before[1] in ("0213*", "0214*", "021**", "…")
         low, _, high = row.after[0].partition("-")
         assert row.before[0] == str((int(low) + int(high)) // 2)
-    assert "invented: the released labels are real" in rendered(made, attacks=())
+    assert "constructed examples: the released labels are real" in rendered(made, attacks=())
     allowed = rendered(made, attacks=(), originals=True)
     assert "from the original table" in allowed
     assert "invented" not in allowed
@@ -179,8 +180,8 @@ def test_attacks_that_would_read_too_much_are_left_out_and_named(
 ) -> None:
     monkeypatch.setattr("shoal.report.intrusion.CELLS", 100)
     text = "".join(Texts(rendered(made)).words)
-    assert "Left out: all attacks: 60 records are more than a report attacks by itself" in text
-    assert "cannot be told" not in text
+    assert "Skipped: all attacks: 60 records are too many for the report" in text
+    assert "cannot be determined" not in text
 
 
 def test_nothing_runs_and_nothing_is_loaded(page: str) -> None:
@@ -250,7 +251,7 @@ def test_a_column_is_kept_or_hidden(town: list[str], kind: str) -> None:
     release = shoal.anonymize(table, asked)
     (column,) = summary(release).columns
     assert (column.kind, column.loss) == (kind, 0.0 if kind == "kept" else 1.0)
-    assert ("kept as it was" in rendered(release)) == (kind == "kept")
+    assert ("kept unchanged" in rendered(release)) == (kind == "kept")
 
 
 def test_cells_of_a_column_that_differ_are_counted() -> None:
@@ -300,7 +301,7 @@ def test_somebody_alone_is_not_described() -> None:
     told = summary(release)
     assert told.worst[0] is not None
     assert told.worst[0].labels == ()
-    assert "not shown: one person alone" in rendered(release)
+    assert "not shown: a single person" in rendered(release)
 
 
 def test_the_lattice_says_what_every_node_is(made: shoal.Release) -> None:
@@ -465,8 +466,8 @@ def test_one_record_and_one_column() -> None:
     asked = Policy.of({"columns": {"q": {"role": "quasi"}}, "require": [{"model": "k-anonymity", "k": 1}]})
     page = rendered(shoal.anonymize(table, asked))
     assert "1 record in 1 class" in page
-    assert "Whoever knows q can find somebody for certain: 100.0 % of the records" in page
-    assert "The policy names no sensitive column" in page
+    assert "Someone who knows q can identify some people with certainty: 100.0 % of the records" in page
+    assert "The policy declares no sensitive column" in page
 
 
 def test_colours_of_charts_are_exchanged_by_the_page() -> None:
@@ -482,12 +483,12 @@ def test_colours_of_charts_are_exchanged_by_the_page() -> None:
 def test_a_release_that_would_not_hold_says_so(made: shoal.Release) -> None:
     failed = replace(made.verdicts.verdicts[0], outcome="fails", classes=2, records=3)
     broken = replace(made, verdicts=replace(made.verdicts, verdicts=(failed,)))
-    assert sentence(broken).startswith("This release does not keep its policy: 1 of 1 requirement failed")
+    assert sentence(broken).startswith("This release does not satisfy its policy: 1 of 1 requirement failed")
     text = "".join(Texts(rendered(broken)).words)
     assert "fails in 2 classes\nwith 3 records" in text
     named = replace(made, verdicts=replace(made.verdicts, identifiers=("name",)))
-    assert sentence(named).startswith("This release does not keep its policy: 0 of 1 requirement failed")
-    assert "1 identifier left in it" in sentence(named)
+    assert sentence(named).startswith("This release does not satisfy its policy: 0 of 1 requirement failed")
+    assert "1 identifier not removed" in sentence(named)
     assert "identifier name" in "".join(Texts(rendered(named)).words)
 
 
@@ -519,7 +520,7 @@ def test_every_picture_has_a_title_and_a_sentence_that_stands_below_it(made: sho
 
 def test_limits_on_attacks_are_part_of_the_verdict() -> None:
     release = shoal.anonymize(people(), LIMITED)
-    assert sentence(release).startswith("This release keeps its policy: all 2 requirements hold")
+    assert sentence(release).startswith("This release satisfies its policy: all 2 requirements hold")
     page = rendered(release)
     assert 'class="verdict"' in page
     text = "".join(Texts(page).words)
@@ -528,8 +529,8 @@ def test_limits_on_attacks_are_part_of_the_verdict() -> None:
     linked = Risk("identity linking", "linkability", None, 100, 90.0, None, None, "Ninety were linked.")
     failed = rendered(release, attacks=[linked])
     assert 'class="verdict fails"' in failed
-    assert "does not keep its policy: 1 of 2 requirements failed" in failed
-    assert "Linkability: possible (identity linking, 90 % beyond the control)." in failed
+    assert "does not satisfy its policy: 1 of 2 requirements failed" in failed
+    assert "Linkability: possible (identity linking, 90 % above the control)." in failed
     assert "sets no limit on attacks" not in failed
     # What was not measured does not hold either.
     unmeasured = rendered(replace(release, attacks=None), attacks=())
@@ -546,10 +547,10 @@ def test_what_attacks_answer_stands_beside_the_verdict(made: shoal.Release) -> N
     head = "".join(Texts(page.partition("<nav")[0]).words)
     best = made.attacked().attacks
     assert best is not None
-    assert "attack guessed disease right for" in head or "no better with the release than without" in head
+    assert "attack guessed disease correctly for" in head or "no better with the release than without" in head
     assert "The policy sets no limit on attacks, so its verdict does not depend on them." in text
-    assert "Left out: complementary release" in text
-    assert "What is learned of disease" in text
+    assert "Skipped: complementary release" in text
+    assert "Disclosure of disease" in text
 
 
 def test_the_certificate_is_that_of_the_release(made: shoal.Release, tmp_path: Path) -> None:
@@ -563,9 +564,9 @@ def test_the_certificate_is_that_of_the_release(made: shoal.Release, tmp_path: P
         "b": None,
     }
     other = shoal.anonymize(people(), policy({"model": "k-anonymity", "k": 5}, max_suppression=0.05))
-    with pytest.raises(OutputError, match="not of this release"):
+    with pytest.raises(OutputError, match="does not belong to this release"):
         rendered(other, certificate=saved)
-    with pytest.raises(OutputError, match="not of this release"):
+    with pytest.raises(OutputError, match="does not belong to this release"):
         rendered(made, certificate={})
 
 

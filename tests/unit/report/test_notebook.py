@@ -76,7 +76,7 @@ def test_verdicts() -> None:
     rows = shown(shoal.check(TABLE, POLICY)).rows
     assert rows[1] == ["2-anonymity", "k = 2", "0", "0", "holds"]
     assert rows[2] == ["distinct 2-diversity on s & t", "l = 2", "0", "0", "holds"]
-    assert rows[3] == ["identifier name", "still there", "", "", "fails"]
+    assert rows[3] == ["identifier name", "not removed", "", "", "fails"]
     assert "The policy does not hold: 4 records in 2 classes." in shoal.check(TABLE, POLICY)._repr_html_()
 
 

@@ -92,11 +92,11 @@ def test_numbers_may_come_as_text(tmp_path):
 
 def test_what_cannot_be_compared_is_said():
     one, two = pd.DataFrame({"x": [1.0]}), pd.DataFrame({"x": [1.0, np.inf]})
-    with pytest.raises(DataError, match="1 records, the masked table 2"):
+    with pytest.raises(DataError, match="1 records, but the masked table has 2"):
         interval_disclosure(one, two, ["x"])
     with pytest.raises(DataError, match="2 values are infinite"):
         interval_disclosure(two, two, ["x"])
-    with pytest.raises(DataError, match="no numbers"):
+    with pytest.raises(DataError, match="not numbers"):
         interval_disclosure(pd.DataFrame({"x": ["a"]}), one, ["x"])
     with pytest.raises(PolicyError, match="percents"):
         interval_disclosure(one, one, ["x"], percents=[101])

@@ -173,7 +173,7 @@ def test_bounds_that_say_something_else_are_refused(form, column, tmp_path):
 def test_a_name_that_is_taken_is_refused():
     fields = policy().model_dump(mode="json", exclude_none=True)
     fields["columns"]["AGE_from"] = {"role": "plain"}
-    with pytest.raises(PolicyError, match=r"release\.ranges: 'bounds' writes a column 'AGE_from' beside 'age'"):
+    with pytest.raises(PolicyError, match=r"release\.ranges: 'bounds' adds a column 'AGE_from' next to 'age'"):
         shoal.Policy.of({**fields, "release": {"ranges": "bounds"}})
     assert shoal.Policy.of({**fields, "release": {"ranges": "midpoint"}})
 

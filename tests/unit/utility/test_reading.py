@@ -96,5 +96,5 @@ def test_columns_that_are_not_there_or_play_no_role_are_named():
     table = pa.table({"q": AGES, "note": AGES})
     with pytest.raises(PolicyError, match="the release has no column 'q'"):
         Pair.of(table, table.drop_columns("q"), policy(NUMBERS))
-    with pytest.raises(PolicyError, match="'note': not a quasi or sensitive column"):
+    with pytest.raises(PolicyError, match="'note': neither a quasi-identifier nor a sensitive column"):
         Pair.of(table, table, policy(NUMBERS), ["note"])

@@ -205,7 +205,7 @@ def test_losses_of_masked_numbers_by_hand():
     assert found["il1"] == pytest.approx((0.5 + 0.25 + 0 + 0.5 + 0) / 5)  # without the cell that was 0
     spreads = [np.std([1, 2, 4], ddof=1), np.std([0, 10, 20], ddof=1)]
     assert found["il1s"] == pytest.approx((1 / spreads[0] + 10 / spreads[1]) / math.sqrt(2) / 6)
-    with pytest.raises(DataError, match="3 records, the masked table 2"):
+    with pytest.raises(DataError, match="3 records, but the masked table has 2"):
         il1(before, after.slice(1), ["a"])
     with pytest.raises(PolicyError, match="masked table has no column 'b'"):
         il1(before, after.drop_columns("b"), ["a", "b"])
@@ -261,7 +261,7 @@ def test_one_label_leaves_nothing_to_learn():
 
 
 def test_a_label_must_be_named_and_sensitive():
-    with pytest.raises(PolicyError, match="name the sensitive column"):
+    with pytest.raises(PolicyError, match="specify the sensitive column"):
         classification(ORIGINAL, RELEASE, policy())
     with pytest.raises(PolicyError, match="'age' is not a sensitive column"):
         classification(ORIGINAL, RELEASE, policy(), label="age")

@@ -631,8 +631,8 @@ def test_targets_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("safe.csv.gz", "unknown extension"),
         ("folder.csv", "is a directory"),
         ("no/safe.csv", "does not exist"),
-        ("there.csv", "exists and was not overwritten"),
-        ("dangling.csv", "exists and was not overwritten"),
+        ("there.csv", "already exists and was not overwritten"),
+        ("dangling.csv", "already exists and was not overwritten"),
     ]:
         with pytest.raises(OutputError, match=expected):
             check_target(tmp_path / name, False)
@@ -698,7 +698,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(
     path = tmp_path / "safe.csv"
     if not links:
         _forbid_links(monkeypatch)
-    with pytest.raises(OutputError, match="exists and was not overwritten"):
+    with pytest.raises(OutputError, match="already exists and was not overwritten"):
         write(TABLE, path, verify=lambda _: path.write_text("theirs") and None)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("safe.csv", "theirs")]
 
