@@ -294,7 +294,7 @@ def show_frontier(found: Frontier, own: int | None = None) -> None:
         table.add(place, *asked, *figures, risk, levels, *[state] * unsolved)
     table.show(console)
     columns = next((point.levels for point in found if point.levels), None)
-    proved = "" if unsolved else f" Every {found.objective} is proved to be the smallest with one level per column."
+    proved = "" if unsolved else f" Every {found.objective} is proved optimal."
     told = f"Levels of {', '.join(columns)}.{proved}" if columns else "No release satisfies any of these requirements."
     console.print(text(told))
     for reason in dict.fromkeys(point.reason for point in found if point.state in ("refused", "cannot be told")):
