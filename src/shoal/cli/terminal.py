@@ -300,12 +300,8 @@ def show_frontier(found: Frontier, own: int | None = None) -> None:
     for reason in dict.fromkeys(point.reason for point in found if point.state in ("refused", "cannot be told")):
         console.print(text(f"Not released: {reason}.", style="yellow"))
     if any(worse):
-        console.print(
-            text(
-                "(In brackets): dominated by another release with no more loss and risk, and equally "
-                "strong requirements."
-            )
-        )
+        note = "(In brackets): another release has no more loss, no more risk and equally strict requirements."
+        console.print(text(note))
     if own is not None:
         console.print(text("* The policy itself."))
 
