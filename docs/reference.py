@@ -277,7 +277,7 @@ def _options(callback: Callable[..., Any]) -> Callable[[], str]:
         for name, kind, info, default in _parameters(callback):
             said = _markdown(info.help)
             if isinstance(info, ArgumentInfo):
-                left_out = "" if default is inspect.Parameter.empty else f" `{default}` when left out."
+                left_out = "" if default in (None, inspect.Parameter.empty) else f" `{default}` when left out."
                 yield f"- `{name}`: {said}{left_out}"
                 continue
             # Typer takes the first of the names for a default, and knows better later.
@@ -285,7 +285,8 @@ def _options(callback: Callable[..., Any]) -> Callable[[], str]:
             *short, long = given or (f"--{name.replace('_', '-')}",)
             names = ", ".join([*(f"`{one}`" for one in short), f"`{long}{_argument(kind)}`"])
             needed = ", needed" if default is inspect.Parameter.empty else ""
-            left_out = "" if default in (None, False, inspect.Parameter.empty) else f" `{default}` when left out."
+            shown = default is not True and default not in (None, False, inspect.Parameter.empty)
+            left_out = f" `{default}` when left out." if shown else ""
             yield f"- {names}{needed}: {said}{left_out}"
 
     return lambda: "\n".join(lines())

@@ -17,6 +17,7 @@ from shoal.cli.check import attack, check, verify
 from shoal.cli.demo import demo
 from shoal.cli.propose import hierarchy, inspect
 from shoal.cli.publish import anonymize, apply, keys
+from shoal.cli.web import web
 
 # What the parser of the command line raises and tells of itself.
 _OF_THE_PARSER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__bases__, SystemExit)
@@ -83,7 +84,7 @@ def _main(
 
 
 # In the order of the help.
-for _command in (demo, inspect, hierarchy, anonymize, apply, check, attack, explore, verify, compare, keys):
+for _command in (demo, inspect, hierarchy, anonymize, apply, check, attack, explore, verify, compare, keys, web):
     app.command()(_command)
 
 

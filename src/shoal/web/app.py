@@ -1,0 +1,102 @@
+"""The application: every screen behind the gate."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Router
+
+from shoal.web import progress
+from shoal.web.jobs import Failure, unexpected
+from shoal.web.pages import HERE, Pages, get, pages_of, texts
+from shoal.web.screens import open
+from shoal.web.security import App, Gate, Receive, Scope, Secrets, Send
+from shoal.web.workspace import Workspace
+
+UPLOAD_BYTES = 500 * 2**20
+
+
+def application(
+    workspace: Workspace,
+    known: Secrets,
+    *,
+    hosts: frozenset[str],
+    scheme: str = "http",
+    upload_bytes: int = UPLOAD_BYTES,
+    first: str = "/",
+) -> App:
+    """The page over a workspace, for a browser that calls this server by one of ``hosts`` (with the port).
+
+    ``first`` is the screen that the entrance leads to.
+    """
+    routes = [*open.ROUTES, *progress.ROUTES, get("/static/{name}", _static), Mount("", app=_Later())]
+    inner = Starlette(
+        routes=[Mount(known.room, routes=routes)],
+        exception_handlers={HTTPException: _refused, Exception: _failed},
+    )
+    inner.state.pages = Pages(workspace, known)
+    return Gate(inner, known, hosts=hosts, scheme=scheme, upload_bytes=upload_bytes, first=first)
+
+
+class _Later:
+    """The other screens, loaded when one is asked for: they bring the whole of shoal, and the first does without."""
+
+    def __init__(self) -> None:
+        self._router: Router | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._router is None:
+            self._router = await run_in_threadpool(load)
+        await self._router(scope, receive, send)
+
+
+def load() -> Router:
+    """Import all screens."""
+    from shoal.web.screens import columns, explore, hierarchy, promises, publish, run
+
+    screens = (columns, hierarchy, promises, run, explore, publish)
+    return Router([route for screen in screens for route in screen.ROUTES])
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    pages = pages_of(request)
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    said = error.detail if isinstance(error, HTTPException) and status != 404 else texts().errors.gone
+    return pages.failed(Failure(said), pages.url("/"), status)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    pages = pages_of(request)
+    return pages.failed(unexpected(error), pages.url("/"), 500)
+
+
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+FILES = ("web.css", "charts.css", "web.js", "vega.js", "icon.svg")
+
+
+def _static(request: Request) -> Response:
+    """Our style sheet and script, and Vega; nothing of the data, so that the browser may keep them for a while."""
+    name = request.path_params["name"]
+    if name not in FILES:
+        raise HTTPException(404)
+    kind = KINDS[Path(name).suffix]
+    return Response(_content(name), media_type=kind, headers={"cache-control": "private, max-age=3600"})
+
+
+@cache
+def _content(name: str) -> str:
+    if name == "vega.js":
+        import vl_convert
+
+        return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    if name == "charts.css":
+        from shoal.report.charts import style_rules
+
+        return style_rules()
+    return (HERE / "static" / name).read_text(encoding="utf-8")

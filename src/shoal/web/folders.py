@@ -1,0 +1,96 @@
+"""Which files of this computer the page may open: those in the folders that the user named, and no others."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import DataError, PolicyError
+
+if TYPE_CHECKING:
+    from shoal.policy import Policy
+
+TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls", ".sav", ".dta", ".sas7bdat", ".xpt")
+MOST = 500  # entries of a folder that are listed
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a folder holds that can be opened."""
+
+    folder: Path
+    above: Path | None
+    folders: tuple[Path, ...]
+    tables: tuple[Path, ...]
+    more: int  # entries that are not listed
+
+
+class Folders:
+    """The folders that the user opened; links that lead out of them are refused too."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.roots = tuple(dict.fromkeys(root.resolve() for root in roots))
+
+    def __contains__(self, path: Path) -> bool:
+        real = path.resolve()
+        return any(real.is_relative_to(root) for root in self.roots)
+
+    def path(self, text: str) -> Path:
+        """The file or folder that a text names, without links, if it lies in a folder that the user opened."""
+        try:
+            real = (self.roots[0] / Path(text).expanduser()).resolve()
+            inside = real in self
+        except (OSError, RuntimeError, ValueError):
+            inside = False
+        if not inside:
+            raise DataError(
+                "this path is not in a folder that was opened",
+                "start shoal web with the folder: shoal web --folder FOLDER",
+            )
+        return real
+
+    def listing(self, text: str) -> Listing:
+        """The tables and folders in a folder; hidden ones and links that lead elsewhere are left out."""
+        folder = self.path(text)
+        try:
+            found = sorted(entry for entry in folder.iterdir() if not entry.name.startswith(".") and entry in self)
+            folders = tuple(entry for entry in found if entry.is_dir())
+            tables = tuple(entry for entry in found if entry.suffix.lower() in TABLES and entry.is_file())
+        except (OSError, RuntimeError):
+            raise DataError("the folder cannot be read") from None
+        above = folder.parent if folder.parent in self else None
+        more = max(0, len(folders) - MOST) + max(0, len(tables) - MOST)
+        return Listing(folder, above, folders[:MOST], tables[:MOST], more)
+
+    def policies(self) -> tuple[Path, ...]:
+        """Policies in the opened folders, the newest first; a TOML file that is none is left out."""
+        found = []
+        for root in self.roots:
+            try:
+                files = [path for path in root.glob("*.toml") if path.is_file() and path in self]
+                found += [(path.stat().st_mtime, path) for path in files if path.stat().st_size < 2**20]
+            except (OSError, RuntimeError):
+                continue
+        newest = [path for _, path in sorted(found, reverse=True)[:50]]
+        return tuple(path for path in newest if _is_policy(path))[:10]
+
+    def require_files(self, policy: Policy) -> None:
+        """A policy may name files; it must not lead out of the folders either."""
+        for path in policy.files:
+            if path not in self:
+                raise PolicyError(
+                    "the policy names a file that is not in a folder that was opened",
+                    "start shoal web with its folder: shoal web --folder FOLDER",
+                )
+
+
+def _is_policy(path: Path) -> bool:
+    """Whether a file looks like one; whether it is, is told when it is used."""
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(fields.get("columns"), dict) and bool({"require", "preset"} & set(fields))

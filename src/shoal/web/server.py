@@ -1,0 +1,186 @@
+"""The server: on this computer only, stopped by Ctrl-C, with nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from shoal.errors import DataError
+from shoal.web.app import UPLOAD_BYTES, application, load
+from shoal.web.screens.open import open_in
+from shoal.web.security import Secrets
+from shoal.web.workspace import Workspace
+
+AT_ONCE = 64  # connections that are answered; more are told that the server is busy
+HEADER_SECONDS = 10.0  # in which a connection must have sent its first headers
+
+
+class _Protocol(H11Protocol):
+    """Closes connections that take their time to say what they want: they would use up those that there are."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.loop.call_later(HEADER_SECONDS, self._close_if_silent)
+
+    def _close_if_silent(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """Stops when told, once, without passing the signal on: Ctrl-C is how one ends a server."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], stopping: threading.Event) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._stopping = stopping
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._stopping.is_set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.should_exit = True
+            self._stopping.set()  # pages that follow a job are told that there is no more to come
+
+        try:
+            before = {number: signal.signal(number, stop) for number in numbers}
+        except ValueError:  # not in the main thread: whoever started us stops us
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def check_host(host: str, *, known: bool, certificate: Path | None, key: Path | None) -> None:
+    """Other computers are let in only by whoever insists, and only with TLS."""
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if (certificate is None) != (key is None):
+        raise DataError("TLS needs two files, the certificate and its key", "give --tls-certificate and --tls-key")
+    if loopback:
+        return
+    if not known or certificate is None:
+        raise DataError(
+            "the page shows private data and is served to this computer only",
+            "leave --host out; or give --i-know-what-i-do with --tls-certificate and --tls-key",
+        )
+
+
+def serve(
+    workspace: Workspace,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    upload_bytes: int = UPLOAD_BYTES,
+    data: str | None = None,
+    policy: Path | None = None,
+    table: str | None = None,
+    parquet: str | None = None,
+    browser: bool = True,
+    ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve the page until told to stop; ``ready`` is called with the first address when it answers.
+
+    ``data`` is a table to open at once, with a ``policy`` where one is named.
+    """
+    known = Secrets()
+    scheme = "http" if certificate is None else "https"
+    listening = _listening(host, port)
+    port = listening.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    names = {shown, "localhost"} if host != "127.0.0.1" else {"127.0.0.1", "localhost"}
+    app = application(
+        workspace,
+        known,
+        hosts=frozenset(f"{name}:{port}" for name in names),
+        scheme=scheme,
+        upload_bytes=upload_bytes,
+        first="/" if data is None else f"/jobs/{open_in(workspace, data, str(policy or ''), table, parquet).number}",
+    )
+    address = f"{scheme}://{shown}:{port}/?token={known.token}"
+
+    def answering() -> None:
+        ready(address)
+        if browser:
+            _open_browser(workspace.folder, address)
+        threading.Thread(target=load, daemon=True).start()  # while the browser draws the first screen
+
+    logging.getLogger("uvicorn.error").disabled = True  # a traceback may quote the data
+    logging.getLogger("asyncio").disabled = True
+    config = uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=AT_ONCE,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=64 * 2**10,
+        ssl_certfile=certificate,
+        ssl_keyfile=None if key is None else str(key),
+    )
+    server = _Server(config, answering, workspace.stopping)
+    try:
+        with listening:
+            asyncio.run(server.serve([listening]))
+    finally:
+        workspace.close()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.bind((host, port))
+    except OSError as error:
+        found.close()
+        raise DataError(f"port {port} of {host} cannot be used ({error.strerror})", "leave --port out") from None
+    found.listen(128)
+    return found
+
+
+def _open_browser(folder: Path, address: str) -> None:
+    """By way of a private file: other users of this computer can read the command lines of processes."""
+    page = folder / "open.html"
+    page.touch(mode=0o600)
+    page.write_text(
+        '<!doctype html><meta charset="utf-8"><title>shoal</title>'
+        f'<meta http-equiv="refresh" content="0;url={address}">'
+        f'<p><a href="{address}">Open shoal</a></p>',
+        encoding="utf-8",
+    )
+    webbrowser.open(page.as_uri())

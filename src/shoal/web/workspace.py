@@ -1,0 +1,181 @@
+"""What the page works on: tables that were opened, drafts of policies, and runs with their releases.
+
+A draft never changes: an edit makes another, with an address of its own. So the browser's Back is an undo.
+"""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import ShoalError
+from shoal.web.folders import Folders
+from shoal.web.jobs import Job, Jobs
+
+if TYPE_CHECKING:
+    from shoal.alternatives.frontier import Point
+    from shoal.attacks.risk import Attacks
+    from shoal.engines.ibis import IbisEngine
+    from shoal.engines.local import LocalEngine
+    from shoal.models.verdict import Verdicts
+    from shoal.policy import Policy
+    from shoal.propose.inspect import Inspection
+    from shoal.release import Release
+
+DRAFTS = 2_000  # that are kept
+RELEASES = 8  # that stay in memory
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line has said."""
+
+    engine: str = "auto"
+    memory: str | None = None
+    separator: str | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A table."""
+
+    number: int
+    name: str  # as the page shows it
+    argument: str  # as a command names it; of a database without its password
+    engine: LocalEngine | IbisEngine
+    inspection: Inspection
+    options: tuple[str, ...] = ()  # beside the argument
+    before: str = ""  # a command that makes the table, where one does
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return [column.name for column in self.inspection.columns]
+
+    def fresh(self) -> LocalEngine | IbisEngine:
+        """The engine for one more piece of work; what it counts must not mix with what others count."""
+        return copy.copy(self.engine)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A policy being edited, as plain fields: it may still lack something."""
+
+    number: int
+    table: Opened
+    fields: Mapping[str, Any]
+    folder: Path
+    parent: int | None = None
+    change: str = ""  # what the last edit did
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; raises PolicyError where something is missing or contradicts."""
+        from shoal.policy import Policy  # which brings most of shoal: the first screen does without
+
+        return Policy.of(copy.deepcopy(dict(self.fields)), self.folder)
+
+    @property
+    def problem(self) -> ShoalError | None:
+        """What is wrong with it."""
+        try:
+            _ = self.policy
+        except ShoalError as error:
+            return error
+        return None
+
+    def column(self, name: str) -> Mapping[str, Any]:
+        """The fields of a column."""
+        found: Mapping[str, Any] = self.fields["columns"].get(name, {"role": "plain"})
+        return found
+
+
+@dataclass(eq=False)
+class Run:
+    """A release that was made, and what is known of it."""
+
+    number: int
+    draft: Draft
+    release: Release | None
+    seconds: float
+    attacks: Attacks | None = None
+    points: list[Point] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)
+    certificate: dict[str, Any] | None = None
+    figures: dict[str, Any] = field(default_factory=dict)  # for the list of runs
+    cache: dict[str, Any] = field(default_factory=dict)  # what screens have computed of it
+
+
+class Workspace:
+    """Everything that one server knows; its folder on disk is the user's alone, and goes with the server."""
+
+    def __init__(self, roots: list[Path], settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.folder = Path(tempfile.mkdtemp(prefix="shoal-web-"))  # 0700, as mkdtemp makes it
+        self.folders = Folders(roots)
+        self.jobs = Jobs()
+        self.stopping = threading.Event()
+        self.tables: dict[int, Opened] = {}
+        self.drafts: dict[int, Draft] = {}
+        self.runs: dict[int, Run] = {}
+        self.verdicts: dict[str, Verdicts | ShoalError] = {}  # of tables as they stand
+        self.judging: dict[str, Job] = {}
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def close(self) -> None:
+        """Stop the work and remove everything that was kept on disk."""
+        self.jobs.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _next(self) -> int:
+        with self._lock:
+            self._last += 1
+            return self._last
+
+    def place(self) -> Path:
+        """A new folder of the user's alone."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
+    def add_table(self, make: Callable[[int], Opened]) -> Opened:
+        """Keep a table."""
+        opened = make(self._next())
+        self.tables[opened.number] = opened
+        return opened
+
+    def add_draft(self, table: Opened, fields: Mapping[str, Any], folder: Path) -> Draft:
+        """The first draft for a table."""
+        return self._keep(Draft(self._next(), table, fields, folder))
+
+    def edit(self, draft: Draft, change: str, edited: Callable[[dict[str, Any]], None]) -> Draft:
+        """A new draft that differs; the same where nothing does."""
+        fields = copy.deepcopy(dict(draft.fields))
+        edited(fields)
+        if fields == draft.fields:
+            return draft
+        return self._keep(Draft(self._next(), draft.table, fields, draft.folder, draft.number, change))
+
+    def _keep(self, draft: Draft) -> Draft:
+        with self._lock:
+            self.drafts[draft.number] = draft
+            for number in list(self.drafts)[:-DRAFTS]:
+                del self.drafts[number]
+        return draft
+
+    def add_run(self, draft: Draft, release: Release, seconds: float) -> Run:
+        """Keep a release; of older ones only the figures stay."""
+        run = Run(self._next(), draft, release, seconds)
+        with self._lock:
+            self.runs[run.number] = run
+            held = [other for other in self.runs.values() if other.release is not None]
+            for other in held[:-RELEASES]:
+                other.release = None
+                other.cache.clear()
+        return run

@@ -1,0 +1,143 @@
+"""A server of the page in this process, and a client that speaks to it as a browser does, or as it should not."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from shoal.web.server import serve
+from shoal.web.workspace import Workspace
+
+PATIENCE = 120.0  # seconds: longer than any machine takes, so that only what never comes fails
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    path: str
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass
+class Client:
+    """Without a cookie it is a stranger."""
+
+    host: str
+    cookie: str = ""
+    room: str = ""
+    csrf: str = ""
+    more: dict[str, str] = field(default_factory=dict)
+
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
+        connection = http.client.HTTPConnection(self.host, timeout=PATIENCE)
+        try:
+            given = {"Cookie": self.cookie} if self.cookie else {}
+            connection.request(method, path, body, {**given, **self.more, **(headers or {})})
+            found = connection.getresponse()
+            return Answer(found.status, dict(found.getheaders()), found.read(), path)
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        """A screen, behind its redirects."""
+        found = self.request("GET", self.room + path, headers)
+        return self._followed(found)
+
+    def post(self, path: str, **fields: Any) -> Answer:
+        """A form of our own page."""
+        return self._followed(self.post_once(path, fields))
+
+    def post_once(self, path: str, fields: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Answer:
+        given = {"Origin": f"http://{self.host}", "Content-Type": "application/x-www-form-urlencoded"}
+        return self.request(
+            "POST", self.room + path, {**given, **(headers or {})}, urlencode({"csrf": self.csrf, **fields}).encode()
+        )
+
+    def upload(self, name: str, content: bytes) -> Answer:
+        """A file, as a browser sends it."""
+        body = (
+            f'--b\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{self.csrf}\r\n'
+            f'--b\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        ).encode()
+        headers = {"Origin": f"http://{self.host}", "Content-Type": "multipart/form-data; boundary=b"}
+        sent = body + content + b"\r\n--b--\r\n"
+        return self._followed(self.request("POST", self.room + "/upload", headers, sent))
+
+    def _followed(self, found: Answer) -> Answer:
+        while found.status == 303:
+            found = self.request("GET", found.headers["location"])
+        return found
+
+    def finished(self, found: Answer) -> Answer:
+        """Where a job leads, once it is over."""
+        end = time.monotonic() + PATIENCE
+        while "/jobs/" in found.path and 'id="job"' in found.text:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+            found = self.get(found.path.removeprefix(self.room))
+        return found
+
+
+@dataclass
+class Served:
+    workspace: Workspace
+    address: str  # the first one, with the token
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.address).netloc
+
+    @property
+    def token(self) -> str:
+        return self.address.partition("token=")[2]
+
+    def stranger(self) -> Client:
+        return Client(self.host)
+
+    def user(self) -> Client:
+        """Who has opened the first address, as a browser does."""
+        client = Client(self.host)
+        found = client.request("GET", f"/?token={self.token}")
+        client.cookie = found.headers["set-cookie"].partition(";")[0]
+        client.room = re.findall(r'href="(/[0-9a-f]+)/', found.text)[0]
+        client.csrf = re.findall(r'name="csrf" value="([^"]+)"', client.get("/").text)[0]
+        return client
+
+
+@contextmanager
+def served(root: Path, **given: Any) -> Iterator[Served]:
+    """The page over a folder, on a free port, until the end of the block."""
+    workspace = Workspace([root])
+    addresses: list[str] = []
+    ready = threading.Event()
+
+    def answering(address: str) -> None:
+        addresses.append(address)
+        ready.set()
+
+    thread = threading.Thread(
+        target=serve, daemon=True, args=(workspace,), kwargs={"browser": False, "ready": answering, **given}
+    )
+    thread.start()
+    try:
+        assert ready.wait(PATIENCE)
+        yield Served(workspace, addresses[0])
+    finally:
+        workspace.stopping.set()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()

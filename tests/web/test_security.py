@@ -1,0 +1,348 @@
+"""The page from a second client: whatever does not come from the user's browser and our own forms is refused."""
+
+import http.client
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import shoal
+from serving import PATIENCE, Served, served
+from shoal.web import security, server
+
+SECRET = "Rumpelstiltskin"
+TABLE = f"name,age,zip,disease\n{SECRET},31,35121,flu\nAnn,32,35122,cold\nBob,33,35123,flu\n"
+SCREENS = ("/", "/open", "/upload", "/d/1/columns", "/runs/1/publish", "/jobs/1", "/jobs/1/events", "/static/web.css")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("opened")
+    (folder / "people.csv").write_text(TABLE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> Iterator[Served]:
+    with served(root, upload_bytes=2**20) as found:
+        yield found
+
+
+# ── who ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", SCREENS)
+def test_without_the_cookie_nothing_is_told(page: Served, path: str) -> None:
+    stranger, user = page.stranger(), page.user()
+    for address in (path, user.room + path):
+        found = stranger.request("GET", address)
+        assert found.status == 403
+        assert user.room.encode() not in found.body
+        assert user.csrf.encode() not in found.body
+        assert b"people.csv" not in found.body
+
+
+def test_a_wrong_token_is_refused(page: Served) -> None:
+    for token in ("", "x", page.token[:-1], page.token + "x", page.token.swapcase()):
+        found = page.stranger().request("GET", f"/?token={token}")
+        assert found.status == 403
+        assert "set-cookie" not in found.headers
+
+
+def test_the_cookie_is_for_this_server_alone(page: Served) -> None:
+    """HttpOnly and SameSite=Strict; and as cookies do not tell ports apart, for a path that no other server knows."""
+    found = page.stranger().request("GET", f"/?token={page.token}")
+    name, *attributes = found.headers["set-cookie"].split("; ")
+    assert name.startswith("shoal=")
+    assert set(attributes) == {f"Path={page.user().room}/", "HttpOnly", "SameSite=Strict"}
+
+
+def test_the_cookie_alone_opens_no_other_path(page: Served) -> None:
+    user = page.user()
+    assert user.request("GET", "/").status == 403
+    assert user.request("GET", f"{user.room}x/").status == 403
+
+
+# ── from where ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example", ""])
+def test_a_wrong_host_is_refused(page: Served, host: str) -> None:
+    """As where a name of the attacker's leads to this computer: DNS rebinding."""
+    user = page.user()
+    assert user.request("GET", user.room + "/", {"Host": host}).status == 400
+    assert user.request("GET", f"/?token={page.token}", {"Host": host}).status == 400
+
+
+def test_two_hosts_are_refused(page: Served) -> None:
+    user = page.user()
+    said = _raw(page, f"GET {user.room}/ HTTP/1.1\r\nHost: {page.host}\r\nHost: evil.example\r\n\r\n".encode())
+    assert said.startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1"])
+def test_a_foreign_origin_is_refused(page: Served, origin: str) -> None:
+    user = page.user()
+    assert user.request("GET", user.room + "/", {"Origin": origin}).status == 403
+    assert user.post_once("/open", {"demo": "1"}, {"Origin": origin}).status == 403
+    assert not page.workspace.tables
+
+
+def test_a_form_without_origin_is_refused(page: Served) -> None:
+    user = page.user()
+    body = f"csrf={user.csrf}&demo=1".encode()
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert user.request("POST", user.room + "/open", kind, body).status == 403
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_cookie_that_another_site_made_the_browser_send_is_refused(page: Served, site: str) -> None:
+    """A browser says who asked; another port of this computer is the same site, and not the same page."""
+    user = page.user()
+    assert user.request("GET", user.room + "/", {"Sec-Fetch-Site": site}).status == 403
+    assert user.post_once("/open", {"demo": "1"}, {"Sec-Fetch-Site": site}).status == 403
+    assert user.request("GET", user.room + "/", {"Sec-Fetch-Site": "same-origin"}).status == 200
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+def test_a_form_without_our_token_is_refused(page: Served, token: str) -> None:
+    user = page.user()
+    before = len(page.workspace.tables)
+    for path in ("/open", "/upload", "/jobs/1/cancel"):
+        assert user.post_once(path, {"csrf": token, "demo": "1"}).status == 403
+    assert len(page.workspace.tables) == before
+
+
+def test_what_changes_something_is_not_done_by_get(page: Served) -> None:
+    user = page.user()
+    for path in ("/open", "/upload"):
+        assert user.request("GET", f"{user.room}{path}?demo=1&csrf={user.csrf}").status in (404, 405)
+    assert user.request("PUT", user.room + "/").status == 405
+
+
+# ── what ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "~/.bashrc", "people.csv\0", ".."])
+def test_a_path_outside_of_the_folders_is_refused(page: Served, path: str) -> None:
+    found = page.user().post("/open", data=path)
+    assert found.status == 400
+    assert "not in a folder that was opened" in found.text
+
+
+def test_a_link_that_leads_out_of_the_folders_is_refused(page: Served, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "private.csv").write_text(TABLE)
+    (root / "link.csv").symlink_to(tmp_path / "private.csv")
+    (root / "folder").symlink_to(tmp_path)
+    user = page.user()
+    try:
+        for path in ("link.csv", "folder", "folder/private.csv"):
+            assert "not in a folder that was opened" in user.post("/open", data=path).text
+        assert user.get(f"/?folder={root}/folder").status == 400
+        listing = user.get("/").text
+        assert "people.csv" in listing
+        assert "link.csv" not in listing
+        assert ">folder/<" not in listing
+    finally:
+        (root / "link.csv").unlink()
+        (root / "folder").unlink()
+
+
+def test_a_database_file_outside_of_the_folders_is_refused(page: Served) -> None:
+    for uri in ("duckdb:///etc/passwd", "duckdb:///etc/passwd#users", "duckdb://../x.db"):
+        assert "not in a folder that was opened" in page.user().post("/open", data=uri, table="users").text
+
+
+def test_a_policy_leads_to_no_file_outside_of_the_folders(page: Served, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "zip.csv").write_text("35121;3512*;*\n")
+    (root / "strange.toml").write_text(
+        f'[columns]\nzip = {{ role = "quasi", hierarchy = "{tmp_path}/zip.csv" }}\n'
+        '[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+    )
+    user = page.user()
+    found = user.finished(user.post("/open", data="people.csv", policy=str(root / "strange.toml")))
+    assert "names a file that is not in a folder that was opened" in found.text
+    (root / "strange.toml").unlink()
+
+
+@pytest.mark.parametrize(
+    "name", ["../pages.py", "..%2Fpages.py", "%2e%2e/pages.py", "web.css%00", "templates/base.html"]
+)
+def test_no_file_of_the_program_is_served_but_those_of_the_page(page: Served, name: str) -> None:
+    user = page.user()
+    assert user.request("GET", f"{user.room}/static/{name}").status == 404
+
+
+def test_the_name_of_an_upload_leads_nowhere(page: Served) -> None:
+    user = page.user()
+    found = user.finished(user.upload("../../../evil.csv", TABLE.encode()))
+    assert "evil.csv" in found.text
+    kept = [path for path in page.workspace.folder.rglob("*") if path.is_file()]
+    assert [path.name for path in kept if path.suffix == ".csv"] == ["upload.csv"]
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in kept)
+
+
+# ── how much, how slowly, how often ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("path", "size"), [("/upload", 2**20 + 1), ("/open", security.FORM_BYTES + 1), ("/open", 10**30)]
+)
+def test_an_upload_that_is_too_large_is_refused(page: Served, path: str, size: int) -> None:
+    user = page.user()
+    head = (
+        f"POST {user.room}{path} HTTP/1.1\r\nHost: {page.host}\r\nOrigin: http://{page.host}\r\n"
+        f"Cookie: {user.cookie}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: {size}\r\n\r\n"
+    )
+    assert _raw(page, head.encode()).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
+
+
+def test_an_upload_that_does_not_say_how_large_it_is_is_cut_off(page: Served) -> None:
+    user = page.user()
+    connection = http.client.HTTPConnection(page.host, timeout=PATIENCE)
+    headers = {
+        "Cookie": user.cookie,
+        "Origin": f"http://{page.host}",
+        "Content-Type": "multipart/form-data; boundary=b",
+        "Transfer-Encoding": "chunked",
+    }
+
+    def pieces() -> Iterator[bytes]:
+        yield f'--b\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{user.csrf}\r\n'.encode()
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+        for _ in range(40):
+            yield b"x" * 2**16
+        yield b"\r\n--b--\r\n"
+
+    try:
+        connection.request("POST", user.room + "/upload", pieces(), headers, encode_chunked=True)
+        assert connection.getresponse().status == 413
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # cut off before it was all sent
+    finally:
+        connection.close()
+    assert not list(page.workspace.folder.rglob("a.csv"))
+
+
+def test_a_form_that_does_not_arrive_is_given_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(security, "FORM_SECONDS", 0.2)
+    with served(root) as page:
+        user = page.user()
+        head = (
+            f"POST {user.room}/open HTTP/1.1\r\nHost: {page.host}\r\nOrigin: http://{page.host}\r\n"
+            f"Cookie: {user.cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\n"
+        )
+        assert _raw(page, head.encode() + b"csrf=").startswith(b"HTTP/1.1 408")
+
+
+def test_a_connection_that_says_nothing_is_closed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
+    with served(root) as page:
+        assert _raw(page, b"GET / HTTP/1.1\r\nHost:") == b""
+        assert page.user().get("/").status == 200
+
+
+def test_two_hundred_requests_at_once_do_not_get_in_nor_stop_the_server(page: Served) -> None:
+    user = page.user()
+
+    def knock(i: int) -> int:
+        return page.stranger().request("GET", user.room + SCREENS[i % len(SCREENS)]).status
+
+    with ThreadPoolExecutor(200) as pool:
+        found = set(pool.map(knock, range(200)))
+    assert found <= {403, 503}  # refused, or too many at once
+    assert 403 in found
+    assert user.get("/").status == 200
+
+
+# ── what is left behind ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_answer_has_the_safe_headers(page: Served) -> None:
+    user = page.user()
+    answers = [user.get("/"), user.get("/nowhere"), user.post("/open", csrf="x"), page.stranger().request("GET", "/")]
+    for found in answers:
+        for name, value in security.HEADERS.items():
+            assert found.headers[name] == value
+        assert "unsafe" not in found.headers["content-security-policy"]
+        assert "server" not in {name.lower() for name in found.headers}
+
+
+def test_nothing_of_the_data_stands_in_logs_or_error_pages(
+    page: Served, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def quote(*_: object, **__: object) -> None:
+        raise RuntimeError(SECRET)
+
+    user = page.user()
+    monkeypatch.setattr("shoal.propose.inspect.inspect", quote)
+    failed = user.finished(user.post("/open", data="people.csv"))
+    monkeypatch.setattr("shoal.web.folders.Folders.listing", quote)
+    broken = user.get("/")
+    assert "unexpected error: RuntimeError" in failed.text
+    assert broken.status == 500
+    printed = capfd.readouterr()
+    assert "RuntimeError" in printed.err
+    for text in (failed.text, broken.text, printed.err, printed.out):
+        assert SECRET not in text
+        assert page.token not in text
+
+
+def test_the_folder_is_private_and_goes_with_the_server(root: Path) -> None:
+    with served(root) as page:
+        user = page.user()
+        user.finished(user.upload("people.csv", TABLE.encode()))
+        folder = page.workspace.folder
+        for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--i-know-what-i-do"],
+                                     ["--host", "::"], ["--host", "example.org", "--i-know-what-i-do"]])  # fmt: skip
+def test_other_computers_are_not_let_in(options: list[str]) -> None:
+    from typer.testing import CliRunner
+
+    from shoal.cli import app
+
+    found = CliRunner().invoke(app, ["web", "--no-browser", *options])
+    assert found.exit_code == 2
+    assert "served to this computer only" in found.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_server_and_leaves_no_child(root: Path, tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "shoal", "web", "--no-browser", str(root / "people.csv")]
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(shoal.__file__).parents[1])}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    assert process.stderr is not None
+    address = process.stderr.readline()
+    assert "http://127.0.0.1:" in address
+    assert [path.name.startswith("shoal-web-") for path in tmp_path.iterdir()] == [True]
+    process.send_signal(number)
+    assert process.wait(PATIENCE) == 0
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ProcessLookupError):  # nobody is left in its group
+        os.killpg(process.pid, 0)
+
+
+def _raw(page: Served, sent: bytes) -> bytes:
+    """What the server says to these bytes before it closes the connection."""
+    host, _, port = page.host.partition(":")
+    with socket.create_connection((host, int(port)), PATIENCE) as connection:
+        connection.sendall(sent)
+        found = b""
+        while piece := connection.recv(2**16):
+            found += piece
+            if b"\r\n\r\n" in found:
+                break
+        return found

@@ -1,0 +1,174 @@
+"""The whole path with forms alone, as in a browser without scripts; what comes out is what the command line makes."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from demonstrations import Demonstration
+from serving import Answer, Client, Served, served
+from shoal.web.screens.publish import CHECKS
+
+NASTY = "name,<script>alert(1)</script>,{{7*7}},=cmd|' /C calc'!A0,disease\n" + "".join(
+    f'<b>p{i}</b>,{20 + i % 40},"{{{{7*7}}}}{i % 3}",=1+{i % 5},"{["flu", "<img src=x>", "a&b"][i % 3]}"\n'
+    for i in range(200)
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "nasty.csv").write_text(NASTY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> Iterator[Served]:
+    with served(root) as found:
+        yield found
+
+
+def draft_in(found: Answer) -> int:
+    return int(re.findall(r"/d/(\d+)/", found.path)[0])
+
+
+def run_in(found: Answer) -> int:
+    return int(re.findall(r"/runs/(\d+)/", found.path)[0])
+
+
+def published(user: Client, run: int, **more: str) -> Answer:
+    ticked = {f"check-{name}": "on" for name in CHECKS}
+    return user.finished(user.post(f"/runs/{run}/publish", **ticked, **more))
+
+
+def commands_on(found: Answer) -> list[str]:
+    import html
+
+    shown = re.findall(r"<pre[^>]*>(.*?)</pre>", found.text, flags=re.S)[0]
+    return [html.unescape(line) for line in shown.strip().splitlines()]
+
+
+def test_the_demo_by_forms_alone_is_what_the_command_line_makes(
+    page: Served, demonstration: Demonstration, tmp_path: Path
+) -> None:
+    user = page.user()
+    found = user.finished(user.post("/open", demo="1"))
+    assert "10,000" in found.text  # records
+    draft = draft_in(found)
+    found = user.post(f"/d/{draft}/columns", next="promises")
+    assert found.path.endswith("/promises")
+    found = user.post(f"/d/{draft}/promises", action="k", k="7")
+    draft = draft_in(found)
+    found = user.finished(user.post(f"/d/{draft}/run", action="start"))
+    assert "This release keeps its policy" in found.text
+    run = run_in(found)
+    found = published(user, run)
+    for name in ("release.csv", "certificate.json", "report.html", "policy.toml", "recoding.json", "receipt.json"):
+        sent = user.request("GET", f"{user.room}/runs/{run}/files/{name}")
+        assert sent.status == 200
+        assert sent.headers["content-disposition"].startswith("attachment")
+        (tmp_path / name).write_bytes(sent.body)
+    assert "k = 7" in (tmp_path / "policy.toml").read_text()
+    make_table, make, check = commands_on(found)
+    assert make_table == "shoal demo"
+    (tmp_path / "release.csv").rename(tmp_path / "by_the_page.csv")
+    for name in ("certificate.json", "report.html"):
+        (tmp_path / name).unlink()
+    (tmp_path / "shoal-demo").symlink_to(demonstration.folder)  # which the first command has made
+    for command in (make, check):
+        subprocess.run([sys.executable, "-m", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "release.csv").read_bytes() == (tmp_path / "by_the_page.csv").read_bytes()
+
+
+def test_names_and_values_of_any_kind_are_shown_as_they_are(page: Served) -> None:
+    user = page.user()
+    found = user.finished(user.post("/open", data="nasty.csv"))
+    draft = draft_in(found)
+    found = user.get(f"/d/{draft}/table?sample=1")
+    screens = [found, *(user.get(f"/d/{draft}/{name}") for name in ("columns", "promises", "run"))]
+    roles = {f"role-{i}": role for i, role in enumerate(["identifier", "quasi", "quasi", "quasi", "sensitive"])}
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **roles))
+    screens.append(user.get(f"/d/{draft}/columns"))
+    draft = draft_in(user.post(f"/d/{draft}/promises", action="sensitive", model="distinct-l-diversity", l="2"))
+    screens.append(user.get(f"/d/{draft}/promises"))
+    found = user.finished(user.post(f"/d/{draft}/run", action="start"))
+    screens += [found, user.get(f"/d/{draft}/run"), published(user, run_in(found))]
+    for screen in screens:
+        assert screen.status == 200
+        assert "<script>alert" not in screen.text
+        assert "<img src=x" not in screen.text
+        assert "<b>p" not in screen.text
+        assert "49" not in re.sub(r"[0-9a-f]{16}|\d\.\d+|[\d,]+ ", "", re.sub(r"<[^>]*>", " ", screen.text)).split()
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in screens[1].text
+    assert "{{7*7}}" in screens[1].text
+
+
+def test_an_edit_has_an_address_and_the_one_before_stays(page: Served) -> None:
+    user = page.user()
+    first = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    second = draft_in(user.post(f"/d/{first}/promises", action="k", k="9"))
+    assert second != first
+    assert 'value="9"' in user.get(f"/d/{second}/promises").text
+    assert 'value="9"' not in user.get(f"/d/{first}/promises").text
+    assert f"/d/{first}/promises" in user.get(f"/d/{second}/promises").text  # undo
+
+
+def test_nothing_is_published_before_the_list_is_ticked(page: Served) -> None:
+    user = page.user()
+    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    run = run_in(user.finished(user.post(f"/d/{draft}/run", action="start")))
+    refused = user.post(f"/runs/{run}/publish", **{f"check-{name}": "on" for name in CHECKS[:-1]})
+    assert refused.status == 400
+    assert user.request("GET", f"{user.room}/runs/{run}/files/release.csv").status == 404
+
+
+def test_a_run_that_cannot_keep_its_promises_says_why(page: Served) -> None:
+    user = page.user()
+    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = draft_in(user.post(f"/d/{draft}/promises", action="k", k="100000"))
+    found = user.finished(user.post(f"/d/{draft}/run", action="start"))
+    assert found.status == 400
+    assert "no release" in found.text or "cannot" in found.text or "records" in found.text
+
+
+def test_a_wrong_number_is_told_and_changes_nothing(page: Served) -> None:
+    user = page.user()
+    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    before = len(page.workspace.drafts)
+    assert user.post(f"/d/{draft}/promises", action="k", k="many").status == 400
+    assert len(page.workspace.drafts) == before
+    incomplete = user.post(f"/d/{draft}/promises", action="remove", number="0")
+    assert "ask for at least one model" in incomplete.text
+
+
+def test_a_cancelled_run_leaves_nothing(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    import shoal
+
+    begun, go_on = threading.Event(), threading.Event()
+    real = shoal.anonymize
+
+    def slow(*given: object, progress: object, **more: object) -> object:
+        begun.set()
+        go_on.wait(60)
+        return real(*given, progress=progress, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("shoal.pipeline.anonymize", slow)
+    user = page.user()
+    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    runs = len(page.workspace.runs)
+    found = user.post(f"/d/{draft}/run", action="start")
+    begun.wait(60)
+    waiting = user.post(f"/d/{draft}/run", action="start")  # one at a time: it waits for the first
+    assert "Waiting for 1" in waiting.text
+    user.post(f"{waiting.path.removeprefix(user.room)}/cancel")
+    number = found.path.removeprefix(user.room)
+    page.workspace.jobs.cancel(page.workspace.jobs[int(number.rpartition("/")[2])])
+    go_on.set()
+    page.workspace.jobs[int(number.rpartition("/")[2])].over.wait(60)
+    assert "Cancelled" in user.get(number).text
+    assert len(page.workspace.runs) == runs
