@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from shoal.columns.uniqueness import Separation
 from shoal.engines.local import LocalEngine
-from shoal.propose.inspect import Column, Inspection
+from shoal.propose.inspect import InspectedColumn, Inspection
 from shoal.report.charts import PALETTE
 from shoal.table.propose import propose
 from shoal.web.pages import draft_of, get, given, pages_of, post, redirect, texts, workspace_of
@@ -114,7 +114,7 @@ def with_role(table: Opened, name: str, role: str) -> dict[str, Any]:
     return replace(column, role=role, proposal=None).fields("analysis")  # type: ignore[arg-type]
 
 
-def proposal_for(table: Opened, column: Column) -> Any:
+def proposal_for(table: Opened, column: InspectedColumn) -> Any:
     """The hierarchy that is proposed for a column, as `inspect` does."""
     engine = table.fresh()
     if column.missing or column.decimal != "." or column.thousands:
@@ -126,13 +126,13 @@ def proposal_for(table: Opened, column: Column) -> Any:
     return propose(column.name, coded.texts, counts.astype(np.int64))
 
 
-def column_of(request: Request, draft: Draft) -> Column:
+def column_of(request: Request, draft: Draft) -> InspectedColumn:
     """The column whose number is in the address."""
     columns = draft.table.inspection.columns
     number = request.path_params["column"]
     if number >= len(columns):
         raise HTTPException(404)
-    found: Column = columns[number]
+    found: InspectedColumn = columns[number]
     return found
 
 
