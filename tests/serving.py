@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 from shoal.web.server import serve
 from shoal.web.workspace import Workspace
 
-PATIENCE = 120.0  # seconds: longer than any machine takes, so that only what never comes fails
+PATIENCE = 600.0  # seconds: longer than any machine takes, so that only what never comes fails
 
 
 @dataclass

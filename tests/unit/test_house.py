@@ -27,6 +27,7 @@ LATE = {
     "cli/propose": "a command loads what it runs",
     "cli/publish": "a command loads what it runs",
     "cli/targets": "a command loads the formats that it writes",
+    "cli/web": "a command loads what it runs, and Starlette may not be installed",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
     "engines/connect": "PySpark may not be installed",
@@ -44,6 +45,9 @@ LATE = {
     "risk/keys": "only a population needs SciPy",
     "table/jit": "fcntl is not on Windows",
     "utility/classifier": "scikit-learn may not be installed",
+    "web/app": "the first screen stands before the rest of shoal is loaded",
+    "web/screens/open": "the first screen stands before the rest of shoal is loaded",
+    "web/workspace": "the first screen stands before the rest of shoal is loaded",
 }
 
 

@@ -35,6 +35,12 @@ def draft_in(found: Answer) -> int:
     return int(re.findall(r"/d/(\d+)/", found.path)[0])
 
 
+def opened(user: Client, name: str) -> int:
+    """The draft of a table, for one level per column, which needs little compiling."""
+    draft = draft_in(user.finished(user.post("/open", data=name)))
+    return draft_in(user.post(f"/d/{draft}/run", action="purpose", purpose="tables"))
+
+
 def run_in(found: Answer) -> int:
     return int(re.findall(r"/runs/(\d+)/", found.path)[0])
 
@@ -85,8 +91,7 @@ def test_the_demo_by_forms_alone_is_what_the_command_line_makes(
 
 def test_names_and_values_of_any_kind_are_shown_as_they_are(page: Served) -> None:
     user = page.user()
-    found = user.finished(user.post("/open", data="nasty.csv"))
-    draft = draft_in(found)
+    draft = opened(user, "nasty.csv")
     found = user.get(f"/d/{draft}/table?sample=1")
     screens = [found, *(user.get(f"/d/{draft}/{name}") for name in ("columns", "promises", "run"))]
     roles = {f"role-{i}": role for i, role in enumerate(["identifier", "quasi", "quasi", "quasi", "sensitive"])}
@@ -108,7 +113,7 @@ def test_names_and_values_of_any_kind_are_shown_as_they_are(page: Served) -> Non
 
 def test_an_edit_has_an_address_and_the_one_before_stays(page: Served) -> None:
     user = page.user()
-    first = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    first = opened(user, "nasty.csv")
     second = draft_in(user.post(f"/d/{first}/promises", action="k", k="9"))
     assert second != first
     assert 'value="9"' in user.get(f"/d/{second}/promises").text
@@ -118,7 +123,7 @@ def test_an_edit_has_an_address_and_the_one_before_stays(page: Served) -> None:
 
 def test_nothing_is_published_before_the_list_is_ticked(page: Served) -> None:
     user = page.user()
-    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = opened(user, "nasty.csv")
     run = run_in(user.finished(user.post(f"/d/{draft}/run", action="start")))
     refused = user.post(f"/runs/{run}/publish", **{f"check-{name}": "on" for name in CHECKS[:-1]})
     assert refused.status == 400
@@ -127,7 +132,7 @@ def test_nothing_is_published_before_the_list_is_ticked(page: Served) -> None:
 
 def test_a_run_that_cannot_keep_its_promises_says_why(page: Served) -> None:
     user = page.user()
-    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = opened(user, "nasty.csv")
     draft = draft_in(user.post(f"/d/{draft}/promises", action="k", k="100000"))
     found = user.finished(user.post(f"/d/{draft}/run", action="start"))
     assert found.status == 400
@@ -136,7 +141,7 @@ def test_a_run_that_cannot_keep_its_promises_says_why(page: Served) -> None:
 
 def test_a_wrong_number_is_told_and_changes_nothing(page: Served) -> None:
     user = page.user()
-    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = opened(user, "nasty.csv")
     before = len(page.workspace.drafts)
     assert user.post(f"/d/{draft}/promises", action="k", k="many").status == 400
     assert len(page.workspace.drafts) == before
@@ -159,7 +164,7 @@ def test_a_cancelled_run_leaves_nothing(page: Served, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("shoal.pipeline.anonymize", slow)
     user = page.user()
-    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = opened(user, "nasty.csv")
     runs = len(page.workspace.runs)
     found = user.post(f"/d/{draft}/run", action="start")
     begun.wait(60)

@@ -17,8 +17,8 @@ from shoal.errors import ShoalError
 if TYPE_CHECKING:
     from shoal.search.problem import Progress
 
-State = Literal["queued", "running", "done", "failed", "cancelled"]
-OVER: tuple[State, ...] = ("done", "failed", "cancelled")
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+OVER: tuple[JobState, ...] = ("done", "failed", "cancelled")
 KEPT = 200  # jobs that are over, of which the page still can tell
 
 
@@ -42,7 +42,7 @@ class Job:
     title: str
     work: Callable[[Progress], str] = field(repr=False)  # returns the address to go on at
     back: str  # the address to return to
-    state: State = "queued"
+    state: JobState = "queued"
     what: str = ""
     share: float = 0.0
     target: str = ""
@@ -131,7 +131,7 @@ class Jobs:
             self._work(job)
 
     def _work(self, job: Job) -> None:
-        state: State = "failed"
+        state: JobState = "failed"
         try:
             target = job.work(job.progress)
             if job.stopped.is_set():

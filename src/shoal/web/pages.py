@@ -24,7 +24,7 @@ from shoal.errors import PolicyError, ShoalError
 from shoal.text.figures import counted, interval, number, share, visible
 from shoal.web.jobs import Failure, Job, unexpected
 from shoal.web.security import Secrets
-from shoal.web.workspace import Draft, Run, Workspace
+from shoal.web.workspace import Draft, WebRun, Workspace
 
 HERE = Path(__file__).parent
 AT_ONCE = 0.25  # seconds that an answer waits for a job before it shows its progress
@@ -71,7 +71,7 @@ class Pages:
         *,
         status: int = 200,
         draft: Draft | None = None,
-        run: Run | None = None,
+        run: WebRun | None = None,
         **fields: Any,
     ) -> HTMLResponse:
         """A screen; ``draft`` and ``run`` decide where the steps lead."""
@@ -90,7 +90,7 @@ class Pages:
         page = self._environment.get_template(template).render(given | fields)
         return HTMLResponse(page, status)
 
-    def _steps(self, draft: Draft | None, run: Run | None) -> list[tuple[str, str | None]]:
+    def _steps(self, draft: Draft | None, run: WebRun | None) -> list[tuple[str, str | None]]:
         """The steps with their addresses, None where one cannot go yet."""
         if run is None and draft is not None:  # the last run of the same policy
             runs = [each for each in self.workspace.runs.values() if each.draft is draft]
@@ -141,7 +141,7 @@ def draft_of(request: Request) -> Draft:
     return found
 
 
-def run_of(request: Request) -> Run:
+def run_of(request: Request) -> WebRun:
     """The run in the address."""
     found = workspace_of(request).runs.get(request.path_params["run"])
     if found is None:

@@ -98,7 +98,7 @@ class Draft:
 
 
 @dataclass(eq=False)
-class Run:
+class WebRun:
     """A release that was made, and what is known of it."""
 
     number: int
@@ -124,7 +124,7 @@ class Workspace:
         self.stopping = threading.Event()
         self.tables: dict[int, Opened] = {}
         self.drafts: dict[int, Draft] = {}
-        self.runs: dict[int, Run] = {}
+        self.runs: dict[int, WebRun] = {}
         self.verdicts: dict[str, Verdicts | ShoalError] = {}  # of tables as they stand
         self.judging: dict[str, Job] = {}
         self._lock = threading.Lock()
@@ -169,9 +169,9 @@ class Workspace:
                 del self.drafts[number]
         return draft
 
-    def add_run(self, draft: Draft, release: Release, seconds: float) -> Run:
+    def add_run(self, draft: Draft, release: Release, seconds: float) -> WebRun:
         """Keep a release; of older ones only the figures stay."""
-        run = Run(self._next(), draft, release, seconds)
+        run = WebRun(self._next(), draft, release, seconds)
         with self._lock:
             self.runs[run.number] = run
             held = [other for other in self.runs.values() if other.release is not None]

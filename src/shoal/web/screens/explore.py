@@ -15,17 +15,17 @@ from shoal.report.html import sentence
 from shoal.report.summary import Summary, summary
 from shoal.report.wording import unit
 from shoal.web.pages import get, pages_of, run_of, texts
-from shoal.web.workspace import Run
+from shoal.web.workspace import WebRun
 
 
-def release_of(run: Run) -> Release:
+def release_of(run: WebRun) -> Release:
     """The release, if it is still in memory."""
     if run.release is None:
         raise HTTPException(410, texts().explore.forgotten)
     return run.release
 
 
-def summary_of(run: Run) -> Summary:
+def summary_of(run: WebRun) -> Summary:
     """What a report tells of the release, computed once."""
     if "summary" not in run.cache:
         run.cache["summary"] = summary(release_of(run))

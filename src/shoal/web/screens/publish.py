@@ -19,7 +19,7 @@ from shoal.release.signatures import read_private, sign
 from shoal.search.problem import Progress
 from shoal.web.pages import get, given, pages_of, post, run_of, texts, workspace_of
 from shoal.web.screens.explore import release_of
-from shoal.web.workspace import Run, Workspace
+from shoal.web.workspace import WebRun, Workspace
 
 ENDINGS = (".csv", ".parquet", ".xlsx", ".sav", ".dta")
 CHECKS = ("roles", "promises", "warnings", "rights", "answer")
@@ -52,7 +52,7 @@ def _show(request: Request) -> Response:
     )
 
 
-def commands(run: Run) -> list[str]:
+def commands(run: WebRun) -> list[str]:
     """What does the same on the command line."""
     table = run.draft.table
     name = next((name for name in run.files if name.startswith("release.")), "release.csv")
@@ -81,7 +81,7 @@ def _publish(request: Request, form: FormData) -> Response:
 
 
 def _write(
-    workspace: Workspace, run: Run, name: str, key: Path | None, password: str | None, progress: Progress
+    workspace: Workspace, run: WebRun, name: str, key: Path | None, password: str | None, progress: Progress
 ) -> None:
     """As `shoal anonymize` writes them: the release is counted again before it appears, the certificate comes last."""
     release, folder = release_of(run), workspace.place()

@@ -16,7 +16,7 @@ from shoal.policy.policy import Algorithm, Objective, Options
 from shoal.search.problem import Progress
 from shoal.web.jobs import Job
 from shoal.web.pages import draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of
-from shoal.web.workspace import Draft, Run, Workspace
+from shoal.web.workspace import Draft, WebRun, Workspace
 
 PURPOSES = ("analysis", "tables")
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -119,7 +119,7 @@ def start(workspace: Workspace, draft: Draft) -> Job:
     return workspace.jobs.start(texts().run.searching, work, f"/d/{draft.number}/run")
 
 
-def figures_of(run: Run) -> dict[str, Any]:
+def figures_of(run: WebRun) -> dict[str, Any]:
     """What stands in the list of runs."""
     release = run.release
     assert release is not None
