@@ -64,7 +64,7 @@ NAVIGATION = {
         "Disclosure risk <risk>",
         "attacks",
         "linkage",
-        "Beside its original <consistency>",
+        "Comparing with the original <consistency>",
         "ranges",
         "utility",
         "warnings",

@@ -6,7 +6,7 @@ Most likely: weighs each record by the inverse of the share of people whom it co
 it is the person's own if cells were hidden without regard to their values. The shares are estimated from the release
 alone, column by column, by expectation maximization.
 
-Whoever knows why cells were hidden may do better still: where several records fit, the figures are lower bounds.
+An intruder who knows why cells were suppressed may do even better: if several records match, figures are lower bounds.
 None exceeds 1/k: records that look the same cannot be told apart, and are taken with equal chances.
 """
 

@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: commands, options, output and exit codes."""
 
 import os
 

@@ -30,11 +30,11 @@ class Columns:
         self.rows: list[tuple[str, ...]] = []
 
     def add(self, *cells: str) -> None:
-        """One line."""
+        """Add a line to the table."""
         self.rows.append(cells)
 
     def show(self, console: Console) -> None:
-        """Print it."""
+        """Print the table to the console."""
         for i, part in enumerate(self._parts(console.width)):
             if i:
                 console.print()

@@ -1,4 +1,4 @@
-"""``shoal demo``."""
+"""The command ``shoal demo``, which runs the bundled example."""
 
 from __future__ import annotations
 

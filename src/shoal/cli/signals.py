@@ -1,7 +1,7 @@
-"""Being told to stop: whoever does it, by Ctrl-C or a polite kill, and whenever, no half-written file is left.
+"""Signal handling: Ctrl-C and SIGTERM leave no partial file.
 
-A signal is an exception wherever the program happens to be, and clearing up is what exceptions do anyway. It is held
-back where one would do harm: until a command begins, after it has ended, and while modules are loaded.
+A signal raises an exception wherever the program is, so the usual cleanup runs. It is held back where an exception
+would do harm: before a command begins, after it has ended, and while modules are loaded.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def interrupted() -> KeyboardInterrupt:
 
 
 def unraisable(lost: sys.UnraisableHookArgs) -> None:
-    """Where an exception cannot pass, as out of a destructor, being told to stop is not news but comes once more."""
+    """Repeat a signal whose exception cannot propagate, as in a destructor, instead of reporting it."""
     if not (received and issubclass(lost.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(lost)
     elif not held and hasattr(signal, "setitimer"):

@@ -1,4 +1,4 @@
-"""``shoal web``."""
+"""The command ``shoal web``, which serves the page."""
 
 from __future__ import annotations
 

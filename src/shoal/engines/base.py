@@ -28,12 +28,12 @@ class Rows:
 
     @property
     def columns(self) -> list[str]:
-        """What is released."""
+        """The names of the released columns."""
         return list(self.table.column_names)
 
     @property
     def n_records(self) -> int:
-        """Released records."""
+        """The number of released records."""
         return int(self.table.num_rows)
 
 
@@ -43,7 +43,7 @@ class Groups:
 
     table: pa.Table
     weight: str  # the column with the number of records
-    person: str | None = None  # the column that tells persons apart
+    person: str | None = None  # the column that identifies people
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Query:
     expression: Any  # an Ibis table
     groups: Groups
     unordered: Any = None  # the same rows before they were put in order, for counting
-    persons: Any = None  # the same with the column that tells persons apart; counted, never written
+    persons: Any = None  # the same with the column that identifies people; counted, never written
     households: Groups | None = None  # what its quasi columns, households and persons count to, where that is asked
 
     def __reduce__(self) -> Any:
@@ -63,12 +63,12 @@ class Query:
 
     @property
     def columns(self) -> list[str]:
-        """What is released."""
+        """The names of the released columns."""
         return list(self.expression.columns)
 
     @property
     def n_records(self) -> int:
-        """Released records."""
+        """The number of released records."""
         return int(np.asarray(self.groups.table[self.groups.weight]).sum())
 
 

@@ -61,7 +61,7 @@ class Countable(Protocol):
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """The names of the columns."""
 
     def spreads(self, names: Sequence[str], /) -> Mapping[str, Spread]:
         """How well each of some columns tells the records apart."""

@@ -1,7 +1,7 @@
 """DuckDB, PostgreSQL and Spark through Ibis: one GROUP BY, one JOIN, written once, where the data is.
 
 Nothing leaves the engine but the frequency table: the distinct tuples of the quasi and sensitive columns (and of the
-one that tells persons apart), each with its number of records. They are coded here as if they were rows in memory, so
+one that identifies people), each with its number of records. They are coded here as if they were rows in memory, so
 hierarchies, codes and searches are the same whatever engine counted. Back goes one table of distinct tuples and what
 each becomes.
 """
@@ -101,7 +101,7 @@ class IbisEngine:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """The names of the columns."""
         return list(self.expression.columns)
 
     @property

@@ -40,7 +40,7 @@ class Texts(Protocol):
 
     @property
     def columns(self) -> Sequence[str]:
-        """Of which columns."""
+        """The names of the columns read."""
 
     def coded(self, name: str, /) -> codec.Coded:
         """The texts of one, and whether it has nulls."""
@@ -138,7 +138,7 @@ class LocalEngine:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """The names of the columns."""
         return list(self.table.column_names)
 
     @property
@@ -362,7 +362,7 @@ def require_names_apart(names: list[str]) -> None:
 def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     """An order that depends on what the rows say and on the seed, not on where they stood.
 
-    Equal rows stand in any order but the original one: whoever knows which is whose learns nothing from their places.
+    Equal rows stand in any order but the original one: knowing whose they are reveals nothing about their positions.
     """
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))

@@ -33,7 +33,7 @@ class Coarse:
 
     @classmethod
     def of(cls, name: str, values: pa.ChunkedArray, policy: Policy, outside: LocalEngine | None) -> Coarse:
-        """Not raised yet."""
+        """Start with no column raised to a coarser level."""
         alone = LocalEngine(pa.table({name: values}), fingerprint="")
         hierarchy, column, coded = alone.hierarchy(name, policy, outside), policy.columns[name], alone.coded(name)
         leaves = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)

@@ -389,7 +389,7 @@ def _compared_with_itself(table: FrequencyTable) -> FrequencyTable:
 def _nulls_alone(table: FrequencyTable, seen: FrequencyTable, policy: Policy) -> Iterator[Caution]:
     """Warn of requirements that hold only because records with nulls in every quasi-identifier match everyone.
 
-    By the letter k − 1 such records hide every other one; whoever knows that they tell nothing sees who is alone.
+    Formally, k − 1 such records hide every other one; someone who ignores them sees who is unique.
     """
     if policy.release.nulls != "wildcard":
         return

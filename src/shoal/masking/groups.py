@@ -26,7 +26,7 @@ NEAR = 8  # groups that a record may move to or swap with
 
 
 def unheard(_share: float) -> None:
-    """Nobody listens."""
+    """Ignore progress: the default if nobody listens."""
 
 
 def mdav(points: Points, k: int, heard: Heard = unheard) -> GroupOf:

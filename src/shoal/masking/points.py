@@ -56,7 +56,7 @@ class Points:
 
     @property
     def n(self) -> int:
-        """Records."""
+        """The number of records."""
         return len(self.numbers)
 
     @cached_property

@@ -198,7 +198,7 @@ class TCloseness(SensitiveModel):
         return self
 
     def score(self, histogram: Histogram) -> Scores:
-        """D(p, q)."""
+        """The distance D(p, q) of each class."""
         return distance(histogram, self.distance)
 
     def accepts(self, histogram: Histogram) -> Passing:
@@ -211,7 +211,7 @@ class TCloseness(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"{self.t:g}-closeness ({self.distance}){self.where}"
 
 
@@ -244,7 +244,7 @@ class BasicLikeness(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"basic {self.beta:g}-likeness{self.where}"
 
 
@@ -260,12 +260,12 @@ class EnhancedLikeness(BasicLikeness):
         return enhanced_likeness(histogram)
 
     def gain(self, q: Shares) -> Shares:
-        """min(β, −ln q)."""
+        """The largest allowed gain, min(β, −ln q)."""
         return np.minimum(self.beta, -np.log(q))
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"enhanced {self.beta:g}-likeness{self.where}"
 
 
@@ -284,7 +284,7 @@ class DeltaDisclosure(SensitiveModel):
     least: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
-        """max |ln(p/q)|."""
+        """The largest log ratio, max |ln(p/q)|."""
         return largest_log_ratio(histogram, absent=self.absent)
 
     def accepts(self, histogram: Histogram) -> Passing:
@@ -311,7 +311,7 @@ class DeltaDisclosure(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"{self.delta:g}-disclosure privacy{self.where}"
 
 

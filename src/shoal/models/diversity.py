@@ -85,16 +85,16 @@ class DistinctDiversity(SensitiveModel):
     least: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
-        """m."""
+        """The number m of distinct values."""
         return distinct(histogram).astype(np.float64)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """m ≥ ℓ."""
+        """Return whether m ≥ ℓ."""
         return np.asarray(distinct(histogram) >= self.l)
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"distinct {self.l}-diversity{self.where}"
 
 
@@ -122,7 +122,7 @@ class EntropyDiversity(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"entropy {self.l:g}-diversity{self.where}"
 
 
@@ -152,5 +152,5 @@ class RecursiveDiversity(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"recursive ({self.c:g}, {self.l})-diversity{self.where}"

@@ -80,7 +80,7 @@ class SinglingOutRisk(MeasuredLimit):
     question: ClassVar[Question] = "singling out"
 
     def reached(self, attacks: Attacks) -> Reached:
-        """The share."""
+        """The share of people singled out."""
         return _worst([_share(risk) for risk in attacks if risk.name == "singling out"])
 
 

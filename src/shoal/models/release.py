@@ -31,7 +31,7 @@ class ReleaseModel(PrivacyModel):
     least: ClassVar[bool] = False
 
     def value(self, table: FrequencyTable) -> float:
-        """The figure."""
+        """The figure of the whole release."""
         raise NotImplementedError
 
     def excess(self, table: FrequencyTable) -> Scores:
@@ -43,7 +43,7 @@ class ReleaseModel(PrivacyModel):
         return np.full(table.n_classes, self.value(table))
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """All or none."""
+        """All classes pass, or none does."""
         excess = float(self.excess(table).sum())
         return np.full(table.n_classes, excess <= TOLERANCE * max(1, int(records(table).sum())))
 
@@ -93,7 +93,7 @@ class AverageRisk(ReleaseModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"average risk at most {self.max:g}"
 
 
@@ -114,7 +114,7 @@ class SampleUniqueness(ReleaseModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"at most {self.max:.4g} of the records unique in the release"
 
 
@@ -134,5 +134,5 @@ class PopulationUniqueness(PopulationModel, ReleaseModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"at most {self.max:.4g} of the records unique in the population"

@@ -57,16 +57,16 @@ class KAnonymity(PrivacyModel):
         return neighbourhoods(known, [table.nulls[j] for j in chosen]).counts[class_of]
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """n_E."""
+        """The size n_E of each class."""
         return self.crowd(table).astype(np.float64)
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """n_E ≥ k."""
+        """Return whether n_E ≥ k for each class."""
         return self.crowd(table) >= self.k
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"{self.k}-anonymity" + (f" over {', '.join(self.columns)}" if self.columns else "")
 
 
@@ -80,16 +80,16 @@ class MaximumRisk(PrivacyModel):
     least: ClassVar[bool] = False
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """1/n_E."""
+        """The risk 1/n_E of each class."""
         return np.asarray(1 / table.persons)
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """1/n_E ≤ max."""
+        """Return whether 1/n_E ≤ max for each class."""
         return np.asarray(table.persons * self.max >= 1 - TOLERANCE)
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"re-identification risk at most {self.max:g}"
 
 
@@ -119,7 +119,7 @@ class PSensitive(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"{self.p}-sensitive {self.k}-anonymity{self.where}"
 
 
@@ -138,7 +138,7 @@ class AlphaK(SensitiveModel):
         return (KAnonymity(k=self.k), self)
 
     def score(self, histogram: Histogram) -> Scores:
-        """The greatest share."""
+        """The largest share of a value."""
         return most_frequent(histogram)
 
     def accepts(self, histogram: Histogram) -> Passing:
@@ -156,7 +156,7 @@ class AlphaK(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"({self.alpha:g}, {self.k})-anonymity{self.where}"
 
 
@@ -179,16 +179,16 @@ class KMap(PopulationModel):
     least: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """N_E."""
+        """The people N_E of the population in each class."""
         return table.people.astype(np.float64)
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """N_E ≥ k."""
+        """Return whether N_E ≥ k for each class."""
         return table.people >= self.k
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"{self.k}-map"
 
 
@@ -233,5 +233,5 @@ class DeltaPresence(PopulationModel):
 
     @property
     def asked(self) -> str:
-        """In one line."""
+        """The requirement in one line."""
         return f"({self.low:g}, {self.high:g})-presence"

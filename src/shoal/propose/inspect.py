@@ -116,7 +116,7 @@ class Inspection(Shown):
     records: int
     columns: tuple[InspectedColumn, ...]
     separations: tuple[Separation, ...]  # single quasi columns, pairs, triples; of each the strongest first
-    entity: str | None = None  # the column that tells persons apart, where some have several records
+    entity: str | None = None  # the column that identifies people, if some have several records
     household: str | None = None  # the column that tells households apart
     decisions: tuple[Decision, ...] = ()  # the guesses that matter most, first
     purpose: Purpose = "analysis"

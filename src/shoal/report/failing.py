@@ -69,7 +69,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
 
 @shows("Verdicts", "verdict page")
 def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
-    """Render the page."""
+    """Render the report of a check."""
     found = findings(verdicts, table, policy)
     fields = {"found": found, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
     return environment().get_template("check.html").render(fields)

@@ -33,7 +33,7 @@ Progress = Callable[[str, float], None]  # what is being done, and how much of i
 
 
 def silent(_what: str, _share: float) -> None:
-    """Progress for nobody."""
+    """Ignore progress: the default if nobody listens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Evaluation:
 
     @property
     def node(self) -> Node:
-        """Where."""
+        """The node that was evaluated."""
         return self.table.node
 
 

@@ -133,12 +133,12 @@ class FrequencyTable:
 
     @property
     def n_records(self) -> int:
-        """Records, not classes."""
+        """The number of records, not of classes."""
         return int(self.counts.sum())
 
     @property
     def n_classes(self) -> int:
-        """Distinct tuples."""
+        """The number of distinct tuples."""
         return len(self.counts)
 
     @property

@@ -21,7 +21,7 @@ MARKS = {".": ".", ",": ",", " ": " \u00a0\u202f", "'": "'’"}  # with what els
 
 @dataclass(frozen=True)
 class Spelling:
-    """Of one column."""
+    """How the cells of one column are spelled."""
 
     missing: tuple[str, ...] = ()
     decimal: str = "."

@@ -57,7 +57,7 @@ class _Later:
 
 
 def load() -> Router:
-    """Import all screens."""
+    """Import the modules of all screens."""
     from shoal.web.screens import columns, explore, hierarchy, promises, publish, run
 
     screens = (columns, hierarchy, promises, run, explore, publish)

@@ -88,7 +88,7 @@ class Jobs:
         return self._jobs[number]
 
     def start(self, title: str, work: Callable[[Progress], str], back: str) -> Job:
-        """Queue some work."""
+        """Queue work for the background thread."""
         with self._lock:
             self._last += 1
             job = Job(self._last, title, work, back)

@@ -169,7 +169,7 @@ Change = Callable[[Request, FormData], Response]
 
 
 def get(path: str, show: Answer) -> Route:
-    """A screen."""
+    """Return the route of a screen."""
 
     async def answer(request: Request) -> Response:
         return await _guarded(request, show, request)

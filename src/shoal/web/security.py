@@ -70,7 +70,7 @@ class Gate:
         self._first = first  # the screen behind the entrance
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request, or reject it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return

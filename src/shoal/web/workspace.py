@@ -44,7 +44,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A table."""
+    """A table that was opened."""
 
     number: int
     name: str  # as the page shows it
@@ -56,7 +56,7 @@ class Opened:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """The names of the columns."""
         return [column.name for column in self.inspection.columns]
 
     def fresh(self) -> LocalEngine | IbisEngine:
@@ -145,7 +145,7 @@ class Workspace:
         return Path(tempfile.mkdtemp(dir=self.folder))
 
     def add_table(self, make: Callable[[int], Opened]) -> Opened:
-        """Keep a table."""
+        """Keep a table in the workspace."""
         opened = make(self._next())
         self.tables[opened.number] = opened
         return opened

@@ -1,6 +1,6 @@
 """Where an Ibis table lives, and what differs between engines: fetching, uploading, joining and writing.
 
-A release is written aside, counted there, and only then given its name: in PostgreSQL and DuckDB tables in one
+A release is written aside, counted there, and only then renamed into place: in PostgreSQL and DuckDB tables in one
 transaction, files and folders by rename. Drivers quote values and connection strings in their messages, so none of
 them is passed on: what is told is what failed, and the code that the engine gave it.
 """
@@ -35,7 +35,7 @@ class Place(Protocol):
         """A column as it is told apart; a ``key`` must come back equal after it was here."""
 
     def fetch(self, expression: ir.Table) -> pa.Table:
-        """Rows, in memory."""
+        """Fetch the rows of a query into memory."""
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """A small table to join with, gone with the connection."""
@@ -83,7 +83,7 @@ class IbisPlace:
         return left.identical_to(right)
 
     def fetch(self, expression: ir.Table) -> pa.Table:
-        """Through Ibis."""
+        """Fetch the rows of a query through Ibis."""
         with self.failing("read"):
             return expression.to_pyarrow()
 

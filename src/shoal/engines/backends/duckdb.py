@@ -41,7 +41,7 @@ class DuckDB(IbisPlace):
         self.memory = memory  # bytes, for DuckDB and what is held here, such as the tuples that were counted
 
     def fetch(self, expression: ir.Table) -> pa.Table:
-        """Through Ibis."""
+        """Fetch the rows of a query through Ibis."""
         self._make_room()
         return super().fetch(expression)
 

@@ -89,7 +89,7 @@ class Spark(IbisPlace):
                 if not system.rename(aside, goal):
                     if system.exists(old):
                         system.rename(old, goal)
-                    raise OutputError(f"{target} could not be given its name", "is the folder writable?")
+                    raise OutputError(f"{target} could not be renamed into place", "is the folder writable?")
                 system.delete(old, True)
             finally:
                 with contextlib.suppress(Exception):

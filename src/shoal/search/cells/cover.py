@@ -172,7 +172,7 @@ class Balls:
             self._add({i: int(counts[i])})
 
     def classes(self) -> list[Piece]:
-        """Cover everything."""
+        """Choose balls until they cover everything."""
         n_left = int(self.left.sum())
         balls = [self._priced(i) for i in np.flatnonzero(self.left).tolist()]
         heapq.heapify(balls)

@@ -114,7 +114,7 @@ def _between(each: list[int]) -> Floats:
 
 
 def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
-    """(M−1)/(D−1)."""
+    """The loss of a cell, (M−1)/(D−1)."""
     return np.asarray(np.maximum(sizes - 1, 0) / max(1, hierarchy.domain - 1))
 
 

@@ -254,7 +254,7 @@ def attach(atoms: Atoms, classes: LinkedClasses, a: Int, c: Int) -> None:
 
 @compiled
 def attach_all(atoms: Atoms, classes: LinkedClasses, class_of: Ints) -> None:
-    """Fill empty classes."""
+    """Put every atom into its class."""
     for a in range(class_of.shape[0]):
         attach(atoms, classes, a, class_of[a])
 

@@ -44,7 +44,7 @@ class Solution:
 
     @classmethod
     def of(cls, problem: Problem, partition: Partition) -> Solution:
-        """Written and priced."""
+        """Write the recoding of a partition and compute its loss."""
         before = problem.seconds_left
         answer = recoding(problem, partition, "local")
         loss = loss_of(problem, answer.values, answer.became, problem.objective_name)

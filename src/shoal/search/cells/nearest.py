@@ -52,7 +52,7 @@ class Metric:
 
     @property
     def n(self) -> int:
-        """How many tuples."""
+        """The number of tuples."""
         return len(self.counts)
 
     def between(self, j: int, a: Codes, b: Codes) -> Floats:

@@ -107,7 +107,7 @@ class TreeGene:
         return np.array(self.levels, np.int64) > level
 
     def named(self, bits: Bits) -> Pieces:
-        """The same."""
+        """Return the pieces, which are labels already."""
         return self.pieces(bits)[0]
 
 
@@ -132,7 +132,7 @@ class IntervalGene:
         return starts | self._alone if bits.any() else starts
 
     def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
-        """Intervals by number."""
+        """Return the intervals by number."""
         starts = self._starts(bits)
         firsts = np.flatnonzero(starts)
         ends = list(zip(firsts.tolist(), (np.append(firsts[1:], len(starts)) - 1).tolist(), strict=True))
@@ -143,7 +143,7 @@ class IntervalGene:
         return pieces, np.array([self._known[end] for end in ends])
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
-        """All of them."""
+        """Return all bits: each makes a difference."""
         return np.arange(self.n_bits)
 
     def at_level(self, level: int) -> Bits:

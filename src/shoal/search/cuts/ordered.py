@@ -33,7 +33,7 @@ class OrderedDomain:
 
     @property
     def n_values(self) -> int:
-        """Values that occur."""
+        """The number of values that occur."""
         return len(self.values)
 
     def leaves(self, first: int, last: int) -> Leaves:

@@ -30,7 +30,7 @@ Vector = tuple[int, ...]  # a level of the whole hierarchy per column
 
 @dataclass(frozen=True)
 class Minimal:
-    """A k-minimal generalization."""
+    """A k-minimal generalization with its distances."""
 
     node: Node  # as the lattice counts levels
     distance: Vector  # from the table as it is
@@ -40,7 +40,7 @@ class Minimal:
 
     @property
     def height(self) -> int:
-        """The absolute distance."""
+        """The absolute distance: the sum of the levels."""
         return sum(self.distance)
 
 

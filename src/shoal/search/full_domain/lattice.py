@@ -26,12 +26,12 @@ class Lattice:
 
     @property
     def ground(self) -> Node:
-        """Nothing generalized."""
+        """The bottom node, with nothing generalized."""
         return (0,) * len(self.heights)
 
     @property
     def top(self) -> Node:
-        """Everything generalized."""
+        """The top node, with everything generalized."""
         return self.heights
 
     @property

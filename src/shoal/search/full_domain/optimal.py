@@ -211,11 +211,11 @@ class _NodeList:
 
     @property
     def levels(self) -> NDArray[np.int64]:
-        """[node, column]."""
+        """The levels as an array [node, column]."""
         return self._levels[: self._n]
 
     def append(self, node: Node) -> None:
-        """Add one."""
+        """Append a node, growing the array if necessary."""
         if self._n == len(self._levels):
             self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
         self._levels[self._n] = node

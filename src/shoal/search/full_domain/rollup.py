@@ -46,7 +46,7 @@ class KeyLayout:
         self.masks = np.array(masks, np.uint64)
 
     def packed(self, codes: Codes) -> PackedKeys:
-        """Codes to keys."""
+        """Pack the codes of each row into a key."""
         return self.packed_columns(codes.T, len(codes))
 
     def packed_columns(self, columns: Iterable[Codes], n_rows: int) -> PackedKeys:
@@ -57,7 +57,7 @@ class KeyLayout:
         return keys
 
     def codes(self, keys: PackedKeys) -> Codes:
-        """Keys to codes."""
+        """Unpack keys into the codes of each row."""
         return ((keys[:, self.words] >> self.shifts) & self.masks).astype(np.int32)
 
 

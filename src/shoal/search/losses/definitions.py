@@ -34,7 +34,7 @@ class IyengarLoss(CellLoss):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """The share itself."""
+        """The price is the share itself."""
         return measured
 
 
@@ -127,7 +127,7 @@ class HeightLoss(_WeightedSum):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """The level itself."""
+        """The price is the level itself."""
         return measured
 
 
@@ -145,7 +145,7 @@ class EntropyLoss(_WeightedSum):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """ln n(released value)."""
+        """The price is ln n(released value)."""
         return np.asarray(np.log(np.maximum(measured, 1)))
 
     @staticmethod

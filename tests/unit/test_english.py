@@ -1,0 +1,70 @@
+"""Texts are written in plain English, as far as a test can tell."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "src" / "shoal").rglob("*.py"))
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "benchmarks" / "README.md"]
+TEMPLATES = sorted((ROOT / "src" / "shoal").rglob("*.html"))
+
+# Turns of phrase that readers stumble over, each with what to write instead.
+QUAINT = {
+    "its policy is none": "contains no valid policy",
+    "count as was foreseen": "match the expected counts",
+    "being told to stop": "signal handling",
+    "the file its name": "renames the file into place",
+    "given its name": "renamed into place",
+    "beside its original": "compared with its original",
+    "proved to lose the least": "smallest loss with one level per column, proved",
+    "be laid side by side": "be compared",
+    "what was asked and what was found": "requirements",
+    "whoever knows": "someone who knows",
+    "the words, each in a sentence": "glossary",
+    "how to get there": "options of the release",
+    "tells persons apart": "identifies people",
+}
+FEWEST_WORDS = 4
+
+
+def docstrings(module: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text is not None:
+                yield getattr(node, "name", "the module"), text
+
+
+def texts(module: Path) -> Iterator[str]:
+    """Every string of a module: docstrings, messages, and the fixed parts of formatted ones."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def quaint(text: str) -> list[str]:
+    plain = re.sub(r"\s+", " ", text).lower()
+    return [phrase for phrase in QUAINT if phrase in plain]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_a_docstring_says_something(module: Path) -> None:
+    assert [f"{name}: {text}" for name, text in docstrings(module) if len(text.split()) < FEWEST_WORDS] == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_messages_and_docstrings_have_no_quaint_phrase(module: Path) -> None:
+    assert [phrase for text in texts(module) for phrase in quaint(text)] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TEMPLATES], ids=lambda path: path.name)
+def test_pages_have_no_quaint_phrase(page: Path) -> None:
+    assert quaint(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_quaint_phrase_is_found() -> None:
+    assert quaint("certificate: its policy\n  is none") == ["its policy is none"]
