@@ -77,8 +77,8 @@ def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
     whole = time.perf_counter() - start
     verified = spent.pop("groups") - counted
     return {
-        "rows": release.engine.n_records,
-        "distinct": release.engine.last_groups.table.num_rows,
+        "rows": release.counted.n_records,
+        "distinct": release.counted.rows.table.num_rows,
         "seconds": whole,
         "cpu": time.process_time(),
         "group by": spent["group by"],

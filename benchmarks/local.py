@@ -214,7 +214,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         data = census(arguments.data, Path(name))
         engine = LocalEngine.of(data.table)
-        adult = engine.count(Policy.parse(data.policy(5, 0.0)), apart=True)
+        adult = engine.count(Policy.parse(data.policy(5, 0.0)), apart=True).table
         SEARCHES["local"](plain(adult.taken(range(300)), 5)())  # compiles
         found: dict[str, Any] = {"name": data.name, "records": adult.n_records}
         found["adult"] = {k: sides(adult, k) for k in KS}
@@ -227,7 +227,7 @@ def main() -> None:
         found["models"] = {}
         for what, model in MODELS.items():
             policy = asked(data, model, 0.0)
-            apart = engine.count(policy, apart=True)
+            apart = engine.count(policy, apart=True).table
             searches = {name: SEARCHES[name] for name in OTHERS}
             searches |= {"cheapest node first": covered, "local": SEARCHES["local"]}
             found["models"][what] = {

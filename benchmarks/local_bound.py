@@ -273,7 +273,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = census(arguments.data, Path(folder))
-        table = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)), apart=True)
+        table = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)), apart=True).table
     if arguments.tuples:
         table = table.taken(range(0, table.n_classes, -(-table.n_classes // arguments.tuples)))
     found = {k: nearness(table, k) for k in arguments.k}

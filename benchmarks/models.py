@@ -80,11 +80,11 @@ def main() -> None:
         for what, model in MODELS.items():
             for share in SHARES:
                 policy = asked(data, model, share)
-                table = engine.count(policy)
+                table = engine.count(policy).table
                 solved(table, policy)  # warm
                 print(f"{what:<30} {share:>6.0%} {solved(table, policy)}")
         plain = Policy.parse(data.policy(5, 0.02))
-        million = redrawn(engine.count(plain), 1_000_000, 0.2)
+        million = redrawn(engine.count(plain).table, 1_000_000, 0.2)
         print(f"\na million rows, {million.n_classes:,} distinct tuples, k = 5\n{'':<30} {'share':>6} {head}")
         for share in SHARES:
             print(f"{'':<30} {share:>6.0%} {solved(million, Policy.parse(data.policy(5, share)))}")

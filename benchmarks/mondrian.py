@@ -94,7 +94,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         data = census(arguments.data, Path(name))
-        adult = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0)))
+        adult = LocalEngine.of(data.table).count(Policy.parse(data.policy(5, 0.0))).table
         for n_rows in arguments.rows:
             table = adult if n_rows == adult.n_records else redrawn(adult, n_rows, 0.2)
             print(f"\n{data.name}, {n_rows:,} rows, {table.n_classes:,} distinct tuples")

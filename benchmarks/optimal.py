@@ -188,7 +188,7 @@ def solve_twice(table: Path, policy: Path) -> list[dict[str, float]]:
 def _solved(engine: Any, policy: Any) -> Any:
     from shoal.search import SEARCHES
 
-    return SEARCHES["optimal"](_problem(engine.count(policy), policy))
+    return SEARCHES["optimal"](_problem(engine.count(policy).table, policy))
 
 
 def _problem(table: Any, policy: Any) -> Any:
@@ -243,7 +243,7 @@ def searches(data: Census, repeats: int) -> dict[str, Any]:
     for k in KS:
         for share in SHARES:
             policy = Policy.parse(data.policy(k, share))
-            row = _search(engine.count(policy), policy, repeats)
+            row = _search(engine.count(policy).table, policy, repeats)
             # CPU to CPU: both have one thread, and what else runs on the machine disturbs the wall clock more.
             rows.append({"k": k, "max_suppression": share, **row, "ratio": row["cpu"] / grouped.cpu})
             _say(f"k = {k}, {share:.0%} done")

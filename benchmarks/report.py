@@ -76,7 +76,7 @@ def main() -> None:
             for algorithm in ALGORITHMS:
                 release = made(algorithm)
                 cpu, wall, size = timed(release, scratch / "report.html")
-                n = release.engine.n_records
+                n = release.counted.n_records
                 print(f"{name:16} {n:10,} {algorithm:10} {cpu:7.2f} {wall:7.2f} {size / 1000:6.0f}", flush=True)
 
 

@@ -51,7 +51,7 @@ def policy(algorithm: str) -> shoal.Policy:
 def drawn(algorithm: str) -> str:
     """One picture, as SVG."""
     asked = policy(algorithm)
-    table = LocalEngine.of(people()).count(asked, apart=algorithm in PARTING)
+    table = LocalEngine.of(people()).count(asked, apart=algorithm in PARTING).table
     recoding = SEARCHES[algorithm](Problem.of(table, asked))
     parts = recoding.parts(table)
     numbers = [np.array([float(leaf or 0) for leaf in h.leaves]) for h in table.hierarchies]

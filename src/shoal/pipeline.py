@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.attacks.run import measured
-from shoal.engines import scratch
-from shoal.engines.base import Query, Rows, require_columns
+from shoal.engines.base import Counted, Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.files.formats import write_text
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, sensitive_of
+from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, rows_of, sensitive_of
 from shoal.errors import PolicyError
 from shoal.judge import Gaps, as_seen, judged, require
 from shoal.judge.evidence import of_release, of_table
 from shoal.judge.figures import Figures, figures
-from shoal.judge.recount import Reference, recount, recounted, recounted_groups
+from shoal.judge.recount import Reference, recounted, recounted_by
 from shoal.judge.warning_list import warnings_of
 from shoal.judge.whose import whose
 from shoal.models.closeness import DISTANCES, TCloseness
@@ -42,7 +41,6 @@ from shoal.verify.several_releases import together
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
-    from shoal.engines.ibis import IbisEngine
 
 
 def anonymize(
@@ -65,24 +63,24 @@ def anonymize(
     progress = logged(progress)
     log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
-    problem, population, recoding = _solved(engine, policy, outside, progress)
-    table = problem.table
+    counted, problem, population, recoding = _solved(engine, policy, outside, progress)
     progress("recoding", 0)
-    rows, reference, released, attacks, verdicts = finished(engine, recoding, policy, population)
+    rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
     loss = losses(problem, recoding)
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
         rows,
         engine,
+        counted,
         recoding,
         policy,
         reference,
         verdicts,
         _figures(released, policy).extended(household_figures(engine, rows, released, policy)),
         loss,
-        recoding.parts(table).n_suppressed,
-        warnings_of(of_release(engine, rows, recoding, released, policy, loss["loss"])),
+        recoding.parts(counted.table).n_suppressed,
+        warnings_of(of_release(engine, counted, rows, recoding, released, policy, loss["loss"])),
         attacks,
     )
 
@@ -104,37 +102,37 @@ def _asked(
 
 
 def _solved(
-    engine: LocalEngine | IbisEngine, policy: Policy, outside: LocalEngine | None, progress: Progress
-) -> tuple[Problem, FrequencyTable | None, Recoding]:
+    engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress
+) -> tuple[Counted, Problem, FrequencyTable | None, Recoding]:
     """Count and search; repeat if the labels of the solution reveal a suppressed record."""
     found = _searched(engine, policy, outside, progress)
-    problem, population, recoding = found
-    written = settled(policy, problem.table, recoding, population, engine.raised)
+    counted, _, population, recoding = found
+    written = settled(policy, counted.table, recoding, population, counted.raised)
     if written is policy:
         return found
     again = _searched(engine, written, outside, progress)
-    if not shows_hidden_decimals(again[0].table, again[2], written, engine.raised):
+    if not shows_hidden_decimals(again[0].table, again[3], written, again[0].raised):
         return again
     return _searched(engine, policy, outside, progress)  # labels that hold their values come first
 
 
 def _searched(
-    engine: LocalEngine | IbisEngine, policy: Policy, outside: LocalEngine | None, progress: Progress
-) -> tuple[Problem, FrequencyTable | None, Recoding]:
+    engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress
+) -> tuple[Counted, Problem, FrequencyTable | None, Recoding]:
     progress("counting", 0)
     algorithm = policy.release.algorithm
-    table = engine.count(policy, outside, apart=algorithm in PARTING)  # rows → frequency table
-    population = None if outside is None else outside.people(policy, table.hierarchies)
-    problem = Problem.of(table, policy, population=population, progress=progress)
-    return problem, population, SEARCHES[algorithm](problem)  # frequency table → recoding
+    counted = engine.count(policy, outside, apart=algorithm in PARTING)  # rows → frequency table
+    population = None if outside is None else outside.people(policy, counted.table.hierarchies)
+    problem = Problem.of(counted.table, policy, population=population, progress=progress)
+    return counted, problem, population, SEARCHES[algorithm](problem)  # frequency table → recoding
 
 
 def finished(
-    engine: LocalEngine | IbisEngine, recoding: Recoding, policy: Policy, population: FrequencyTable | None
+    engine: Engine, counted: Counted, recoding: Recoding, policy: Policy, population: FrequencyTable | None
 ) -> tuple[Rows | Query, Reference, FrequencyTable, Attacks | None, Verdicts]:
-    """An answer applied to the rows that were counted last, counted again, attacked and judged."""
-    rows = engine.apply(recoding, policy)  # rows → released rows
-    reference = Reference(engine.domains(policy), population, policy.marks)
+    """An answer applied to the rows that were counted, counted again, attacked and judged."""
+    rows = engine.apply(counted, recoding, policy)  # rows → released rows
+    reference = Reference(counted.rows.domains(policy), population, policy.marks)
     released = recounted(rows, policy, reference)
     attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
     gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
@@ -179,15 +177,15 @@ def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdict
     names = engine.columns
     require_columns(names, policy, gone=("identifier", "plain"))
     gaps, telling = Gaps.of(policy, names, order_of(engine, None if original is None else engine_of(original)))
-    seen = engine if isinstance(engine, LocalEngine) else engine.tallied(telling)  # rows, or distinct rows with counts
+    seen = engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
     before = None if original is None else engine_of(original, policy)
     whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)
-    persons = seen.persons(telling)  # none may be missing
-    rows = Rows(engine.table, persons) if isinstance(engine, LocalEngine) else engine.last_groups
+    seen.persons(telling)  # none may be missing
+    rows = seen.countable(telling)
     found = whose(seen, before, policy) if gaps.persons and before is not None else None
     rows = rows if found is None or found.rows is None else found.rows
     table = recounted(rows, policy, reference)
@@ -196,7 +194,7 @@ def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdict
     left = [name for name in policy.identifiers if name in names]
     verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
-    return replace(verdicts, warnings=warnings_of(of_table(engine, table, policy, before))), table
+    return replace(verdicts, warnings=warnings_of(of_table(engine, seen, table, policy, before))), table
 
 
 def measure(
@@ -225,16 +223,10 @@ def measure(
         raise PolicyError("l: must be at least 1")
     if distance not in DISTANCES:
         raise PolicyError(f"distance: unknown distance {distance!r}", f"distances: {', '.join(DISTANCES)}")
-    seen = engine if isinstance(engine, LocalEngine) else engine.tally([*quasi, *sensitive])
+    seen = engine.tally([*quasi, *sensitive])
     whole = {name: domain_of(name, seen.coded(name), None, seen.weights)[0] for name in sensitive}
-    people = None if population is None else LocalEngine.of(population).spelled(spellings).values(quasi)
-    reference = Reference(whole, people)
-    if isinstance(engine, LocalEngine):
-        with scratch.connect() as connection:
-            connection.register("rows", engine.table)
-            table = recount(connection, "rows", quasi, reference, engine.table.schema)
-    else:
-        table = recounted_groups(engine.last_groups, quasi, reference)
+    people = None if population is None else rows_of(population).spelled(spellings).values(quasi)
+    table = recounted_by(quasi, seen.countable(), Reference(whole, people))
     return figures(table, l=l, distances=dict.fromkeys(sensitive, distance))
 
 

@@ -30,14 +30,14 @@ def policy(limit: float, **release) -> shoal.Policy:
 def test_attacks_in_an_engine_find_what_they_find_in_memory(duck: Bench, release: dict) -> None:
     asked = policy(0.9, **release)
     there, here = shoal.anonymize(duck.load(PEOPLE), asked), shoal.anonymize(PEOPLE, asked)
-    before = there.engine.fingerprint
+    before = there.counted.fingerprint
     assert there.attacks is not None
     found = {(risk.name, risk.column): risk.successes for risk in shoal.attack(there)}
     for risk in here.attacks:
         if risk.name != "unsorted matching":
             assert found[risk.name, risk.column] == pytest.approx(risk.successes), risk.name
     assert any("in an engine" in reason for reason in there.attacks.left_out)
-    assert there.engine.fingerprint == before
+    assert there.counted.fingerprint == before
 
 
 def test_a_limit_holds_in_an_engine(duck: Bench) -> None:

@@ -24,7 +24,7 @@ def test_it_is_the_release_that_starts_from_those_levels(database: Bench, algori
     release = shoal.anonymize(database.load(PEOPLE), policy(algorithm, 24))
     assert [note for note in release.warnings if "distinct tuples exceed max_tuples = 24" in note]
     assert "'q0' from level 1" in release.warnings[0]
-    assert release.engine.last_groups.table.num_rows <= 24
+    assert release.counted.rows.table.num_rows <= 24
     release.save(f"table:{database.name}_{algorithm}", force=True)
     local = shoal.anonymize(PEOPLE, policy(algorithm, None, q0={"min_level": 1}))
     assert release.levels == local.levels

@@ -106,7 +106,7 @@ def test_behind_every_record_of_a_k_map_release_are_k_people(tmp_path_factory, d
 def test_the_paths_of_the_definition_are_those_of_the_hierarchies() -> None:
     values = {name: list(PATHS[name]) for name in NAMES}
     rows = [tuple(values[name][i % len(values[name])] for name in NAMES) for i in range(12)]
-    hierarchies = LocalEngine.of(table_of(rows)).count(policy(3)).hierarchies
+    hierarchies = LocalEngine.of(table_of(rows)).count(policy(3)).table.hierarchies
     for name, hierarchy in zip(NAMES, hierarchies, strict=True):
         for leaf, path in paths_of(name, values[name]).items():
             if leaf is not None:

@@ -47,7 +47,7 @@ def policy(**release):
 
 @pytest.fixture(scope="module")
 def choices():
-    return Choices(Problem.of(LocalEngine.of(table()).count(policy()), policy()))
+    return Choices(Problem.of(LocalEngine.of(table()).count(policy()).table, policy()))
 
 
 def chosen(*values):
@@ -103,7 +103,7 @@ def test_a_value_all_of_whose_splits_are_suppressed_is_useless_and_costs_nothing
     # One woman among the men: to tell gender suppresses her, whatever else is told.
     people = pa.table({"age": [*AGES[:2]] * 10, "gender": ["M"] * 19 + ["F"], "marital": ["married"] * 20})
     fields = policy()
-    problem = Problem.of(LocalEngine.of(people).count(fields), fields)
+    problem = Problem.of(LocalEngine.of(people).count(fields).table, fields)
     answer = k_optimize(problem)
     assert {value for value in answer.released[1].labels if value} >= {"*"}
     codes = answer.parts(problem.table).codes

@@ -57,7 +57,7 @@ def policy(k=4, **release):
 
 @pytest.fixture(scope="module")
 def problem():
-    return Problem.of(LocalEngine.of(table()).count(policy()), policy())
+    return Problem.of(LocalEngine.of(table()).count(policy()).table, policy())
 
 
 def bits(*counts):

@@ -39,13 +39,13 @@ def policy(**release):
 
 
 def test_incognito_finds_every_2_anonymous_generalization():
-    problem = Problem(LocalEngine.of(patients()).count(policy()), policy().require)
+    problem = Problem(LocalEngine.of(patients()).count(policy()).table, policy().require)
     # Three minimal ones: birth and sex hidden, birth and zip hidden, sex and zip hidden.
     assert satisfying(problem) == [(0, 1, 2), (1, 0, 2), (1, 1, 0), (1, 1, 1), (1, 1, 2)]
 
 
 def test_what_fails_for_two_columns_is_not_looked_at_for_three():
-    problem = Problem(LocalEngine.of(patients()).count(policy()), policy().require)
+    problem = Problem(LocalEngine.of(patients()).count(policy()).table, policy().require)
     incognito(problem)
     # The top; each column alone, its ground satisfying; then the pairs below their tops: birth and sex 1, birth and zip
     # 2, sex and zip 2, all of which fail. No node of three columns is left whose pairs satisfy.

@@ -86,7 +86,7 @@ def test_the_twelve_medical_records_have_two_three_and_one_distinct_values():
 def test_the_shares_of_the_medical_table_and_of_its_second_class_are_those_of_the_lecture():
     columns = {name: {"role": "quasi"} for name in QUASI} | {"illness": {"role": "sensitive"}}
     policy = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 4}]})
-    histogram = LocalEngine.of(medical()).count(policy).sensitive["illness"]
+    histogram = LocalEngine.of(medical()).count(policy).table.sensitive["illness"]
     texts = histogram.domain.texts
     whole = dict(zip(texts, histogram.domain.shares, strict=True))
     assert whole == pytest.approx({"heart": 1 / 4, "flu": 1 / 6, "viral": 1 / 6, "cancer": 5 / 12})

@@ -57,7 +57,7 @@ def policy(**release):
 
 
 def posed(max_sup, objective="loss"):
-    table = LocalEngine.of(frame()).count(policy())
+    table = LocalEngine.of(frame()).count(policy()).table
     return Problem(table, policy().require, Terms(limit=max_sup, objective=objective))
 
 

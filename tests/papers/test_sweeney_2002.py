@@ -30,7 +30,7 @@ def policy(**release):
 
 def distinct_at(node):
     """Distinct values per column, as the paper writes them under the table."""
-    problem = Problem(LocalEngine.of(twelve_patients()).count(policy()), policy().require, Terms(limit=2))
+    problem = Problem(LocalEngine.of(twelve_patients()).count(policy()).table, policy().require, Terms(limit=2))
     return [len(set(column)) for column in problem.evaluate(node).table.codes.T.tolist()]
 
 
@@ -119,7 +119,7 @@ def test_mingen_distorts_less_than_datafly_where_nothing_may_be_suppressed():
 def test_mingen_counts_what_satisfies_and_how_many_distort_least():
     release = shoal.anonymize(twelve_patients(), policy(algorithm="mingen", objective="precision"))
     problem = Problem(
-        LocalEngine.of(twelve_patients()).count(policy()), policy().require, Terms(limit=2, objective="precision")
+        LocalEngine.of(twelve_patients()).count(policy()).table, policy().require, Terms(limit=2, objective="precision")
     )
     looks = [problem.evaluate(node) for node in problem.lattice]
     costs = [problem.objective.value(seen) for seen in looks if seen.feasible]

@@ -59,7 +59,8 @@ def test_the_least_loss_of_adult_is_the_known_one(folder, limit, loss, suppresse
 
 @pytest.mark.long
 def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared):
-    problem = Problem(LocalEngine.of(folder / "adult.csv").count(policy(folder)), (KAnonymity(k=5),), Terms(limit=N))
+    table = LocalEngine.of(folder / "adult.csv").count(policy(folder)).table
+    problem = Problem(table, (KAnonymity(k=5),), Terms(limit=N))
     objectives = {name: LOSSES[name](problem) for name in LOSSES}
     nodes = []
     for node, oracle in nodes_of(shared / "oracle" / "adult_9qi_k5_all_nodes.tsv.gz"):
@@ -86,7 +87,8 @@ def test_every_node_of_nine_columns_has_the_figures_of_the_oracle(folder, shared
 def test_every_node_of_eight_columns_has_the_figures_of_the_oracle(folder, shared, name, model):
     asked = policy(folder, sensitive=["occupation"])
     models = (KAnonymity(k=5), model)
-    problem = Problem(LocalEngine.of(folder / "adult.csv").count(asked), models, Terms(limit=N, objective="arx-loss"))
+    table = LocalEngine.of(folder / "adult.csv").count(asked).table
+    problem = Problem(table, models, Terms(limit=N, objective="arx-loss"))
     nodes = []
     for node, oracle in nodes_of(shared / "oracle" / "adult_8qi_occupation_k5_all_nodes.tsv.gz"):
         seen = problem.evaluate(node)

@@ -18,7 +18,7 @@ LIMITS = (0, 603)  # none, and two per cent
 @pytest.fixture(scope="module")
 def table(shared):
     folder = shared / "data" / "adult"
-    return LocalEngine.of(folder / "adult.csv").count(adult_policy(folder))
+    return LocalEngine.of(folder / "adult.csv").count(adult_policy(folder)).table
 
 
 @pytest.fixture(scope="module")

@@ -160,3 +160,19 @@ def test_no_two_classes_or_types_have_the_same_name() -> None:
         for name in types(path):
             found.setdefault(name, []).append(str(path.relative_to(SOURCES)))
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCES)))
+def test_only_engines_tell_engines_apart(path: Path) -> None:
+    """Elsewhere an engine is asked, whatever it is; data are opened by ``engines.opening`` alone."""
+    if path.relative_to(SOURCES).parts[0] == "engines":
+        return
+    own = ast.parse(path.read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(own) if isinstance(node, ast.Call)]
+    asked = [
+        f"line {call.lineno}: {ast.unparse(call)}"
+        for call in calls
+        if (ast.unparse(call.func) == "isinstance" and re.search(r"LocalEngine|IbisEngine", ast.unparse(call.args[1])))
+        or ast.unparse(call.func) in ("LocalEngine", "LocalEngine.of", "IbisEngine", "type(engine)")
+    ]
+    assert not asked, "ask the engine (engines/base.py), and open data with engine_of or rows_of (engines/opening.py)"

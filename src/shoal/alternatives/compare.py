@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from shoal.alternatives.frontier import require_answer, told
+from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, population_of
@@ -35,9 +36,6 @@ from shoal.table.hierarchy import Hierarchy
 from shoal.text.log import logged
 from shoal.text.showing import Shown
 from shoal.utility.queries import query_error
-
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
 
 # refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
 EntryOutcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
@@ -108,32 +106,31 @@ def compare(
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"unknown algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
     engine = engine_of(data, policy)
-    if utility and not isinstance(engine, LocalEngine):
+    if utility and not engine.in_memory:
         raise DataError("utility is measured on rows in memory", "omit utility, or compare on a sample in a file")
     outside = population_of(policy)
-    tables = {
+    counts = {
         apart: engine.count(policy, outside, apart=apart) for apart in sorted({name in PARTING for name in names})
     }
-    population = None if outside is None else outside.people(policy, next(iter(tables.values())).hierarchies)
+    population = None if outside is None else outside.people(policy, next(iter(counts.values())).table.hierarchies)
     entries = []
     for i, name in enumerate(names):
 
         def heard(what: str, share: float, name: str = name, i: int = i) -> None:
             progress(f"{name}: {what}", (i + min(share, 1.0)) / len(names))
 
-        if utility or policy.limits or population is not None:
-            engine.count(policy, outside, apart=name in PARTING)  # an answer is applied to the rows counted last
-        entry, recoding = _entry(engine, name, tables[name in PARTING], policy, population, heard)
-        if utility and recoding is not None and isinstance(engine, LocalEngine):
-            entry = replace(entry, query_error=_query_error(engine, recoding, policy))
+        counted = counts[name in PARTING]
+        entry, recoding = _entry(engine, name, counted, policy, population, heard)
+        if utility and recoding is not None:
+            entry = replace(entry, query_error=_query_error(engine, counted, recoding, policy))
         entries.append(entry)
-    records = next(iter(tables.values())).n_records
+    records = next(iter(counts.values())).n_records
     purposes = () if algorithms else _purposes(engine, policy, outside, entries, progress)
     return Comparison(policy.release.objective, records, tuple(entries), purposes)
 
 
 def _purposes(
-    engine: LocalEngine | IbisEngine,
+    engine: Engine,
     policy: Policy,
     outside: LocalEngine | None,
     entries: Sequence[Entry],
@@ -141,11 +138,11 @@ def _purposes(
 ) -> tuple[Entry, ...]:
     """Return the algorithm of each purpose; that for analysis runs again if the policy does not set cells."""
     tables, analysis = (next(e for e in entries if e.algorithm == name) for name in ("optimal", "local"))
-    finer = _with_ranges_and_sets(policy, engine.count(policy, outside, apart=True).hierarchies)
+    finer = _with_ranges_and_sets(policy, engine.count(policy, outside, apart=True).table.hierarchies)
     if finer is not policy:
-        table = engine.count(finer, outside, apart=True)
-        people = None if outside is None else outside.people(finer, table.hierarchies)
-        analysis, _ = _entry(engine, "local", table, finer, people, progress)
+        counted = engine.count(finer, outside, apart=True)
+        people = None if outside is None else outside.people(finer, counted.table.hierarchies)
+        analysis, _ = _entry(engine, "local", counted, finer, people, progress)
     return replace(tables, purpose="tables"), replace(analysis, purpose="analysis")
 
 
@@ -164,14 +161,15 @@ def _with_ranges_and_sets(policy: Policy, hierarchies: Sequence[Hierarchy]) -> P
 _ORACLES = ("exhaustive", "mingen")  # they look at every node, and find what optimal finds
 
 
-def _query_error(engine: LocalEngine, recoding: Recoding, policy: Policy) -> dict[str, Any]:
-    return query_error(engine, engine.apply(recoding, policy).table, policy, seed=policy.release.seed)
+def _query_error(engine: Engine, counted: Counted, recoding: Recoding, policy: Policy) -> dict[str, Any]:
+    released = engine.released(engine.apply(counted, recoding, policy))
+    return query_error(engine, released, policy, seed=policy.release.seed)
 
 
 def _entry(
-    engine: LocalEngine | IbisEngine,
+    engine: Engine,
     name: str,
-    table: FrequencyTable,
+    counted: Counted,
     policy: Policy,
     population: FrequencyTable | None,
     progress: Progress,
@@ -179,13 +177,13 @@ def _entry(
     with _grown() as grown:
         begin = time.perf_counter()
         try:
-            problem = Problem.of(table, policy, population=population, progress=progress)
+            problem = Problem.of(counted.table, policy, population=population, progress=progress)
             recoding = SEARCHES[name](problem)
         except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
             return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message), None
         seconds = time.perf_counter() - begin
     try:
-        require_answer(engine, problem, recoding, policy, population)
+        require_answer(engine, counted, problem, recoding, policy, population)
     except (VerificationError, CannotTellError) as error:
         return Entry(name, _OUTCOMES[type(error)], told(error)), None
     seen = released(problem, recoding)
@@ -195,7 +193,7 @@ def _entry(
         kind=KINDS[type(recoding)],
         loss=losses(problem, recoding),
         classes=seen.n_classes,
-        suppressed=recoding.parts(table).n_suppressed,
+        suppressed=recoding.parts(counted.table).n_suppressed,
         risk=1 / int(seen.persons.min()),
         proved=recoding.proved,
         claim=recoding.claim,

@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
@@ -29,11 +30,6 @@ from shoal.search.problem import Progress, silent
 from shoal.table.frequency import FrequencyTable
 from shoal.text.log import logged
 from shoal.text.showing import Shown
-
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
-    from shoal.engines.local import LocalEngine
-
 
 # refused: an answer was found, and anonymize would refuse to release it, as attacks on it reach more than is allowed.
 PointOutcome = Literal["found", "infeasible", "refused", "out of time", "cannot be told"]
@@ -88,16 +84,16 @@ class Frontier(Shown):
 class Start:
     """A counted table, for any number of frontiers around one policy."""
 
-    table: FrequencyTable
+    counted: Counted
     population: FrequencyTable | None
-    engine: LocalEngine | IbisEngine  # whose rows are attacked, where a policy limits what attacks may find
+    engine: Engine  # whose rows are attacked, where a policy limits what attacks may find
 
     @classmethod
     def of(cls, data: Data, policy: Policy) -> Start:
         """Count the table where its rows are."""
         engine, outside = engine_of(data, policy), population_of(policy)
-        table = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
-        return cls(table, None if outside is None else outside.people(policy, table.hierarchies), engine)
+        counted = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
+        return cls(counted, None if outside is None else outside.people(policy, counted.table.hierarchies), engine)
 
 
 SWEPT = ("k", "l", "t", "max_suppression")
@@ -134,7 +130,7 @@ def grid_of(given: Mapping[str, Any]) -> dict[str, list[float]]:
 def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], progress: Progress) -> Frontier:
     """Solve for every combination of the values in ``grid``."""
     progress = logged(progress)
-    table, population = start.table, start.population
+    table, population = start.counted.table, start.population
     rollup = Rollup(table)
     answers: list[Node] = []
     points = []
@@ -147,7 +143,7 @@ def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], pro
             recoding = SEARCHES[policy.release.algorithm](problem)
             if isinstance(recoding, FullDomain):
                 answers.append(recoding.node)
-            require_answer(start.engine, problem, recoding, posed, population)
+            require_answer(start.engine, start.counted, problem, recoding, posed, population)
         except tuple(_STATES) as error:
             state = _STATES[type(error)]
             known = state in ("infeasible", "refused")
@@ -172,7 +168,8 @@ def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], pro
 
 
 def require_answer(
-    engine: LocalEngine | IbisEngine,
+    engine: Engine,
+    counted: Counted,
     problem: Problem,
     recoding: Recoding,
     policy: Policy,
@@ -183,7 +180,7 @@ def require_answer(
     Limits on attacks, and people of a population, take the rows; all else is judged on the classes of the answer.
     """
     if policy.limits or population is not None:
-        verdicts = finished(engine, recoding, policy, population)[-1]
+        verdicts = finished(engine, counted, recoding, policy, population)[-1]
     else:
         verdicts = judged(released(problem, recoding), policy)
     require(verdicts)

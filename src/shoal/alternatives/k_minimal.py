@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from shoal.engines.data import Data
-from shoal.engines.local import LocalEngine
-from shoal.engines.opening import population_of
+from shoal.engines.opening import engine_of, population_of
 from shoal.policy import PolicySource, policy_of
 from shoal.search.full_domain.k_minimal import Minimal, minimal_nodes
 from shoal.search.problem import Problem
@@ -17,8 +16,7 @@ def k_minimal(data: Data, policy: PolicySource) -> list[Minimal]:
     ``shoal.search.full_domain.k_minimal.preferred`` chooses. Raises PolicyError where verdicts are not monotone.
     """
     policy = policy_of(policy)
-    engine = (data if isinstance(data, LocalEngine) else LocalEngine.of(data)).reading(policy)
     outside = population_of(policy)
-    table = engine.count(policy, outside)
+    table = engine_of(data, policy).count(policy, outside).table
     population = None if outside is None else outside.people(policy, table.hierarchies)
     return minimal_nodes(Problem.of(table, policy, population=population))

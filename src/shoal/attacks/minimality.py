@@ -71,9 +71,7 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
         raise NotApplicableError(f"more than {LARGEST} records are too many to enumerate")
     if policy.release.nulls == "wildcard":
         raise NotApplicableError("nulls match any value")
-    original = LocalEngine(original.table, fingerprint="")  # the one given remembers what it has counted last
-    table = original.count(policy)
-    hierarchies = table.hierarchies
+    hierarchies = original.count(policy).table.hierarchies
     levels = [level_of(h, codec.texts(h.column, release[h.column]).texts) for h in hierarchies]
     if None in levels:
         raise NotApplicableError("the release is not full-domain")

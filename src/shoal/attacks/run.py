@@ -130,7 +130,7 @@ def measured(rows: Rows | Query | Groups, original: Data, policy: Policy) -> Att
     if absent := [name for name in names if name not in truth.columns]:
         raise PolicyError(f"the original has no column {_listed(absent)}")
     ordered = ordered and isinstance(rows, Rows)
-    sources = _sources(rows, original)
+    sources = rows.sources if isinstance(rows, Rows) else None  # only the referee may know
     target = _Target(table, truth, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
     return _Session(target, policy.quasi, Knowledge(), None, None, policy.release.seed).run(None, None, None)
 
@@ -145,7 +145,8 @@ def _opened(
     persons = sources = None
     if isinstance(release, Released):
         policy = policy or release.policy
-        sources = _sources(release.rows, release.engine) if original is None else None
+        if original is None and isinstance(release.rows, Rows):
+            sources = release.rows.sources  # only the referee may know
         original = release.engine if original is None else original
         table, persons = released_rows(release.rows)
         ordered = isinstance(release.rows, Rows)
@@ -166,12 +167,6 @@ def _opened(
     if repeated := set(quasi) & set(sensitive):
         raise PolicyError(f"column {_listed(sorted(repeated))} is both a quasi-identifier and sensitive")
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
-
-
-def _sources(rows: Rows | Query | Groups, engine: Any) -> RowNumbers | None:
-    """Return the original row of each released row, which only the evaluation may know."""
-    own = isinstance(rows, Rows) and isinstance(engine, LocalEngine) and engine.weights is None
-    return rows.sources if own and isinstance(rows, Rows) else None
 
 
 def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, RowNumbers | None]:
@@ -202,15 +197,7 @@ def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[Lo
     Of a table in another engine these are the columns that matter: the rows of a file, else as many of each kind as
     it counts.
     """
-    engine = engine_of(data, policy)
-    if not isinstance(engine, LocalEngine):
-        wanted = names or ([] if policy is None else [*policy.quasi, *policy.sensitive])
-        there = [name for name in wanted if name in engine.columns]
-        if (rows := engine.in_order(there)) is not None:
-            return LocalEngine(rows, fingerprint=""), True
-        # Not its tally: what the engine has counted last is what its release and certificate speak of.
-        return LocalEngine(_expanded(engine.groups(there)), fingerprint=""), False
-    return engine, True
+    return engine_of(data, policy).listed(names or ([] if policy is None else [*policy.quasi, *policy.sensitive]))
 
 
 def _known(target: _Target, known: Sequence[str]) -> tuple[str, ...]:

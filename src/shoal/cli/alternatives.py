@@ -14,8 +14,7 @@ from shoal.cli.signals import loading
 from shoal.cli.targets import check_plot_target
 
 if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
-    from shoal.engines.local import LocalEngine
+    from shoal.engines.base import Engine
     from shoal.policy import Policy
 
 
@@ -104,7 +103,7 @@ def compare(
     _exit_unless_found(entry.outcome for entry in found)
 
 
-def frontier(rows: LocalEngine | IbisEngine, policy: Policy, swept: list[str], printing: Printing) -> None:
+def frontier(rows: Engine, policy: Policy, swept: list[str], printing: Printing) -> None:
     """Solve for every combination of the values, and show what each release would cost."""
     with loading():
         from shoal.alternatives.frontier import frontier as run

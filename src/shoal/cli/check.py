@@ -113,12 +113,12 @@ def attack(
     with loading():
         from shoal.attacks.run import attack as run
         from shoal.cli.terminal import show_attacks
-        from shoal.engines.local import LocalEngine
+        from shoal.engines.opening import engine_of
         from shoal.policy import Policy
 
     asked = Policy.load(policy)
     with printing.progress() as progress:
-        engine = LocalEngine.of(release, separator=separator, encoding=encoding)
+        engine = engine_of(release, separator=separator, encoding=encoding)
         progress("attacking", 0)
         known = [name.strip() for name in knowledge.known.split(",")] if knowledge.known else ()
         given = asdict(knowledge) | {"known": known, "sample": knowledge.sample or None}

@@ -23,8 +23,7 @@ from shoal.cli.signals import heeding, loading
 from shoal.errors import DataError, PolicyError
 
 if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
-    from shoal.engines.local import LocalEngine
+    from shoal.engines.base import Engine
     from shoal.search.problem import Progress
 
 Rows = Annotated[
@@ -61,7 +60,7 @@ class Reading:
     separator: Separator = None
     encoding: Encoding = None
 
-    def opened(self, data: str) -> LocalEngine | IbisEngine:
+    def opened(self, data: str) -> Engine:
         """The engine that has the rows of DATA."""
         with loading():
             from shoal.engines.opening import in_memory, opened
@@ -78,21 +77,19 @@ class Reading:
             encoding=self.encoding,
         )
 
-    def opened_for(self, data: str, output: str, *, force: bool) -> LocalEngine | IbisEngine:
+    def opened_for(self, data: str, output: str, *, force: bool) -> Engine:
         """The same, if a release can be written to ``output``: better refused now than after the work."""
         with loading():
             from shoal.engines.files.formats import check_target
-            from shoal.engines.local import LocalEngine
             from shoal.engines.opening import in_memory
 
         if in_memory(data, self.engine, self.memory):
             check_target(Path(output), force)
         rows = self.opened(data)
-        if not isinstance(rows, LocalEngine):
-            rows.check_target(output, force)
+        rows.check_target(output, force)
         return rows
 
-    def opened_beside(self, data: str, rows: LocalEngine | IbisEngine) -> LocalEngine | IbisEngine:
+    def opened_beside(self, data: str, rows: Engine) -> Engine:
         """A second table, which may be named by ``table:name`` where the first one is."""
         with loading():
             from shoal.engines.opening import beside

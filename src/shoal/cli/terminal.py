@@ -24,7 +24,6 @@ from shoal.release import Release
 from shoal.release.replay import Replay
 from shoal.report.essentials import SHARES, essentials, gone, proof, worth
 from shoal.report.fates import fates, shown
-from shoal.report.summary import searched
 from shoal.text.figures import counted, interval, number, share
 from shoal.verify.certified import Verification
 
@@ -174,7 +173,7 @@ def show_brief(release: Release) -> None:
     if release.attacks is not None:
         _show_limits(verdicts.verdicts[len(release.policy.models) :])
         _show_answers(release.attacks)
-    original = searched(release)
+    original = release.counted.table
     columns = fates(release, original, release.recoding.parts(original))
     answers = essentials(release, columns, release.attacks, labels=True)
     for answer in (answers.found, answers.left, answers.inferred):
@@ -221,7 +220,7 @@ def _show_details(release: Release) -> None:
     console.print(text(f"{recoding.algorithm}: {release.policy.release.objective} {proof(recoding)}{looked}."))
     if recoding.claim:
         console.print(text(f"Proved: {recoding.claim}."))
-    n = release.engine.n_records
+    n = release.counted.n_records
     fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
     console.print(text(f"{number(release.suppressed)} of {number(n)} records suppressed ({fate})."))
     console.print()
@@ -244,7 +243,7 @@ def show_replay(done: Replay, output: Path | str) -> None:
         "have suppressed tuples": done.suppressed,
         "would violate the policy": done.failing,
     }
-    n = done.engine.n_records
+    n = done.rows.n_records + done.held_back
     console.print(text(f"{number(done.held_back)} of {number(n)} records held back."))
     for reason, records in reasons.items():
         if records:

@@ -15,7 +15,7 @@ from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.demo.linkage import Linkage, link
 from shoal.engines.base import Rows
 from shoal.engines.files import formats
-from shoal.engines.local import LocalEngine
+from shoal.engines.opening import engine_of
 from shoal.errors import OutputError
 from shoal.pipeline import anonymize
 from shoal.policy import Policy
@@ -73,8 +73,6 @@ class Demo:
 
     @property
     def _hospital(self) -> pa.Table:
-        if not isinstance(self.release.engine, LocalEngine):
-            raise TypeError("the demo runs in memory")
         return self.release.engine.table
 
 
@@ -100,7 +98,7 @@ def demo(
     write(ANALYSIS_FILE, ANALYSIS_POLICY)
 
     policy = Policy.load(folder / POLICY_FILE)
-    engine = LocalEngine.of(folder / PATIENTS)
+    engine = engine_of(folder / PATIENTS)
     before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
     certificate = release.save(folder / RELEASE, force=True)
@@ -115,7 +113,7 @@ def demo(
     after = link(release.table, register, KNOWN, original=engine.table, policy=policy)
 
     finer = Policy.load(folder / ANALYSIS_FILE)
-    analysis = anonymize(LocalEngine.of(folder / PATIENTS), finer, progress=progress)
+    analysis = anonymize(engine_of(folder / PATIENTS), finer, progress=progress)
     analysis.save(folder / ANALYSIS, force=True)
     written(folder / ANALYSIS)
     after_analysis = link(analysis.table, register, KNOWN, original=engine.table, policy=finer)

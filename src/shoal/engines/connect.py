@@ -21,11 +21,12 @@ import pyarrow.parquet as pq
 from shoal.engines.backends.base import Place, failure, named, safe_uri
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.backends.postgres import PostgreSQL
+from shoal.engines.base import Engine
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import unescaped_source
 from shoal.engines.files.layout import Layout, Raw, layout_of, pieces, rewritten
 from shoal.engines.ibis import IbisEngine
-from shoal.engines.local import require_names_apart
+from shoal.engines.local_columns import require_names_apart
 from shoal.engines.memory import size
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, ShoalError
@@ -83,8 +84,10 @@ def connected(
     return IbisEngine(_table(backend, table, shown), PostgreSQL(backend))
 
 
-def neighbour(engine: IbisEngine, table: str) -> IbisEngine:
+def neighbour(engine: Engine, table: str) -> IbisEngine:
     """Another table of the same database."""
+    if not isinstance(engine, IbisEngine):
+        raise TypeError("no other table is beside rows in memory")
     return IbisEngine(_table(engine.place.backend, table, engine.place.name), engine.place)
 
 
@@ -230,10 +233,10 @@ def _copied(raw: Raw, name: str, found: Layout) -> Path:
     return path
 
 
-def _hashed(path: Path) -> str | None:
-    """Of a file its own hash, as of one that is read into memory."""
+def _hashed(path: Path) -> str:
+    """Of a file its own hash, as of one that is read into memory; a folder has none."""
     if path.is_dir():
-        return None
+        return ""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

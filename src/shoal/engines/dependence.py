@@ -70,7 +70,10 @@ class Countable(Protocol):
         """How far the first column of each pair tells the second."""
 
     def frequencies(self, name: str, /) -> Counts:
-        """How often each value of a column occurs, the most frequent first."""
+        """How often each value of a column occurs, the most frequent first; a null is a value."""
+
+    def texts(self, name: str, /) -> tuple[str, ...]:
+        """The distinct values of a column, as text."""
 
 
 # ── in memory ───────────────────────────────────────────────────────────────────────────────────────────────

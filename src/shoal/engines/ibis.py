@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import ibis
 import numpy as np
 import pyarrow as pa
 from ibis.expr import types as ir
@@ -23,35 +21,34 @@ from numpy.typing import NDArray
 
 from shoal.engines.backends.base import TABLE, Place
 from shoal.engines.backends.duckdb import DuckDB
-from shoal.engines.base import Groups, Query, require_columns
+from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
 from shoal.engines.cells import Spellings, read_expression
-from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_queries, spread_queries
+from shoal.engines.codebook import NO_LABELS
 from shoal.engines.files.formats import require_records
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.frames import plain
-from shoal.engines.local import LocalEngine, Texts, require_names_apart, unchanged
-from shoal.engines.row_order import hash_order, md5
+from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
+from shoal.engines.ibis_order import order_keys
+from shoal.engines.joining import dealt, foreseen, joined, labels_of
+from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, VerificationError
 from shoal.policy import Policy
-from shoal.recoding import Parts, Recoding
+from shoal.recoding import Recoding
 from shoal.table.bounds import added, beside, require_true, there
-from shoal.table.frequency import ClassOf, Counts, Domain, FrequencyTable, packed
-from shoal.table.hierarchy import TOP
+from shoal.table.frequency import packed
 from shoal.table.kernels import group
-from shoal.table.values import Values
-
-TOGETHER = 16  # queries of one row that are asked for in one statement
 
 NO_ORDER = "rows have no order in an engine: shuffle = false leaves them as it gives them"
 
-Verify = Callable[[Groups], None]
 
-
-class IbisEngine:
+class IbisEngine(IbisColumns):
     """A table in a database or a cluster, or in files that are read in pieces."""
+
+    in_memory = False
+    codebook = NO_LABELS  # tables of databases have none
 
     def __init__(
         self,
@@ -60,18 +57,15 @@ class IbisEngine:
         *,
         notes: tuple[str, ...] = (),
         source: Any = None,
-        fingerprint: str | None = None,
+        fingerprint: str = "",
         records: int | None = None,
+        stand_ins: Mapping[str, ir.Table] | None = None,
     ) -> None:
-        require_names_apart(list(table.columns))
-        self.expression = table
-        self.place = place
+        super().__init__(table, place, stand_ins)
         self.notes = notes
         self.source = source  # a file that no release may overwrite
-        self._fingerprint = fingerprint
+        self._fingerprint = fingerprint  # of a file
         self._records = records  # of a CSV file, as they were counted by the scan that accepted it
-        self._stand_ins: dict[str, ir.Table] = {}  # where a budget raises columns, one value for all with a label
-        self._counted: tuple[Groups, LocalEngine, bool] | None = None  # the last count, and whether it was apart
 
     def reading(self, policy: Policy) -> IbisEngine:
         """The same rows with cells read as the policy says they are spelled.
@@ -89,7 +83,7 @@ class IbisEngine:
         table = read_expression(self.expression, spellings)
         return self if table is self.expression else self._with(table)
 
-    def _with(self, table: ir.Table) -> IbisEngine:
+    def _with(self, table: ir.Table, stand_ins: Mapping[str, ir.Table] | None = None) -> IbisEngine:
         return IbisEngine(
             table,
             self.place,
@@ -97,17 +91,16 @@ class IbisEngine:
             source=self.source,
             fingerprint=self._fingerprint,
             records=self._records,
+            stand_ins=stand_ins,
         )
 
     @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return list(self.expression.columns)
-
-    @property
-    def raised(self) -> frozenset[str]:
-        """Columns that a budget made the last count take from a coarser level on."""
-        return frozenset(self._stand_ins)
+    def table(self) -> pa.Table:
+        """No: rows stay where they are."""
+        raise DataError(
+            "this needs the rows in memory, and they stay in their engine",
+            "write the release to a file first, and use that file",
+        )
 
     @property
     def in_one_file(self) -> bool:
@@ -115,50 +108,43 @@ class IbisEngine:
         return isinstance(self.place, DuckDB) and self.source is not None and not Path(self.source).is_dir()
 
     @property
-    def n_records(self) -> int:
-        """Records of the table, as they were counted last."""
-        return self._last[1].n_records
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the file, or of the frequency table: rows in a database have no order that a hash could follow."""
-        return self._fingerprint or digest_of_counts(self._last[0])
-
-    @property
-    def _last(self) -> tuple[Groups, LocalEngine, bool]:
-        if self._counted is None:
-            raise ValueError("count the rows first: a recoding is an answer to a count")
-        return self._counted
+    def scattered(self) -> bool:
+        """Whether the rows lie in several files, so that they have no one order."""
+        return self.source is not None and not self.in_one_file
 
     # ── one GROUP BY ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> FrequencyTable:
+    def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> Counted:
         """Rows to frequency table, as ``LocalEngine.count``: the distinct tuples come here, with their numbers."""
         require_columns(self.columns, policy)
-        if not policy.release.shuffle:
-            self._note(NO_ORDER)
-        self._stand_ins = {}
+        notes = [] if policy.release.shuffle else [NO_ORDER]
+        engine, asked = self, policy
         covered: Texts | None = outside
         if policy.release.max_tuples is not None:
-            policy, covered = self._within(policy.release.max_tuples, policy, outside)
-        local = self.tallied(policy)
-        self._counted = self.last_groups, local, apart
-        # The others never come here; that they have a role was asked above.
-        named = set(local.columns)
-        return local.count(
-            policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in named}}),
+            engine, asked, covered, more = self._within(policy.release.max_tuples, policy, outside)
+            notes += more
+        local = engine.tallied(policy)
+        named = set(local.columns)  # the others never come here; that they have a role was asked above
+        found = local.count(
+            asked.model_copy(update={"columns": {n: c for n, c in asked.columns.items() if n in named}}),
             covered,
             apart=apart,
         )
+        return replace(found, raised=engine.stand_ins, notes=tuple(notes))
 
-    def _within(self, limit: int, policy: Policy, outside: LocalEngine | None) -> tuple[Policy, Texts | None]:
-        """Raise columns until no more than ``limit`` tuples are left; the policy of the levels that remain."""
+    def _within(
+        self, limit: int, policy: Policy, outside: LocalEngine | None
+    ) -> tuple[IbisEngine, Policy, Texts | None, list[str]]:
+        """The rows with columns raised until no more than ``limit`` tuples are left; the policy of the levels that
+        remain, all values that its hierarchies cover, and what to tell.
+        """
         entity = policy.release.entity
         names = [*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]
         n = self.n_tuples(names)
         if n <= limit:
-            return policy, outside
+            return self, policy, outside, []
         n_all = n
+        engine = self
         columns = {name: Coarse.of(name, self.groups([name]).table[name], policy, outside) for name in policy.quasi}
         lowest = {name: column.level for name, column in columns.items()}
         while n > limit:
@@ -169,11 +155,11 @@ class IbisEngine:
                     "raise max_tuples, or leave out a sensitive column or the entity",
                 )
             columns[name] = replace(columns[name], level=columns[name].level + 1)
-            self._stand_ins[name] = self._stand_in(name, columns[name])
-            n = self.n_tuples(names)
+            engine = self._raising({**engine.stand_ins, name: self._stand_in(name, columns[name])})
+            n = engine.n_tuples(names)
         raised = {name: column.level for name, column in columns.items() if column.level > lowest[name]}
         told = ", ".join(f"{name!r} from level {level}" for name, level in raised.items())
-        self._note(
+        note = (
             f"{n_all} distinct tuples exceed max_tuples = {limit}: counting started with {told}; releases with finer "
             "cells were not looked for, and losses count from there"
         )
@@ -181,26 +167,20 @@ class IbisEngine:
             name: column.model_copy(update={"min_level": raised[name]}) if name in raised else column
             for name, column in policy.columns.items()
         }
-        return policy.model_copy(update={"columns": kept}), Domains(columns, outside)
+        return engine, policy.model_copy(update={"columns": kept}), Domains(columns, outside), [note]
 
-    def n_tuples(self, names: Sequence[str]) -> int:
-        """Distinct tuples of some columns."""
-        rows = self._told(names).select(*names).distinct()
-        return int(self.place.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+    def _raising(self, stand_ins: Mapping[str, ir.Table]) -> IbisEngine:
+        return self._with(self.expression, stand_ins) if stand_ins else self
 
     def _stand_in(self, name: str, column: Coarse) -> ir.Table:
-        inside = _Inside(self.columns)
+        inside = Inside(self.columns)
         kind = self.place.plain(self.expression[name], key=True).type()
         table = pa.table({inside.key(0): column.values, inside.label(name): column.stand_ins})
         return self.place.upload(table, {inside.key(0): kind, inside.label(name): kind})
 
-    def _note(self, text: str) -> None:
-        self.notes = tuple(dict.fromkeys([*self.notes, text]))
-
     def tallied(self, policy: Policy) -> LocalEngine:
         """The distinct tuples of the columns that matter to a policy, as rows that each stand for many."""
-        entity = policy.release.entity
-        return self.tally([*policy.quasi, *policy.sensitive], entity)
+        return self.tally([*policy.quasi, *policy.sensitive], policy.release.entity)
 
     def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
         """The distinct tuples of some columns, as rows that each stand for many."""
@@ -208,25 +188,15 @@ class IbisEngine:
         weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
         if self._records is not None:
             require_records(Path(self.source).name, int(weights.sum()), self._records)
-        local = LocalEngine(groups.table.drop_columns([groups.weight]), fingerprint="", weights=weights)
-        self._counted = Groups(groups.table, groups.weight, person), local, False
-        return local
+        return LocalEngine(groups.table.drop_columns([groups.weight]), fingerprint=self._fingerprint, weights=weights)
 
-    @property
-    def counted(self) -> tuple[FrequencyTable, ClassOf]:
-        """The last count, and the row of each distinct tuple in it."""
-        return self._last[1].counted
-
-    @property
-    def last_groups(self) -> Groups:
-        """What was counted last."""
-        return self._last[0]
-
-    def groups(self, names: Sequence[str], table: ir.Table | None = None) -> Groups:
-        """The distinct tuples of some columns, and how many records have each."""
-        rows = self._told(names) if table is None else table
-        weight = unused("n", names)
-        return Groups(plain(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight)
+    def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int] | None:
+        """All distinct tuples, where they are at most ``n``, and how many records there are."""
+        entity = policy.release.entity
+        if self.n_tuples([*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]) > n:
+            return None
+        rows = self.tallied(policy)
+        return rows, rows.n_records
 
     def in_order(self, names: Sequence[str]) -> pa.Table | None:
         """Some columns of all rows as they stand in the file; None where the rows are in none."""
@@ -235,217 +205,84 @@ class IbisEngine:
         rows = self.expression.select(**{name: self.place.plain(self.expression[name], key=True) for name in names})
         return plain(self.place.in_order(rows))
 
-    def _told(self, keys: Sequence[str]) -> ir.Table:
-        """The rows with values told apart as in memory: no NaN, no -0.0, and ``keys`` of types that come back equal."""
-        rows = self.expression.select(
-            **{name: self.place.plain(self.expression[name], key=name in keys) for name in self.columns}
-        )
-        inside = _Inside(self.columns)
-        for raised, values in self._stand_ins.items():
-            joined = rows.join(values, self.place.same(rows[raised], values[inside.key(0)]))
-            label = values.columns[1]
-            rows = joined.select(**{name: joined[label if name == raised else name] for name in self.columns})
-        return rows
+    def first(self, n: int) -> pa.Table:
+        """Some ``n`` rows."""
+        return self.place.fetch(self.expression.limit(n))
 
-    # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
+    def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
+        """Some columns of all records, in memory: the rows of a file, else as many of each kind as there are."""
+        there = [name for name in names if name in self.columns]
+        if (rows := self.in_order(there)) is not None:
+            return LocalEngine(rows), True
+        groups = self.groups(there)
+        n = np.asarray(groups.table[groups.weight]).astype(np.int64)
+        table = groups.table.drop_columns([groups.weight]).take(pa.array(np.repeat(np.arange(len(n)), n)))
+        return LocalEngine(table), False
 
-    def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
-        """Distinct values of each of some columns."""
-        rows = self._told(names)
-        found = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in names}))
-        return {name: int(found[name][0].as_py()) for name in names}
-
-    def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
-        """At most ``n`` values of a column, always the same; how many records have one, and how many there are."""
-        rows = self._told([name])
-        value = rows.filter(rows[name].notnull()).select(name).distinct()
-        some = value.order_by(md5(value[name].cast(str))).limit(n)
-        filled, records = unused("filled", [name]), unused("records", [name])
-        counts = self.place.fetch(rows.aggregate(**{filled: rows[name].count(), records: rows.count()}))
-        return plain(self.place.fetch(some))[name], int(counts[filled][0].as_py()), int(counts[records][0].as_py())
-
-    def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
-        """Of the tuples of some columns: records, tuples, records that are alone with theirs, pairs that share one."""
-        rows = self._told(names)
-        n = unused("n", names)
-        tuples = rows.group_by(list(names)).agg(**{n: rows.count()})
-        size = tuples[n]
-        alone, pairs = ibis.ifelse(size == 1, 1, 0), (size * (size - 1)).cast("int64") // 2
-        found = self.place.fetch(
-            tuples.aggregate(
-                records=size.sum().cast("int64"),
-                tuples=tuples.count(),
-                alone=alone.sum().cast("int64"),
-                pairs=pairs.cast("int64").sum().cast("int64"),
-            )
-        )
-        records, n_tuples, n_alone, n_pairs = (int(column[0].as_py()) for column in found.columns)
-        return records, n_tuples, n_alone, n_pairs
-
-    def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
-        """How well each of some columns tells the records apart; what was counted already is not asked for again."""
-        far = [name for name in names if not self._has([name])]
-        told = self._last[1].spreads([name for name in names if name not in far]) if len(far) < len(names) else {}
-        for name, row in zip(far, self._asked(spread_queries(self._told(far), far)), strict=True):
-            told[name] = Spread(row["records"], row["groups"], row["alone"])
-        return {name: told[name] for name in names}
-
-    def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
-        """How far the first column of each pair tells the second; what was counted already is not asked for again."""
-        far = [pair for pair in pairs if not self._has(pair)]
-        told = self._last[1].dependences([pair for pair in pairs if pair not in far]) if len(far) < len(pairs) else {}
-        rows = self._told(list(dict.fromkeys(name for pair in far for name in pair)))
-        for pair, row in zip(far, self._asked(dependence_queries(rows, far)), strict=True):
-            told[pair] = Dependence(row["records"], row["groups"], row["first"], row["second"], row["beyond"])
-        return {pair: told[pair] for pair in pairs}
-
-    def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first; a null is a value."""
-        if self._has([name]):
-            return self._last[1].frequencies(name)
-        groups = self.groups([name])
-        return np.sort(np.asarray(groups.table[groups.weight]).astype(np.int64))[::-1]
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """The distinct values of a column, as text."""
-        local = self._last[1] if self._has([name]) else LocalEngine(self.groups([name]).table, fingerprint="")
-        return local.texts(name)
-
-    def _has(self, names: Sequence[str]) -> bool:
-        """Whether some columns are among those that were counted last."""
-        return self._counted is not None and set(names) <= set(self._counted[1].columns)
-
-    def _asked(self, queries: Sequence[ir.Table]) -> list[dict[str, int]]:
-        """The rows of queries of one row each, in their order."""
-        found: list[dict[str, int]] = []
-        for i in range(0, len(queries), TOGETHER):
-            some = queries[i : i + TOGETHER]
-            rows = self.place.fetch(some[0] if len(some) == 1 else ibis.union(*some)).to_pylist()
-            found += sorted(rows, key=lambda row: int(row["place"]))
-        return found
-
-    def domains(self, policy: Policy) -> dict[str, Domain]:
-        """The sensitive columns' values, and how often each occurs in the whole table."""
-        return self._last[1].domains(policy)
+    def knowing(self, rows: LocalEngine, raised: Mapping[str, Any] | None = None) -> Partly:
+        """The same columns; questions that ``rows``, a tally of them, can answer are not asked again."""
+        return Partly(self._raising(raised or {}), rows)
 
     # ── one JOIN ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def apply(self, recoding: Recoding, policy: Policy) -> Query:
-        """The rows counted last to released rows: a query that makes them, and what they will count to."""
-        groups, local, apart = self._last
-        table, row_of = local.counted
-        parts = recoding.parts(table)
+    def apply(self, counted: Counted, recoding: Recoding, policy: Policy) -> Query:
+        """The rows that were counted to released rows: a query that makes them, and what they will count to."""
+        entity, row_of = policy.release.entity, counted.row_of
+        groups = counted.rows.weighed(entity)
+        parts = recoding.parts(counted.table)
         stars = bool(policy.release.suppressed == "keep" and parts.suppressed.any())
         changed = {
-            values.hierarchy.column: _labels(values, parts, j, stars)
+            values.hierarchy.column: labels_of(values, parts, j, stars)
             for j, values in enumerate(recoding.released)
             if stars or not unchanged(values)
         }
         kept = np.ones(len(parts.row), np.bool_) if stars else ~parts.suppressed
-        entity = policy.release.entity
+        apart = counted.apart
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
-        rows = self._told(local.columns)
+        rows = self._raising(counted.raised).told(counted.rows.columns)
         if (np.diff(parts.row) == 1).all():
-            joined = self._joined(rows, keys, groups, row_of, changed, kept)
+            found = joined(self.place, rows, keys, groups, row_of, changed, kept)
         else:
-            joined = self._dealt(rows, keys, groups, row_of, parts, changed, kept, policy)
-        foreseen = _foreseen(groups, local, row_of, parts, changed, kept, policy)
-        return self._released(joined, foreseen, policy)
+            found = dealt(self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
+        return self._released(found, foreseen(groups, row_of, parts, changed, kept, policy), policy)
 
-    def recoded(self, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy) -> Query:
-        """As ``apply``, where it is known what becomes of each distinct tuple counted last, and whether it stays.
+    def recoded(
+        self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
+    ) -> Query:
+        """As ``apply``, where it is known what becomes of each of ``rows``, a tally, and whether it stays.
 
         Tuples that differ in sensitive values or persons only share their fate. Columns without ``labels`` stay.
         """
-        groups, local, _ = self._last
-        codes = np.column_stack([local.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
+        groups = rows.weighed(policy.release.entity)
+        codes = np.column_stack([rows.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
         class_of, firsts = group(packed(codes))
         changed = {name: of_tuple.take(pa.array(firsts)) for name, of_tuple in labels.items()}
-        joined = self._joined(self._told(local.columns), policy.quasi, groups, class_of, changed, kept[firsts])
+        found = joined(self.place, self.told(rows.columns), policy.quasi, groups, class_of, changed, kept[firsts])
         columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
-        foreseen = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
-        return self._released(joined, foreseen, policy)
+        expected = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
+        return self._released(found, expected, policy)
 
-    def _released(self, joined: ir.Table, foreseen: Groups, policy: Policy) -> Query:
-        if isinstance(self.place, DuckDB) and (shortage := self.place.shortage):
-            self._note(shortage)
+    def _released(self, rows: ir.Table, expected: Groups, policy: Policy) -> Query:
+        shortage = self.place.shortage if isinstance(self.place, DuckDB) else ""
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
-        released = unordered = joined.select(*names)
+        released = unordered = rows.select(*names)
         if policy.release.shuffle:
-            released = released.order_by(hash_order(released, policy.release.seed))
+            released = released.order_by(order_keys(released, policy.release.seed))
         entity, household = policy.release.entity, policy.release.household
         keys = [name for name in dict.fromkeys((household, entity)) if name is not None]
-        homes = None if household is None else self.groups([*policy.quasi, *keys], joined)
-        persons = None if entity is None else joined.select(*names, entity)
-        return Query(released, foreseen, unordered, persons, homes)
+        homes = None if household is None else self.groups([*policy.quasi, *keys], rows)
+        persons = None if entity is None else rows.select(*names, entity)
+        return Query(released, expected, unordered, persons, homes, (shortage,) if shortage else ())
 
-    def _joined(
-        self,
-        rows: ir.Table,
-        keys: Sequence[str],
-        groups: Groups,
-        part_of: NDArray[np.int64],
-        changed: dict[str, pa.Array],
-        kept: NDArray[np.bool_],
-    ) -> ir.Table:
-        """Every tuple has one part: what it becomes stands beside it."""
-        inside = _Inside(rows.columns)
-        own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
-        distinct = pa.table(own | {inside.row: part_of}).group_by([*own, inside.row]).aggregate([])
-        part = distinct[inside.row].to_numpy()
-        distinct = distinct.filter(pa.array(kept[part]))
-        part = part[kept[part]]
-        for name, labels in changed.items():
-            distinct = distinct.append_column(inside.label(name), labels.take(pa.array(part)))
-        types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
-        mapping = self.place.upload(distinct.drop_columns([inside.row]), types)
-        joined = rows.join(mapping, [self.place.same(rows[k], mapping[inside.key(j)]) for j, k in enumerate(keys)])
-        return _relabelled(joined, rows.columns, changed, inside)
+    # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _dealt(
-        self,
-        rows: ir.Table,
-        keys: Sequence[str],
-        groups: Groups,
-        row_of: NDArray[np.int64],
-        parts: Parts,
-        changed: dict[str, pa.Array],
-        kept: NDArray[np.bool_],
-        policy: Policy,
-    ) -> ir.Table:
-        """Where equals part ways, the order of a keyed hash deals them out: a second join, by place in that order."""
-        inside = _Inside(rows.columns)
-        own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
-        distinct = pa.table(own | {inside.row: row_of}).group_by([*own, inside.row]).aggregate([])
-        types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
-        numbered = self.place.upload(distinct, types)
-        found = rows.join(numbered, [self.place.same(rows[k], numbered[inside.key(j)]) for j, k in enumerate(keys)])
-        found = found.select(*rows.columns, inside.row)
-        order = hash_order(found.select(*rows.columns), policy.release.seed, of=found)
-        place = ibis.row_number().over(group_by=found[inside.row], order_by=order)
-        found = found.mutate(**{inside.place: place})
+    def released(self, rows: Rows | Query) -> IbisEngine:
+        """An engine of released rows."""
+        return IbisEngine(_query(rows).unordered, self.place)
 
-        last = np.cumsum(parts.counts)
-        first_of_row = np.concatenate([[True], np.diff(parts.row) != 0])
-        before = (last - parts.counts)[first_of_row][np.cumsum(first_of_row) - 1]
-        bounds = pa.table(
-            {
-                inside.part: parts.row,
-                inside.first: last - parts.counts - before,
-                inside.last: last - before,
-                **{inside.label(name): labels for name, labels in changed.items()},
-            }
-        )
-        fates = self.place.upload(bounds.filter(pa.array(kept)), {})
-        joined = found.join(
-            fates,
-            [
-                found[inside.row] == fates[inside.part],
-                found[inside.place] >= fates[inside.first],
-                found[inside.place] < fates[inside.last],
-            ],
-        )
-        return _relabelled(joined, rows.columns, changed, inside)
+    def digest(self, rows: Rows | Query, policy: Policy) -> str:
+        """A hash of what the released rows count to."""
+        return digest_of_counts(_query(rows).groups)
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise what ``write`` would raise about its target, before the long work; the input is never overwritten."""
@@ -462,11 +299,9 @@ class IbisEngine:
                 )
         self.place.check_target(target, force)
 
-    # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
-
     def write(
         self,
-        rows: Query,
+        rows: Rows | Query,
         target: str,
         policy: Policy,
         *,
@@ -476,6 +311,7 @@ class IbisEngine:
     ) -> str:
         """Write where ``target`` says, let ``verify`` judge what is counted there, then give it its name; a hash."""
         self.check_target(target, force)
+        rows = _query(rows)
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
 
@@ -495,8 +331,9 @@ class IbisEngine:
             return self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
         return self.place.write(shown, target, force=force, judge=judge) or digest_of_counts(written[-1])
 
-    def shown(self, rows: Query, policy: Policy) -> ir.Table:
+    def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """The released rows with the columns beside ranges that the policy asks for, in the same order."""
+        rows = _query(rows)
         more = added(policy)
         if not more:
             return rows.expression
@@ -507,13 +344,13 @@ class IbisEngine:
         order = [of for name in names for of in (name, *more.get(name, ()))]
         table = table.select(*order)
         if policy.release.shuffle:
-            table = table.order_by(hash_order(table.select(*names), policy.release.seed, of=table))
+            table = table.order_by(order_keys(table.select(*names), policy.release.seed, of=table))
         return table
 
     def _beside(self, table: ir.Table, column: str, new: Sequence[str], groups: Groups, policy: Policy) -> ir.Table:
         if not table[column].type().is_string():  # nothing was generalized: every value is its own range
             return table.mutate(**dict.fromkeys(new, table[column]))
-        texts = list(LocalEngine(groups.table.select([column]), fingerprint="").texts(column))
+        texts = list(LocalEngine(groups.table.select([column])).texts(column))
         key = unused("shoal_text", table.columns)
         said = self.place.upload(pa.table({key: pa.array(texts, pa.string()), **beside(texts, column, policy)}), {})
         joined = table.left_join(said, table[column] == said[key])
@@ -531,69 +368,8 @@ class IbisEngine:
             raise VerificationError("the written rows are not those whose persons were counted; nothing was released")
         return Groups(groups.table, groups.weight, entity)
 
-    @cached_property
-    def table(self) -> pa.Table:
-        """No: rows stay where they are."""
-        raise DataError(
-            "this needs the rows in memory, and they stay in their engine",
-            "write the release to a file first, and use that file",
-        )
 
-
-class _Inside:
-    """Names of columns that go along with the rows inside a query, and never come out."""
-
-    def __init__(self, taken: Sequence[str]) -> None:
-        self._taken = list(taken)
-        self._labels: dict[str, str] = {}
-        names = ("shoal_row", "shoal_place", "shoal_part", "shoal_first", "shoal_last")
-        self.row, self.place, self.part, self.first, self.last = (unused(name, taken) for name in names)
-
-    def key(self, j: int) -> str:
-        return unused(f"shoal_key_{j}", self._taken)
-
-    def label(self, column: str) -> str:
-        return self._labels.setdefault(column, unused(f"shoal_label_{len(self._labels)}", self._taken))
-
-
-def _relabelled(joined: Any, columns: Sequence[str], changed: dict[str, pa.Array], inside: _Inside) -> ir.Table:
-    """The rows as they were, with the released value in the place of what it replaces."""
-    shown: ir.Table = joined.select(
-        **{name: joined[inside.label(name)] if name in changed else joined[name] for name in columns}
-    )
-    return shown
-
-
-def _labels(values: Values, parts: Parts, j: int, stars: bool) -> pa.Array:
-    """What is released for each part in one column."""
-    labels = pa.array([*values.labels, TOP], pa.string())
-    codes = np.where(parts.suppressed, len(values.labels), parts.codes[:, j]) if stars else parts.codes[:, j]
-    return labels.take(pa.array(codes))
-
-
-def _foreseen(
-    groups: Groups,
-    local: LocalEngine,
-    row_of: NDArray[np.int64],
-    parts: Parts,
-    changed: dict[str, pa.Array],
-    kept: NDArray[np.bool_],
-    policy: Policy,
-) -> Groups:
-    """What the released rows will count to, from the frequency table alone."""
-    if (np.diff(parts.row) == 1).all():
-        part, tuples, weights = row_of, np.arange(len(row_of)), np.asarray(local.weights)
-    else:  # all tuples of a row have the same leaves, sensitive values and person: any stands for them
-        part = np.arange(len(parts.row))
-        tuples = np.empty(int(parts.row[-1]) + 1, np.int64)
-        tuples[row_of] = np.arange(len(row_of))
-        tuples, weights = tuples[parts.row], parts.counts
-    chosen = kept[part]
-    part, tuples, weights = part[chosen], tuples[chosen], weights[chosen]
-    names = [*policy.quasi, *policy.sensitive, *([] if groups.person is None else [groups.person])]
-    columns = {
-        name: changed[name].take(pa.array(part)) if name in changed else local.table[name].take(pa.array(tuples))
-        for name in names
-    }
-    weight: Counts = weights.astype(np.int64)
-    return Groups(pa.table({**columns, groups.weight: weight}), groups.weight, groups.person)
+def _query(rows: Rows | Query) -> Query:
+    if not isinstance(rows, Query):
+        raise TypeError("these rows are in memory")
+    return rows

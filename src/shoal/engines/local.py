@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,28 +12,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.engines import frames, scratch
-from shoal.engines.base import Rows, require_columns
+from shoal.engines import frames
+from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.data import Data
-from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_of, numbered, spread_of, tallied
-from shoal.engines.files import formats, formulas
+from shoal.engines.files import formats
+from shoal.engines.files.formulas import Formulas, unescaped
 from shoal.engines.files.layout import Dialect
-from shoal.engines.sql import quoted, unused
-from shoal.errors import DataError, MissingValueError, PolicyError
+from shoal.engines.fingerprints import digest_of_counts
+from shoal.engines.local_columns import LocalColumns
+from shoal.engines.row_order import hash_order
+from shoal.errors import MissingValueError, OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
 from shoal.table import builders, codec
-from shoal.table.bounds import distinct_rows, require_true, there
+from shoal.table.bounds import distinct_rows, require_true, there, with_bounds
 from shoal.table.domain import domain_of
 from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, counted
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.spelling import Spelling
 from shoal.table.values import Values
-
-# What is left of a float when it is hashed: its whole part below 2^53, and 40 bits behind the point.
-WHOLE, FRACTION = 2.0**53, 2.0**40
 
 
 class Texts(Protocol):
@@ -50,14 +50,17 @@ def _as_it_is(table: pa.Table) -> pa.Table:
     return table
 
 
-class LocalEngine:
-    """A table in memory."""
+class LocalEngine(LocalColumns):
+    """A table in memory; or a tally, the distinct tuples of a table elsewhere, which stand for many records each."""
+
+    in_memory = True
+    scattered = False
 
     def __init__(
         self,
         table: pa.Table,
         *,
-        fingerprint: str,
+        fingerprint: str = "",
         back: Callable[[pa.Table], Any] = _as_it_is,
         dialect: Dialect | None = None,
         notes: tuple[str, ...] = (),
@@ -65,28 +68,13 @@ class LocalEngine:
         weights: Counts | None = None,
         codebook: Codebook | None = None,
     ) -> None:
-        require_names_apart(table.column_names)
-        self.table = table
-        self.fingerprint = fingerprint
+        super().__init__(table, weights)
+        self._fingerprint = fingerprint
         self.back = back  # turns Arrow into the kind of frame that came in
         self.dialect = dialect
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
         self.codebook = codebook or Codebook()  # labels that the file has
-        self.weights = weights  # how many records each row stands for, where an engine has counted already
-        self._counted: tuple[FrequencyTable, ClassOf] | None = None  # the last count, and the row of each record
-        self._remember()
-
-    def _remember(self) -> None:
-        self.coded = cache(self._coded)
-        self.numbered = cache(lambda name: numbered(self.table[name]))  # cheaper than coded, where texts do not matter
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("coded", "numbered")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._remember()
 
     @classmethod
     def of(cls, data: Data, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
@@ -94,7 +82,7 @@ class LocalEngine:
         if isinstance(data, str | Path):
             path = Path(data)
             read = formats.read(path, separator=separator, encoding=encoding)
-            table, more = (read.table, ()) if read.dialect is None else formulas.unescaped(read.table)
+            table, more = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
                 fingerprint=read.sha256,
@@ -105,8 +93,6 @@ class LocalEngine:
             )
         table, back = frames.to_arrow(data)
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
-
-    raised: frozenset[str] = frozenset()  # columns counted from a coarser level on: none, as all values are here
 
     def reading(self, policy: Policy) -> LocalEngine:
         """The same rows with cells read as the policy says they are spelled.
@@ -127,7 +113,7 @@ class LocalEngine:
     def _with(self, table: pa.Table) -> LocalEngine:
         return LocalEngine(
             table,
-            fingerprint=self.fingerprint,
+            fingerprint=self._fingerprint,
             back=self.back,
             dialect=self.dialect,
             notes=self.notes,
@@ -136,30 +122,14 @@ class LocalEngine:
             codebook=self.codebook,
         )
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the columns."""
-        return list(self.table.column_names)
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the file or the frame; of tuples that an engine counted, of these and their numbers."""
+        if self._fingerprint:
+            return self._fingerprint
+        return frames.fingerprint(self.table) if self.weights is None else digest_of_counts(self.weighed())
 
-    @property
-    def counted(self) -> tuple[FrequencyTable, ClassOf]:
-        """The last count, and the row of each record in it."""
-        if self._counted is None:
-            raise ValueError("count the rows first: a recoding is an answer to a count")
-        return self._counted
-
-    @property
-    def n_records(self) -> int:
-        """Records of the table."""
-        return self.table.num_rows if self.weights is None else int(self.weights.sum())
-
-    def _records(self, rows: NDArray[np.bool_]) -> int:
-        return int(rows.sum() if self.weights is None else self.weights[rows].sum())
-
-    def _coded(self, column: str) -> codec.Coded:
-        return codec.texts(column, self.table[column])
-
-    def count(self, policy: Policy, outside: Texts | None = None, *, apart: bool = False) -> FrequencyTable:
+    def count(self, policy: Policy, outside: Texts | None = None, *, apart: bool = False) -> Counted:
         """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too.
 
         ``apart``: records that differ in a sensitive value or a person get rows of their own, for searches that
@@ -169,7 +139,7 @@ class LocalEngine:
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
         hierarchies = tuple(self._allowed(self.hierarchy(name, policy, outside), policy) for name in policy.quasi)
-        self._counted = counted(
+        table, row_of = counted(
             policy.quasi,
             self._leaves(hierarchies),
             dict(self._domain(name, policy) for name in policy.sensitive),
@@ -178,13 +148,12 @@ class LocalEngine:
             apart=apart,
             weights=self.weights,
         )
-        return self._counted[0]
+        return Counted(table, row_of, self, apart)
 
-    def apply(self, recoding: Recoding, policy: Policy) -> Rows:
-        """The rows counted last to released rows: identifiers gone, quasi columns recoded, in the order of a hash."""
-        table, row_of = self.counted
-        parts = recoding.parts(table)
-        part = self._part_of(parts, row_of, policy)
+    def apply(self, counted: Counted, recoding: Recoding, policy: Policy) -> Rows:
+        """The rows that were counted to released rows: identifiers gone, quasi columns recoded, in hash order."""
+        parts = recoding.parts(counted.table)
+        part = self._part_of(parts, counted.row_of, policy)
         gone = parts.suppressed[part]
         stars = gone if policy.release.suppressed == "keep" and gone.any() else None
         values = {v.hierarchy.column: (v, parts.codes[part, j]) for j, v in enumerate(recoding.released)}
@@ -196,8 +165,19 @@ class LocalEngine:
                 columns[name] = self.table[name]
         released = pa.table(columns)
         rows = np.arange(len(released)) if stars is not None else np.flatnonzero(~gone)
-        if len(rows) < len(released):
-            released = released.take(pa.array(rows))
+        return self._in_hash_order(released if len(rows) == len(released) else released.take(rows), rows, policy)
+
+    def recoded(
+        self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
+    ) -> Rows:
+        """As ``apply``, where it is known what becomes of each row and whether it stays."""
+        names = [name for name in self.columns if policy.columns[name].role != "identifier"]
+        left = np.flatnonzero(kept)
+        table = pa.table({name: labels.get(name, self.table[name]) for name in names})
+        return self._in_hash_order(table.take(left), left, policy)
+
+    def _in_hash_order(self, released: pa.Table, rows: NDArray[np.int64], policy: Policy) -> Rows:
+        """The released rows with whose they are; ``rows`` are those that they were made of."""
         if policy.release.shuffle:
             order = hash_order(released, policy.release.seed)
             released, rows = released.take(pa.array(order)), rows[order]
@@ -214,29 +194,87 @@ class LocalEngine:
         part[order] = np.repeat(np.arange(len(parts.row)), parts.counts)
         return part
 
+    # ── written ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def released(self, rows: Rows | Query) -> LocalEngine:
+        """An engine of released rows."""
+        return LocalEngine(_in_memory(rows).table)
+
+    def shown(self, rows: Rows | Query, policy: Policy) -> Any:
+        """Released rows as the kind of frame that came in, with the columns beside ranges that the policy asks for."""
+        return self.back(with_bounds(_in_memory(rows).table, policy))
+
+    def digest(self, rows: Rows | Query, policy: Policy) -> str:
+        """A hash of released rows."""
+        return frames.fingerprint(with_bounds(_in_memory(rows).table, policy))
+
+    def check_target(self, target: str, force: bool) -> None:
+        """Raise what ``write`` would raise about its target, before the long work."""
+        if target.startswith("table:"):
+            raise OutputError(
+                "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
+            )
+        formats.check_target(Path(target), force)
+
+    def write(
+        self,
+        rows: Rows | Query,
+        target: str,
+        policy: Policy,
+        *,
+        force: bool,
+        verify: Verify,
+        formulas: Formulas | None = None,
+    ) -> str:
+        """Write a file, let ``verify`` judge it, then give it its name; its hash."""
+        self.check_target(target, force)
+        rows = _in_memory(rows)
+        rows = replace(rows, table=with_bounds(rows.table, policy))
+        return formats.write(
+            rows.table if formulas is None else formulas.escaped(rows.table),
+            Path(target),
+            dialect=self.dialect,
+            codebook=self.codebook,
+            force=force,
+            verify=lambda path: verify(WrittenFile(path, self.dialect, rows, formulas)),
+        )
+
+    # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def tallied(self, policy: Policy) -> LocalEngine:
+        """Itself: the rows are here."""
+        return self
+
+    def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
+        """Itself: the rows are here."""
+        return self
+
+    def knowing(self, rows: LocalEngine, raised: Mapping[str, Any] | None = None) -> LocalEngine:
+        """Itself: nothing is asked of anybody else."""
+        return self
+
+    def first(self, n: int) -> pa.Table:
+        """The first ``n`` rows."""
+        return self.table.slice(0, n)
+
+    def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
+        """Itself, in its own order."""
+        return self, True
+
+    def in_order(self, names: Sequence[str]) -> pa.Table:
+        """Some columns of all rows, as these stand."""
+        return self.table.select(names)
+
+    def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int]:
+        """Records evenly spaced, and how many there are."""
+        total = self.table.num_rows
+        if total <= n:
+            return self, total
+        return LocalEngine(self.table.take(pa.array(np.linspace(0, total - 1, n).astype(np.int64)))), total
+
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """The sensitive columns' values, and how often each occurs in the whole table."""
         return {name: self._domain(name, policy)[0] for name in policy.sensitive}
-
-    def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
-        """How well each of some columns tells the records apart."""
-        return {name: spread_of(self.numbered(name), self.weights) for name in names}
-
-    def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
-        """How far the first column of each pair tells the second."""
-        return {
-            (first, second): dependence_of(self.numbered(first), self.numbered(second), self.weights)
-            for first, second in pairs
-        }
-
-    def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first; a null is a value."""
-        counts = tallied(self.numbered(name) + 1, self.weights)
-        return np.sort(counts[counts > 0])[::-1]
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        """The distinct values of a column, as text."""
-        return self.coded(name).texts
 
     def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
         """The rows as a population: the quasi columns alone, along hierarchies made for both tables, or its own."""
@@ -300,18 +338,6 @@ class LocalEngine:
         hierarchy = self.hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None
         return domain_of(name, self.coded(name), hierarchy, self.weights)
 
-    def persons(self, policy: Policy) -> NDArray[np.int32] | None:
-        """Whose each record is, where the policy names an entity column."""
-        if policy.release.entity is None:
-            return None
-        codes = self.coded(policy.release.entity).codes
-        if missing := self._records(codes < 0):
-            raise MissingValueError(
-                f"column {policy.release.entity!r}: {missing} of {self.n_records} records do not say whose they are",
-                "fill the entity column, or remove these records",
-            )
-        return codes
-
     def forbid_nulls(self, policy: Policy) -> None:
         """Raise where a value that matters is missing."""
         for name in (*policy.quasi, *policy.sensitive):
@@ -351,42 +377,7 @@ def unchanged(values: Values) -> bool:
     return alone and hierarchy.uncovered is None
 
 
-def require_names_apart(names: list[str]) -> None:
-    """SQL, which counts the release again, takes ``id`` and ``ID`` for the same column."""
-    seen: dict[str, str] = {}
-    for name in names:
-        if (other := seen.setdefault(name.lower(), name)) != name:
-            raise DataError(f"columns {other!r} and {name!r} differ only in case", "rename one of them")
-
-
-def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
-    """An order that depends on what the rows say and on the seed, not on where they stood.
-
-    Equal rows stand in any order but the original one: knowing whose they are reveals nothing about their positions.
-    """
-    place = unused("place", table.column_names)
-    rows = table.append_column(place, pa.array(np.arange(len(table))))
-    names = [quoted(name) for name in table.column_names]
-    texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in table.schema)
-    with scratch.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")  # instants are hashed as they are there, wherever this runs
-        connection.register("rows", rows)
-        ordered = connection.sql(
-            f"SELECT {quoted(place)} FROM rows "
-            f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
-        )
-        return np.asarray(ordered.fetchnumpy()[place], np.int64)
-
-
-def _hashed(name: str, kind: pa.DataType) -> str:
-    """The text of a column that enters the hash, the same as in every engine."""
-    if pa.types.is_floating(kind):  # engines write floats each in their own way, but calculate alike
-        x = f"CASE WHEN abs({name}) < {WHOLE} THEN CAST({name} AS DOUBLE) ELSE 0 END"
-        whole, fraction = f"floor({x})", f"floor((({x}) - floor({x})) * {FRACTION})"
-        return f"CASE WHEN {name} IS NOT NULL THEN {_int(whole)} || '/' || {_int(fraction)} END"
-    text = f"CAST({name} AS VARCHAR)"
-    return f"replace({text}, '+00', '')" if pa.types.is_timestamp(kind) and kind.tz else text
-
-
-def _int(number: str) -> str:
-    return f"CAST(CAST({number} AS BIGINT) AS VARCHAR)"
+def _in_memory(rows: Rows | Query) -> Rows:
+    if not isinstance(rows, Rows):
+        raise TypeError("these rows stay in another engine")
+    return rows

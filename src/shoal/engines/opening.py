@@ -7,25 +7,34 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from shoal.engines.base import Groups, Rows
+from shoal.engines.base import Engine, Groups, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
 
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
-
 SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
 
 
-def engine_of(data: Data, policy: Policy | None = None) -> LocalEngine | IbisEngine:
-    """Where the rows of ``data`` live; their cells are read as the policy says, where one is given."""
+def engine_of(
+    data: Data | Released,
+    policy: Policy | None = None,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> Engine:
+    """Where the rows of ``data`` live: a path or a URI, a frame, an Ibis table, a release, or an engine already.
+
+    Cells are read as the policy says, where one is given. A file is read into memory.
+    """
     if policy is not None:
-        return engine_of(data).reading(policy)
+        return engine_of(data, separator=separator, encoding=encoding).reading(policy)
+    if isinstance(data, str | Path):
+        return opened(str(data), engine="local", separator=separator, encoding=encoding)
+    if isinstance(data, Released):
+        return engine_of(data.table)
     if isinstance(data, LocalEngine):
         return data
     if type(data).__module__.partition(".")[0] == "ibis" or type(data).__name__ == "IbisEngine":
@@ -33,6 +42,14 @@ def engine_of(data: Data, policy: Policy | None = None) -> LocalEngine | IbisEng
 
         return engine_of_expression(data)
     return LocalEngine.of(data)
+
+
+def rows_of(data: Data | Released, policy: Policy | None = None) -> LocalEngine:
+    """As ``engine_of``, for what needs the rows themselves: raises DataError where they stay in an engine."""
+    engine = engine_of(data, policy)
+    if isinstance(engine, LocalEngine):
+        return engine
+    return LocalEngine(engine.table)  # raises
 
 
 def is_uri(data: str) -> bool:
@@ -67,7 +84,7 @@ def opened(
     memory: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
-) -> LocalEngine | IbisEngine:
+) -> Engine:
     """The engine for a path or a URI; files that would fill the memory, and folders, are read by DuckDB in pieces."""
     if is_uri(data):
         from shoal.engines.connect import connected
@@ -88,13 +105,11 @@ def opened(
     return LocalEngine.of(path, separator=separator, encoding=encoding)
 
 
-def beside(
-    data: str, rows: LocalEngine | IbisEngine, *, engine: str = "auto", memory: str | None = None
-) -> LocalEngine | IbisEngine:
+def beside(data: str, rows: Engine, *, engine: str = "auto", memory: str | None = None) -> Engine:
     """The engine for what is named beside other ``rows``: as ``opened``, or ``table:name`` where those are."""
     if not data.startswith("table:"):
         return opened(data, engine=engine, memory=memory)
-    if isinstance(rows, LocalEngine):
+    if rows.in_memory:
         raise DataError(f"{data}: there are no tables beside a file", "name a file, or a URI: duckdb://file.db#name")
     from shoal.engines.connect import neighbour
 
@@ -137,25 +152,22 @@ def _large(path: Path) -> bool:
         return False
 
 
-def order_of(release: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None) -> str:
+def order_of(release: Engine, original: Engine | None) -> str:
     """What an attack by the order of the rows lacks; a table of a database has no order that could tell anything."""
-    scattered = any(
-        not isinstance(engine, LocalEngine | None) and engine.source is not None and not engine.in_one_file
-        for engine in (release, original)
-    )
-    return "needs rows in one order: write the folder as one file" if scattered and original is not None else ""
+    scattered = original is not None and (release.scattered or original.scattered)
+    return "needs rows in one order: write the folder as one file" if scattered else ""
 
 
-def order_of_release(engine: LocalEngine | IbisEngine, policy: Policy) -> str:
+def order_of_release(engine: Engine, policy: Policy) -> str:
     """What is not known of the order in which the rows of a release will be written."""
-    if policy.release.shuffle or isinstance(engine, LocalEngine):
+    if policy.release.shuffle or engine.in_memory:
         return ""
     return "rows leave an engine in an order that nobody knows: set shuffle = true, or use the local engine"
 
 
-def in_order(engine: LocalEngine | IbisEngine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
+def in_order(engine: Engine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
     """The rows that are attacked: of a file that an engine has counted, as they stand in it."""
-    if isinstance(engine, LocalEngine) or isinstance(rows, Rows) or not policy.limits or rows.person is not None:
+    if isinstance(rows, Rows) or not policy.limits or rows.person is not None:
         return rows
     table = engine.in_order([*policy.quasi, *policy.sensitive])
     return rows if table is None else Rows(table)
@@ -166,9 +178,9 @@ def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
     engine = engine_of(data, policy)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:
         raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
-    return engine if isinstance(engine, LocalEngine) else engine.tally(policy.sensitive)
+    return engine.tally(policy.sensitive)
 
 
 def population_of(policy: Policy) -> LocalEngine | None:
     """The table of the population that the policy names."""
-    return None if policy.population is None else LocalEngine.of(policy.folder / policy.population).reading(policy)
+    return None if policy.population is None else rows_of(policy.folder / policy.population, policy)

@@ -8,40 +8,45 @@ all engines. Floats are not, but they are calculated with alike: what is hashed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-import ibis
-from ibis.expr import types as ir
+from shoal.engines import scratch
+from shoal.engines.sql import quoted, unused
 
-from shoal.engines.local import FRACTION, WHOLE
-
-SEPARATOR, NULL = "\x1f", "\x1e"
-
-
-@ibis.udf.scalar.builtin
-def md5(text: str) -> str:  # type: ignore[empty-body]
-    """The hexadecimal MD5 of a text, as DuckDB, PostgreSQL and Spark name it."""
+# What is left of a float when it is hashed: its whole part below 2^53, and 40 bits behind the point.
+WHOLE, FRACTION = 2.0**53, 2.0**40
 
 
-def hash_order(rows: ir.Table, seed: int, *, of: ir.Table | None = None) -> list[Any]:
-    """What to sort by; ``of`` is the table to sort, where it has more columns than take part."""
-    table = rows if of is None else of
-    texts = [ibis.literal(str(seed)), *(_hashed(table[name]).fill_null(NULL) for name in rows.columns)]
-    return [md5(ibis.literal(SEPARATOR).join(texts)), *_floats(table, rows.columns)]
+def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
+    """An order that depends on what the rows say and on the seed, not on where they stood.
+
+    Equal rows stand in any order but the original one: whoever knows which is whose learns nothing from their places.
+    """
+    place = unused("place", table.column_names)
+    rows = table.append_column(place, pa.array(np.arange(len(table))))
+    names = [quoted(name) for name in table.column_names]
+    texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in table.schema)
+    with scratch.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")  # instants are hashed as they are there, wherever this runs
+        connection.register("rows", rows)
+        ordered = connection.sql(
+            f"SELECT {quoted(place)} FROM rows "
+            f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
+        )
+        return np.asarray(ordered.fetchnumpy()[place], np.int64)
 
 
-def _hashed(column: Any) -> Any:
-    kind = column.type()
-    if kind.is_floating():
-        x = ibis.ifelse(column.abs() < WHOLE, column.cast("float64"), 0.0)
-        whole = x.floor()
-        fraction = ((x - whole.cast("float64")) * FRACTION).floor()
-        return ibis.ifelse(column.isnull(), ibis.null(str), whole.cast(str) + "/" + fraction.cast(str))
-    if kind.is_timestamp() and kind.timezone is not None:
-        return column.cast(str).replace("+00", "")
-    return column.cast(str)
+def _hashed(name: str, kind: pa.DataType) -> str:
+    """The text of a column that enters the hash, the same as in every engine."""
+    if pa.types.is_floating(kind):  # engines write floats each in their own way, but calculate alike
+        x = f"CASE WHEN abs({name}) < {WHOLE} THEN CAST({name} AS DOUBLE) ELSE 0 END"
+        whole, fraction = f"floor({x})", f"floor((({x}) - floor({x})) * {FRACTION})"
+        return f"CASE WHEN {name} IS NOT NULL THEN {_int(whole)} || '/' || {_int(fraction)} END"
+    text = f"CAST({name} AS VARCHAR)"
+    return f"replace({text}, '+00', '')" if pa.types.is_timestamp(kind) and kind.tz else text
 
 
-def _floats(table: ir.Table, names: Sequence[str]) -> list[Any]:
-    return [table[name] for name in names if table[name].type().is_floating()]
+def _int(number: str) -> str:
+    return f"CAST(CAST({number} AS BIGINT) AS VARCHAR)"

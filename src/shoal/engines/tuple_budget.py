@@ -34,7 +34,7 @@ class Coarse:
     @classmethod
     def of(cls, name: str, values: pa.ChunkedArray, policy: Policy, outside: LocalEngine | None) -> Coarse:
         """Start with no column raised to a coarser level."""
-        alone = LocalEngine(pa.table({name: values}), fingerprint="")
+        alone = LocalEngine(pa.table({name: values}))
         hierarchy, column, coded = alone.hierarchy(name, policy, outside), policy.columns[name], alone.coded(name)
         leaves = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
         top = hierarchy.height if column.max_level is None else min(column.max_level, hierarchy.height)
@@ -76,7 +76,7 @@ class Domains:
         """The texts of a column, and whether it has nulls; nothing else is asked."""
         parts = [] if self._outside is None or name not in self._outside.columns else [self._outside.coded(name)]
         if name in self._columns:
-            parts.append(LocalEngine(pa.table({name: self._columns[name].values}), fingerprint="").coded(name))
+            parts.append(LocalEngine(pa.table({name: self._columns[name].values})).coded(name))
         texts = sorted({text for part in parts for text in part.texts})
         null = any(bool((part.codes < 0).any()) for part in parts)
         return Coded(np.full(1, -1 if null else 0, np.int32), tuple(texts), pa.array([], pa.string()))

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.columns.telling import MISSED
-from shoal.engines.base import Query, Rows
+from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, dependence_of
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.table.frequency import FrequencyTable
-
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +43,16 @@ class Evidence:
 
 
 def of_release(
-    engine: LocalEngine | IbisEngine,
+    engine: Engine,
+    counted: Counted,
     rows: Rows | Query,
     recoding: Recoding,
     released: FrequencyTable,
     policy: Policy,
     loss: float,
 ) -> Evidence:
-    """Collect the evidence for a release made from the rows that the engine counted."""
-    table, _ = engine.counted
+    """Collect the evidence for a release made from one count of the engine's rows."""
+    table, original = counted.table, engine.knowing(counted.rows, counted.raised)
     parts = recoding.parts(table)
     kept = ~parts.suppressed
     leaves, labels, counts = table.codes[parts.row[kept]], parts.codes[kept], parts.counts[kept]
@@ -66,67 +63,57 @@ def of_release(
     return Evidence(
         policy,
         released,
-        _published(engine, rows),
-        engine,
+        original if rows.n_records == counted.n_records else engine.released(rows),
+        original,
         {name: told for name, told in tell.items() if told.errors(1)},
-        (parts.n_suppressed, engine.n_records),
+        (parts.n_suppressed, counted.n_records),
         loss,
-        engine.notes,
+        (*engine.notes, *counted.notes, *rows.notes),
         recoding.unfinished,
     )
 
 
 def of_replay(
-    engine: LocalEngine | IbisEngine,
+    engine: Engine,
+    seen: LocalEngine,
     rows: Rows | Query,
     generalized: Mapping[str, Dependence],
     released: FrequencyTable,
     policy: Policy,
 ) -> Evidence:
-    """Collect the evidence for new rows recoded like earlier ones."""
-    held_back = engine.n_records - rows.n_records
+    """Collect the evidence for new rows recoded like earlier ones; ``seen`` is their tally before recoding."""
+    held_back, original = seen.n_records - rows.n_records, engine.knowing(seen)
     return Evidence(
         policy,
         released,
-        _published(engine, rows),
-        engine,
+        engine.released(rows) if held_back else original,
+        original,
         {name: told for name, told in generalized.items() if told.errors(1)},
-        (held_back, engine.n_records),
-        notes=engine.notes,
+        (held_back, seen.n_records),
+        notes=(*engine.notes, *rows.notes),
     )
 
 
 def of_table(
-    engine: LocalEngine | IbisEngine,
-    table: FrequencyTable,
-    policy: Policy,
-    original: LocalEngine | IbisEngine | None = None,
+    engine: Engine, seen: LocalEngine, table: FrequencyTable, policy: Policy, original: Engine | None = None
 ) -> Evidence:
-    """Collect the evidence for a table as it is; with the ``original``, include what only the original shows."""
+    """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
+    published = engine.knowing(seen)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
-        return Evidence(policy, table, engine, notes=engine.notes)
+        return Evidence(policy, table, published, notes=engine.notes)
     n = int(original.frequencies(policy.quasi[0]).sum())
     return Evidence(
         policy,
         table,
-        engine,
+        published,
         original,
-        dict.fromkeys(name for name in policy.quasi if _generalized(name, engine, original)),
+        dict.fromkeys(name for name in policy.quasi if _generalized(name, published, original)),
         (max(0, n - table.n_records), n),
         notes=engine.notes,
     )
 
 
-def _published(engine: LocalEngine | IbisEngine, rows: Rows | Query) -> LocalEngine | IbisEngine:
-    """Return the rows to be published, to count unchanged columns; the input, if no record was dropped."""
-    if rows.n_records == engine.n_records:
-        return engine
-    if isinstance(rows, Rows):
-        return LocalEngine(rows.table, fingerprint="")
-    return engine if isinstance(engine, LocalEngine) else type(engine)(rows.unordered, engine.place)
-
-
-def _generalized(name: str, released: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine) -> bool:
+def _generalized(name: str, released: Countable, original: Countable) -> bool:
     """Return whether most values of a column do not occur in the original."""
     texts = set(released.texts(name))
     return 2 * len(texts - set(original.texts(name))) > len(texts)

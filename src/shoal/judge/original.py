@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shoal.engines.data import Data
-from shoal.engines.local import LocalEngine
+from shoal.engines.opening import engine_of, rows_of
 from shoal.errors import DataError, PolicyError
 from shoal.judge.concealment import concealing
 from shoal.policy import Policy, PolicySource, policy_of
@@ -118,9 +118,9 @@ def compare_with_original(original: Data, release: Data, policy: PolicySource) -
             "records may belong to one person",
             "remove entity from the policy, and read the figures as counts of records",
         )
-    table = _engine(original).reading(policy).count(policy)
-    engine = _engine(release).reading(policy)
-    if absent := [name for name in policy.quasi if name not in engine.table.column_names]:
+    table = engine_of(original, policy).count(policy).table
+    engine = rows_of(release, policy)
+    if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"the release has no column {', '.join(map(repr, absent))}")
     dropped = table.n_records - engine.table.num_rows
     if dropped < 0:
@@ -165,10 +165,6 @@ def people_like(
     kinds, people = _kinds(population.codes, population.counts, columns)
     matches, consistent = best_matches(kinds, tuples, columns)
     return _rows_where(consistent, matches).T @ people, int((~consistent).sum())
-
-
-def _engine(data: Data) -> LocalEngine:
-    return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 
 def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], policy: Policy) -> list[_ReleasedTexts]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines import scratch
-from shoal.engines.base import Groups, Query, Rows
+from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.files import office_files
 from shoal.engines.files.formats import PARQUET, separator_of, sql_source, typed
 from shoal.engines.files.formulas import Formulas
@@ -45,12 +45,23 @@ class Reference:
 
 def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
     """Count released rows in memory with SQL; for rows in an engine, return the counts that they will have."""
+    return recounted_by(policy.quasi, rows, reference)
+
+
+def recounted_by(quasi: Sequence[str], rows: Rows | Query | Groups, reference: Reference) -> FrequencyTable:
+    """Count the same by some columns, without a policy."""
     if not isinstance(rows, Rows):
-        groups = rows.groups if isinstance(rows, Query) else rows
-        return recounted_groups(groups, policy.quasi, reference)
+        return recounted_groups(rows.groups if isinstance(rows, Query) else rows, quasi, reference)
     with scratch.connect() as connection:
         connection.register("released", rows.table)
-        return _with_persons(connection, "released", rows, policy, reference)
+        return _with_persons(connection, "released", rows, quasi, reference)
+
+
+def recounted_written(written: WrittenFile | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
+    """What was written, counted again: a file by SQL, a table of an engine by the engine."""
+    if isinstance(written, Groups):
+        return recounted_groups(written, policy.quasi, reference)
+    return recounted_file(written.path, written.dialect, written.rows, policy, reference, written.formulas)
 
 
 def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
@@ -74,7 +85,7 @@ def recounted_file(
     if office_files.is_foreign(written):
         with scratch.connect() as connection:
             connection.register("written", _read_back(written, rows.table))
-            return _with_persons(connection, "written", rows, policy, reference)
+            return _with_persons(connection, "written", rows, policy.quasi, reference)
     names = rows.table.column_names
     there = names if formulas is None else formulas.names(names)
     source = sql_source(written, dialect, there)
@@ -88,7 +99,7 @@ def recounted_file(
             asked = ", ".join(map(quoted, [column, *more]))
             found = connection.sql(f"SELECT DISTINCT {asked} FROM {plain}").to_arrow_table()
             require_true(found, column, more, policy)
-        return _with_persons(connection, plain, rows, policy, reference)
+        return _with_persons(connection, plain, rows, policy.quasi, reference)
 
 
 def _read_back(written: Path, released: pa.Table) -> pa.Table:
@@ -120,17 +131,17 @@ def _with_persons(
     connection: duckdb.DuckDBPyConnection,
     source: str,
     rows: Rows,
-    policy: Policy,
+    quasi: Sequence[str],
     reference: Reference,
 ) -> FrequencyTable:
     schema = rows.table.schema
     if rows.persons is None:
-        return recount(connection, source, policy.quasi, reference, schema)
+        return recount(connection, source, quasi, reference, schema)
     # Persons are never released: they are laid beside the rows, one by one, for the counting alone.
     person = unused("person", schema.names)
     connection.register("persons", pa.table({person: rows.persons}))
     beside = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
-    return recount(connection, beside, policy.quasi, reference, schema, person=person)
+    return recount(connection, beside, quasi, reference, schema, person=person)
 
 
 def recount(

@@ -11,14 +11,14 @@ Costs  as much as ``consistency``, plus one pass over the consistent pairs per r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from shoal.engines.base import Groups, Rows
+from shoal.engines.base import Engine, Groups, Rows
 from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused
 from shoal.errors import ShoalError
@@ -27,9 +27,6 @@ from shoal.policy import Policy
 from shoal.table.centres import CENTRES
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
-
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
 
 ROUNDS = 1000  # after which what is open stays open
 
@@ -51,7 +48,7 @@ class Whose:
     missing: str = ""  # why that is not all
 
 
-def whose(release: LocalEngine, original: LocalEngine | IbisEngine, policy: Policy) -> Whose:
+def whose(release: LocalEngine, original: Engine, policy: Policy) -> Whose:
     """Find the people of the ``original`` behind the released rows, each of which may represent several records."""
     entity = policy.release.entity
     if absent := [name for name in policy.columns if name not in original.columns]:
@@ -61,7 +58,7 @@ def whose(release: LocalEngine, original: LocalEngine | IbisEngine, policy: Poli
             missing=f"cells of {_listed(centres)} show means or similar values, which match no record of the original"
         )
     try:
-        table = original.count(policy.of_all_levels(), apart=True)
+        table = original.count(policy.of_all_levels(), apart=True).table
         pairs = _GroupCells.of(release, table, policy)
     except ShoalError as error:
         return Whose(missing=f"the original does not identify people: {error.message}")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
+from shoal.engines.opening import rows_of
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
 from shoal.masking.groups import GroupOf, improved, mdav, univariate, v_mdav
 from shoal.masking.points import Points, unit
@@ -81,7 +82,7 @@ def microaggregate(
     ``improve`` goes on with moves and swaps until none lowers the sum of squares. Rows stay where they are.
     """
     _require(columns, categories, k, method, value, improve)
-    engine = data if isinstance(data, LocalEngine) else LocalEngine.of(data)
+    engine = rows_of(data)
     if absent := [name for name in (*columns, *categories) if name not in engine.table.column_names]:
         raise PolicyError(f"the table has no column {', '.join(map(repr, absent))}")
     if engine.n_records < k:

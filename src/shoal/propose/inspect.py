@@ -17,10 +17,11 @@ import pyarrow as pa
 from shoal.columns.persons import household_key, person_key
 from shoal.columns.roles import AS_TOLD, CROWD, Guess, Kind, RawColumn, Sure, all_numbers, repeating, roles_of
 from shoal.columns.uniqueness import STRONGEST, KeyNumbers, Separation, Tuples, rank, ranked, separations
+from shoal.engines.base import Engine
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.data import Data
-from shoal.engines.local import LocalEngine
+from shoal.engines.local_columns import is_text
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
@@ -35,7 +36,6 @@ from shoal.text.log import log
 from shoal.text.showing import Shown
 
 if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
     from shoal.propose.keeping import Keeping
 
 Purpose = Literal["analysis", "tables"]
@@ -276,9 +276,7 @@ def inspect(
     if purpose not in ("analysis", "tables"):
         raise PolicyError(f"purpose: unknown purpose {purpose!r}", "purposes: analysis, tables")
     engine = engine_of(data)
-    source: _InMemory | _InEngine = (
-        _InMemory(engine.table, engine.codebook) if isinstance(engine, LocalEngine) else _InEngine(engine)
-    )
+    source: _InMemory | _InEngine = _InMemory(engine.table, engine.codebook) if engine.in_memory else _InEngine(engine)
     seen = source.seen()
     _require_columns(seen, known, sensitive, keep)
     texts = {column.name: column.texts for column in seen if column.name in source.text_columns}
@@ -401,7 +399,7 @@ class _InMemory:
 
     @property
     def text_columns(self) -> list[str]:
-        return [field.name for field in self._table.schema if _is_text(field.type)]
+        return [field.name for field in self._table.schema if is_text(field.type)]
 
     def spelled(self, spellings: Spellings) -> _InMemory:
         table = self._table
@@ -454,13 +452,12 @@ class _InMemory:
 class _InEngine:
     """A table whose rows stay in their engine: only its values and the tuples of its strongest columns are fetched."""
 
-    def __init__(self, engine: IbisEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     @property
     def text_columns(self) -> list[str]:
-        kinds = self._engine.expression.schema()
-        return [name for name, kind in kinds.items() if kind.is_string()]
+        return self._engine.text_columns
 
     def spelled(self, spellings: Spellings) -> _InEngine:
         return _InEngine(self._engine.spelled(spellings))
@@ -517,11 +514,6 @@ class _InEngine:
 
     def _asked(self, columns: tuple[str, ...]) -> Separation:
         return Separation(columns, *self._engine.crowds(columns))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _counts(coded: codec.Coded, weights: KeyNumbers | None) -> KeyNumbers:

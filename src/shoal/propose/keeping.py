@@ -7,20 +7,17 @@ with and without the weights, and the loss of each column in both solutions.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from shoal.engines.base import Engine
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
 from shoal.policy import Policy
 from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import prices
 from shoal.table.kernels import sum_by_class
-
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
 
 SAMPLE = 20_000  # records, or distinct tuples of an engine, that the search looks at
 
@@ -68,7 +65,7 @@ class Keeping:
         return asdict(self)
 
 
-def cost_of_keeping(engine: LocalEngine | IbisEngine, policy: Policy) -> Keeping | None:
+def cost_of_keeping(engine: Engine, policy: Policy) -> Keeping | None:
     """Run two fast searches, with and without the policy's weights; None without weights or without a solution."""
     weighed = [name for name in policy.quasi if policy.columns[name].weight != 1]
     if not weighed:
@@ -77,16 +74,16 @@ def cost_of_keeping(engine: LocalEngine | IbisEngine, policy: Policy) -> Keeping
     quick = policy.release.model_copy(update={"algorithm": "mondrian", "dimension": "gain", "max_suppression": 0.0})
     weighted = policy.model_copy(update={"release": quick})
     try:
-        rows = _some(engine.reading(policy), weighted)
-        if rows is None:
+        found = engine.reading(policy).sampled(weighted, SAMPLE)
+        if found is None:
             return None
+        rows, total = found
         before = _losses(rows, weighted.model_copy(update={"columns": even}))
         after = _losses(rows, weighted)
     except ShoalError:  # nothing satisfies, or the search cannot do what the policy asks
         return None
     shares = [Share(name, before[name], after[name]) for name in policy.quasi]
     others = [share for share in shares if share.column not in weighed]
-    total = engine.table.num_rows if isinstance(engine, LocalEngine) else rows.n_records
     return Keeping(
         tuple(share for share in shares if share.column in weighed),
         tuple(sorted(others, key=lambda share: share.without - share.weighted)),
@@ -95,23 +92,11 @@ def cost_of_keeping(engine: LocalEngine | IbisEngine, policy: Policy) -> Keeping
     )
 
 
-def _some(engine: LocalEngine | IbisEngine, policy: Policy) -> LocalEngine | None:
-    """Return evenly spaced records, always the same; for an engine, all tuples if they are few."""
-    if not isinstance(engine, LocalEngine):
-        entity = policy.release.entity
-        names = [*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]
-        return engine.tallied(policy) if engine.n_tuples(names) <= SAMPLE else None
-    n = engine.table.num_rows
-    if n <= SAMPLE:
-        return engine
-    return LocalEngine(engine.table.take(pa.array(np.linspace(0, n - 1, SAMPLE).astype(np.int64))), fingerprint="")
-
-
 def _losses(rows: LocalEngine, policy: Policy) -> dict[str, float]:
     """Return the mean loss of each quasi-identifier in the solution of a search."""
     there = set(rows.columns)
     asked = policy.model_copy(update={"columns": {n: c for n, c in policy.columns.items() if n in there}})
-    table = rows.count(asked)
+    table = rows.count(asked).table
     recoding = SEARCHES[asked.release.algorithm](Problem.of(table, asked))
     parts = recoding.parts(table)
     found = {}

@@ -19,7 +19,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from shoal.engines.data import Data
 from shoal.engines.files.formats import write_text
-from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of
@@ -176,7 +175,7 @@ def hierarchy(
     if asks is not None and column not in asks.columns:
         raise PolicyError(f"the policy has no column {column!r}")
     engine = engine if asks is None else engine.spelled({column: asks.spellings[column]})
-    rows = engine if isinstance(engine, LocalEngine) else engine.tally([column])
+    rows = engine.tally([column])
     coded = rows.coded(column)
     if asks is None and not (spelling := guess(coded.texts)).is_plain:
         rows = rows.spelled({column: spelling})

@@ -45,12 +45,12 @@ _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
 
 def certificate_of(release: Release, output: str, created: str) -> dict[str, Any]:
     """Return the certificate of a release whose rows have the digest ``output``; plain values for JSON."""
-    recoding, policy, engine = release.recoding, release.policy, release.engine
+    recoding, policy, counted = release.recoding, release.policy, release.counted
     told = _Told(release)
     certificate = {
         "schema": SCHEMA,
         "policy": neutral(policy).model_dump(mode="json", exclude_none=True),
-        "input": {"hmac_sha256": keyed(release.key, "input", engine.fingerprint), "records": engine.n_records},
+        "input": {"hmac_sha256": keyed(release.key, "input", counted.fingerprint), "records": counted.n_records},
         "output": {"sha256": output, "records": release.rows.n_records, "suppressed": release.suppressed},
         "requirements": told.requirements(),
         "measured": told.measured(),

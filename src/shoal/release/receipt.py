@@ -42,7 +42,7 @@ def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, An
     receipt = {
         "schema": SCHEMA,
         "key": release.key.hex(),
-        "input": {"sha256": release.engine.fingerprint, "records": release.engine.n_records},
+        "input": {"sha256": release.counted.fingerprint, "records": release.counted.n_records},
         "output": {"sha256": certificate["output"]["sha256"]},
         "hierarchies": recoding.fingerprints,
         "policy": release.policy.model_dump(mode="json", exclude_none=True),

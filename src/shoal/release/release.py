@@ -14,37 +14,30 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from shoal.attacks.risk import Attacks, Risk
-from shoal.engines import frames
-from shoal.engines.base import Groups, Query, Released, Rows
+from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.files import formats
-from shoal.engines.files.formulas import Formulas
-from shoal.engines.fingerprints import digest_of_counts
-from shoal.engines.local import LocalEngine
-from shoal.errors import OutputError, VerificationError
-from shoal.judge import judged, require
+from shoal.errors import OutputError
 from shoal.judge.figures import Figures
-from shoal.judge.recount import Reference, recounted_file, recounted_groups
+from shoal.judge.recount import Reference
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.release.certificate import certificate_of
 from shoal.release.mapping import mapping_of
+from shoal.release.publish import Publishable, refuse_to_overwrite
 from shoal.release.receipt import KEY_BYTES, new_key, receipt_of, write_receipt
-from shoal.table.bounds import with_bounds
-from shoal.table.frequency import FrequencyTable
 from shoal.text.figures import counted
 from shoal.text.log import log
 from shoal.text.showing import Shown, shown
 
 if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier
-    from shoal.engines.ibis import IbisEngine
     from shoal.judge.warning_list import Caution
     from shoal.report.pictures import Charts
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Released, Shown):
+class Release(Publishable, Shown):
     """A table that may be published, with the evidence that it satisfies its policy.
 
     A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is
@@ -52,7 +45,8 @@ class Release(Released, Shown):
     """
 
     rows: Rows | Query
-    engine: LocalEngine | IbisEngine
+    engine: Engine
+    counted: Counted  # what was found in the rows of the engine, which the recoding answers
     recoding: Recoding
     policy: Policy
     reference: Reference  # what the classes were compared with
@@ -63,12 +57,6 @@ class Release(Released, Shown):
     warnings: tuple[Caution, ...]
     attacks: Attacks | None = None  # what intruders found, where they were sent
     key: bytes = field(default_factory=new_key, repr=False)  # of the digests in the certificate; not for publication
-
-    @property
-    def _local(self) -> LocalEngine:
-        if not isinstance(self.engine, LocalEngine):
-            raise TypeError("the rows are not in memory")
-        return self.engine
 
     @property
     def levels(self) -> dict[str, int | None]:
@@ -88,11 +76,7 @@ class Release(Released, Shown):
     @property
     def certificate(self) -> dict[str, Any]:
         """The certificate: the policy, the results and digests of the files; plain values for JSON."""
-        rows = self.rows
-        if isinstance(rows, Query):
-            return certificate_of(self, digest_of_counts(rows.groups), now())
-        output = frames.fingerprint(with_bounds(rows.table, self.policy))
-        return certificate_of(self, output, now())
+        return certificate_of(self, self.engine.digest(self.rows, self.policy), now())
 
     @property
     def receipt(self) -> dict[str, Any]:
@@ -119,39 +103,14 @@ class Release(Released, Shown):
         In an engine ``path`` may be ``table:schema.name``, or a folder. ``receipt`` is a private file for what the
         certificate must not tell. Returns the certificate of what was written.
         """
-        refuse_to_overwrite(self.engine.source, path)
         created = now()
-        formulas = formulas_in(path, self.policy)
-        if isinstance(self.rows, Rows):
-            sha256 = self._write_file(self.rows, path, force, formulas)
-        elif isinstance(self.engine, LocalEngine):
-            raise TypeError("the rows are not in memory")
-        else:
-            sha256 = self.engine.write(
-                self.rows, str(path), self.policy, force=force, verify=self._verify_groups, formulas=formulas
-            )
+        sha256, notes = self._publish(path, force=force)
         log.info("save: %d records written and verified", self.rows.n_records)
         certificate = certificate_of(self, sha256, created)
-        certificate["warnings"] += [] if formulas is None else formulas.notes
+        certificate["warnings"] += notes
         if receipt is not None:
             write_receipt(receipt_of(self, certificate), receipt, force=force)
         return certificate
-
-    def _write_file(self, rows: Rows, path: str | Path, force: bool, formulas: Formulas | None) -> str:
-        engine = self._local
-        if str(path).startswith("table:"):
-            raise OutputError(
-                "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
-            )
-        rows = replace(rows, table=with_bounds(rows.table, self.policy))
-
-        def verify(written: Path) -> None:
-            self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))
-
-        table = rows.table if formulas is None else formulas.escaped(rows.table)
-        return formats.write(
-            table, Path(path), dialect=engine.dialect, codebook=engine.codebook, force=force, verify=verify
-        )
 
     def report(
         self,
@@ -209,41 +168,6 @@ class Release(Released, Shown):
         asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)
         records, classes = counted(self.verdicts.records, "record"), counted(self.verdicts.classes, "class")
         return f"<Release of {records} in {classes}: {asked}>"
-
-    def _verify_groups(self, written: Groups) -> None:
-        self._verify(recounted_groups(written, self.policy.quasi, self.reference))
-
-    def _verify(self, table: FrequencyTable) -> None:
-        """Compare the counts of the written file with the requirements and with the rows in memory."""
-        left = [name for name in self.rows.columns if name in self.policy.identifiers]
-        of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats
-        verdicts = judged(table, self.policy, limits=of_attacks, identifiers=left)
-        require(verdicts)
-        if not verdicts.same(self.verdicts):
-            if isinstance(self.rows, Query):
-                raise VerificationError(
-                    "the written table does not match the expected counts; nothing was released",
-                    "did the table change during the run? Try again",
-                )
-            raise VerificationError("the written file does not match the release in memory; nothing was published")
-
-
-def formulas_in(path: str | Path, policy: Policy) -> Formulas | None:
-    """Return how formulas are escaped in a file with this name; None if they may stay, as in a typed format."""
-    text = not str(path).startswith("table:") and Path(path).suffix.lower() in formats.TEXT
-    return Formulas() if text and policy.release.csv_formulas == "escape" else None
-
-
-def refuse_to_overwrite(source: Any, target: str | Path) -> None:
-    """Raise an error if the target is the input, which is never overwritten, not even with force."""
-    if not isinstance(source, str | Path):
-        return
-    try:
-        same = Path(source).samefile(target)
-    except (OSError, ValueError):  # one of them is not there, or no file can have its name
-        return
-    if same:
-        raise OutputError(f"{target} is the input itself", "write to another file")
 
 
 def now() -> str:

@@ -11,45 +11,36 @@ The file lists values of the data with their replacements: it is for the owners 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal.attacks.run import measured
-from shoal.engines.base import Groups, Query, Released, Rows, require_columns
+from shoal.engines.base import Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.dependence import dependence_of
 from shoal.engines.files import formats
-from shoal.engines.files.formulas import Formulas
-from shoal.engines.local import LocalEngine, hash_order
 from shoal.engines.opening import engine_of, order_of_release, population_of
-from shoal.engines.sql import unused
-from shoal.errors import DataError, InfeasibleError, OutputError, PolicyError, ShoalError, VerificationError
-from shoal.judge import Gaps, failing_classes, judged, require
+from shoal.errors import DataError, InfeasibleError, PolicyError
+from shoal.judge import Gaps, judged, require
 from shoal.judge.evidence import of_replay
-from shoal.judge.recount import Reference, recounted, recounted_file, recounted_groups
+from shoal.judge.recount import Reference, recounted, recounted_groups
 from shoal.judge.warning_list import warnings_of
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
-from shoal.release import Release, formulas_in, refuse_to_overwrite
-from shoal.table import builders, codec
-from shoal.table.bounds import with_bounds
-from shoal.table.frequency import FrequencyTable, among, packed
+from shoal.release.became import by_tuple, by_value, expected, failing, is_among
+from shoal.release.publish import Publishable
+from shoal.release.release import Release
+from shoal.table.frequency import FrequencyTable
 from shoal.table.hierarchy import Label
 from shoal.table.intervals import number
-from shoal.table.kernels import group
 from shoal.table.notation import read_range
 from shoal.text.jsonable import read_json
 from shoal.text.log import log
-
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
 
 SCHEMA = "shoal-recoding/1"
 
@@ -59,7 +50,7 @@ SCHEMA = "shoal-recoding/1"
 
 def described(release: Release) -> dict[str, Any]:
     """Return the recoding of a release as plain values for JSON."""
-    recoding, (table, _) = release.recoding, release.engine.counted
+    recoding, table = release.recoding, release.counted.table
     kept: dict[str, Any] = {"schema": SCHEMA, "policy": release.policy.model_dump(mode="json", exclude_none=True)}
     released = recoding.released
     if isinstance(recoding, Cells):
@@ -127,11 +118,11 @@ def save(release: Release, path: str | Path, *, force: bool = False) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay(Released):
+class Replay(Publishable):
     """New rows recoded like earlier ones, and how many were held back."""
 
     rows: Rows | Query
-    engine: LocalEngine | IbisEngine
+    engine: Engine
     policy: Policy
     reference: Reference
     verdicts: Verdicts
@@ -157,46 +148,7 @@ class Replay(Released):
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the rows to a temporary file, verify it with SQL, and rename it into place only if everything holds."""
-        refuse_to_overwrite(self.engine.source, path)
-        formulas = formulas_in(path, self.policy)
-        if isinstance(self.rows, Rows):
-            self._write_file(self.rows, Path(path), force, formulas)
-        elif not isinstance(self.engine, LocalEngine):
-            self.engine.write(
-                self.rows,
-                str(path),
-                self.policy,
-                force=force,
-                verify=lambda groups: self._verify(recounted_groups(groups, self.policy.quasi, self.reference)),
-                formulas=formulas,
-            )
-
-    def _write_file(self, rows: Rows, path: Path, force: bool, formulas: Formulas | None) -> None:
-        engine = _local(self.engine)
-        if str(path).startswith("table:"):
-            raise OutputError(
-                "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
-            )
-        rows = replace(rows, table=with_bounds(rows.table, self.policy))
-
-        def verify(written: Path) -> None:
-            self._verify(recounted_file(written, engine.dialect, rows, self.policy, self.reference, formulas))
-
-        table = rows.table if formulas is None else formulas.escaped(rows.table)
-        formats.write(table, path, dialect=engine.dialect, codebook=engine.codebook, force=force, verify=verify)
-
-    def _verify(self, table: FrequencyTable) -> None:
-        of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats
-        verdicts = judged(table, self.policy, limits=of_attacks)
-        require(verdicts)
-        if not verdicts.same(self.verdicts):
-            raise VerificationError("the written table does not match the recoded rows; nothing was released")
-
-
-def _local(engine: LocalEngine | IbisEngine) -> LocalEngine:
-    if not isinstance(engine, LocalEngine):
-        raise TypeError("the rows are not in memory")
-    return engine
+        self._publish(path, force=force)
 
 
 def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None) -> Replay:
@@ -211,32 +163,35 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
     policy = _policy(kept, Path(folder))
     engine = engine_of(data, policy)
     require_columns(engine.columns, policy)
-    rows = engine if isinstance(engine, LocalEngine) else engine.tallied(policy)  # or distinct ones, with numbers
+    rows = engine.tallied(policy)
     if policy.release.nulls == "forbid":
         rows.forbid_nulls(policy)
     weights = np.ones(rows.table.num_rows, np.int64) if rows.weights is None else rows.weights
-    became, known = _by_tuple(kept, rows, policy) if "tuples" in kept else _by_value(kept, rows, policy)
-    gone = known & _among(became, kept.get("suppressed", []))
+    became, known = by_tuple(kept, rows, policy) if "tuples" in kept else by_value(kept, rows, policy)
+    gone = known & is_among(became, kept.get("suppressed", []))
     outside = population_of(policy)
-    reference = Reference(engine.domains(policy), None if outside is None else outside.people(policy), policy.marks)
+    reference = Reference(rows.domains(policy), None if outside is None else outside.people(policy), policy.marks)
     left = np.flatnonzero(known & ~gone)
     n_left = int(weights[left].sum())
     while len(left):
-        seen = _seen(rows, policy, became, left)
+        seen = expected(rows, policy, became, left)
         table = recounted_groups(seen, policy.quasi, reference)
-        bad = _failing(seen.table, table, policy)
+        bad = failing(seen.table, table, policy)
         if not bad.any():
             break
         left = left[~bad]
     unknown, suppressed = int(weights[~known].sum()), int(weights[gone].sum())
-    failing = n_left - int(weights[left].sum())
+    breaking = n_left - int(weights[left].sum())
     if not len(left):
         raise InfeasibleError(
-            f"all {engine.n_records} records are held back: {unknown} have values unknown to the recoding, "
-            f"{suppressed} have suppressed tuples, {failing} would violate the policy",
+            f"all {rows.n_records} records are held back: {unknown} have values that the recoding does not know, "
+            f"{suppressed} tuples that it suppresses, {breaking} would break the policy",
             "collect more records before the next release",
         )
-    released = _released(engine, policy, became, left)
+    stays = np.zeros(rows.table.num_rows, np.bool_)
+    stays[left] = True
+    changed = {name: of.column for name, of in zip(policy.quasi, became, strict=True) if not of.same}
+    released = engine.recoded(rows, changed, stays, policy)
     table = recounted(released, policy, reference)
     gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
     verdicts = judged(table, policy, attacks=measured(released, engine, policy), gaps=gaps)
@@ -245,9 +200,9 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
         name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
         for name, of in zip(policy.quasi, became, strict=True)
     }
-    verdicts = replace(verdicts, warnings=warnings_of(of_replay(engine, released, tell, table, policy)))
-    log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + failing)
-    return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, failing)
+    verdicts = replace(verdicts, warnings=warnings_of(of_replay(engine, rows, released, tell, table, policy)))
+    log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + breaking)
+    return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, breaking)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -299,139 +254,3 @@ def _are_labels(given: Any, n: int) -> bool:
 def _are(given: Any, fits: Callable[[Any], bool], n: int | None = None) -> bool:
     """Return whether a list has ``n`` items that all pass a test."""
     return isinstance(given, list | tuple) and (n is None or len(given) == n) and all(map(fits, given))
-
-
-@dataclass(frozen=True, eq=False)
-class Became:
-    """What the values of a quasi-identifier are replaced by: a label for every row, by its number."""
-
-    codes: NDArray[np.int64]
-    labels: tuple[Label, ...]
-    same: bool  # whether all that are known stay what they are
-
-    @classmethod
-    def of(cls, class_of: NDArray[Any], labels: Sequence[Label], same: bool) -> Became:
-        """Build it from the class of each row and the label of each class."""
-        place = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-        return cls(np.array([place[label] for label in labels], np.int64)[class_of], tuple(place), same)
-
-    @property
-    def column(self) -> pa.Array:
-        """The labels of the rows."""
-        return pa.array(self.labels, pa.string()).take(pa.array(self.codes))
-
-
-Known = NDArray[np.bool_]  # whether the recoding tells what becomes of a row
-
-
-def _by_value(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
-    """Recode value by value; with levels, values that did not occur before can be recoded too."""
-    columns = []
-    known = np.ones(rows.table.num_rows, np.bool_)
-    for name in policy.quasi:
-        coded = rows.coded(name)
-        became: dict[Label, Label] = dict(kept["columns"][name]["values"])
-        texts = [*coded.texts, None]
-        strange = [text for text in texts if text not in became and (text is not None or (coded.codes < 0).any())]
-        if strange and kept["columns"][name]["level"] is not None:
-            became |= _grown(name, kept["columns"][name], strange, policy)
-        has = np.array([text in became for text in texts], np.bool_)
-        known &= has[coded.codes]  # a null, -1, takes the last
-        same = all(became.get(text, text) == text for text in texts)
-        columns.append(Became.of(coded.codes, [became.get(text) for text in texts], same))
-    return columns, known
-
-
-def _grown(name: str, kept: Mapping[str, Any], strange: Sequence[Label], policy: Policy) -> dict[Label, Label]:
-    """Recode new values at the level of a column if its hierarchy can be extended without changing old labels."""
-    column = policy.columns[name]
-    before: dict[Label, Label] = dict(kept["values"])
-    texts = sorted({text for text in (*before, *strange) if text is not None})
-    nulls = None in before or None in strange
-    try:
-        hierarchy = builders.build(
-            name, column.hierarchy, texts, nulls=nulls, uncovered=column.uncovered, folder=policy.folder
-        )
-        leaves = [*before, *strange]
-        level = kept["level"]
-        labels = [hierarchy.labels[level][code] for code in hierarchy.table[level][hierarchy.encode(leaves)]]
-    except (ShoalError, IndexError):
-        return {}
-    if labels[: len(before)] != list(before.values()):
-        return {}
-    return dict(zip(strange, labels[len(before) :], strict=True))
-
-
-def _by_tuple(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:
-    """Recode tuple by tuple: cells were recoded individually, so only tuples that occurred are known."""
-    became = {tuple(leaves): labels for leaves, labels in kept["tuples"]}
-    coded = [rows.coded(name) for name in policy.quasi]
-    codes = np.column_stack([column.codes + 1 for column in coded]).astype(np.int32)
-    class_of, firsts = group(packed(codes))
-    texts = [(None, *column.texts) for column in coded]
-    tuples = [tuple(of[c] for of, c in zip(texts, row, strict=True)) for row in codes[firsts].tolist()]
-    known = np.array([tuple_ in became for tuple_ in tuples], np.bool_)
-    columns = []
-    for j in range(len(coded)):
-        labels = [became[tuple_][j] if tuple_ in became else None for tuple_ in tuples]
-        same = all(label == tuple_[j] for label, tuple_ in zip(labels, tuples, strict=True) if tuple_ in became)
-        columns.append(Became.of(class_of, labels, same))
-    return columns, known[class_of]
-
-
-def _among(became: Sequence[Became], tuples: Sequence[Sequence[Label]]) -> Known:
-    """Return the rows whose labels are one of the ``tuples``."""
-    places = [{label: i for i, label in enumerate(column.labels)} for column in became]
-    found = [[of.get(label, -1) for of, label in zip(places, tuple_, strict=True)] for tuple_ in tuples]
-    found = [codes for codes in found if -1 not in codes]
-    codes = np.column_stack([column.codes for column in became]).astype(np.int32)
-    return among(codes, np.array(found, np.int32).reshape(-1, len(became)))
-
-
-def _recoded(table: pa.Table, names: Sequence[str], policy: Policy, became: Sequence[Became]) -> pa.Table:
-    """Return the recoded columns; an unchanged column keeps its type."""
-    of = dict(zip(policy.quasi, became, strict=True))
-    return pa.table({name: of[name].column if name in of and not of[name].same else table[name] for name in names})
-
-
-def _seen(rows: LocalEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]) -> Groups:
-    """Return the classes of the rows that are ``left``, row by row."""
-    names = [*policy.quasi, *policy.sensitive]
-    table, persons = _recoded(rows.table, names, policy, became), rows.persons(policy)
-    weight, person = unused("n", names), unused("person", names)
-    table = table.append_column(
-        weight, pa.array(np.ones(len(table), np.int64) if rows.weights is None else rows.weights)
-    )
-    if persons is not None:
-        table = table.append_column(person, pa.array(persons))
-    return Groups(table.take(pa.array(left)), weight, None if persons is None else person)
-
-
-def _released(
-    engine: LocalEngine | IbisEngine, policy: Policy, became: Sequence[Became], left: NDArray[np.int64]
-) -> Rows | Query:
-    """Return the rows that are ``left``, recoded and sorted by a hash."""
-    if not isinstance(engine, LocalEngine):
-        kept = np.zeros(engine.last_groups.table.num_rows, np.bool_)
-        kept[left] = True
-        changed = {name: of.column for name, of in zip(policy.quasi, became, strict=True) if not of.same}
-        return engine.recoded(changed, kept, policy)
-    names = [name for name in engine.columns if policy.columns[name].role != "identifier"]
-    table, persons = _recoded(engine.table, names, policy, became).take(pa.array(left)), engine.persons(policy)
-    if policy.release.shuffle:
-        order = hash_order(table, policy.release.seed)
-        table, left = table.take(pa.array(order)), left[order]
-    return Rows(table, None if persons is None else persons[left], sources=left)
-
-
-def _failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
-    """Return the rows to hold back so that the others satisfy the policy, by the rule of ``failing_classes``."""
-    passing = ~failing_classes(table, policy)
-    if passing.all():
-        return np.zeros(len(rows), np.bool_)
-    coded = [codec.texts(name, rows[name]) for name in policy.quasi]
-    codes = np.column_stack([np.where(of.codes < 0, len(of.texts), of.codes) for of in coded]).astype(np.int32)
-    keys = packed(np.concatenate([table.codes, codes]))
-    classes, records = keys[: table.n_classes], keys[table.n_classes :]
-    order = np.argsort(classes)
-    return np.asarray(~passing[order[np.searchsorted(classes[order], records)]])

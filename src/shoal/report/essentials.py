@@ -89,7 +89,7 @@ def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
 
 def gone(release: Release) -> str:
     """Describe the suppressed records."""
-    n, of = release.suppressed, release.engine.n_records
+    n, of = release.suppressed, release.counted.n_records
     if not n:
         return "No record was suppressed."
     fate = "suppressed" if release.policy.release.suppressed == "drop" else "reduced to *"

@@ -20,7 +20,7 @@ def within_budget(release: Release) -> Attacks:
     """Run attacks, or return the reason why they were skipped if they would read too much."""
     policy = release.policy
     columns = len(policy.quasi) + len(policy.sensitive)
-    n = release.engine.n_records
+    n = release.counted.n_records
     if not release.verdicts.records:
         return Attacks((), ("all attacks: there is no record to attack",))
     if n * columns > CELLS:

@@ -87,7 +87,7 @@ def release_html(release: Release) -> str:
     objective = release.policy.release.objective
     caption = (
         f"{objective} {number(release.loss[objective])}, {proof(release.recoding)}; "
-        f"{number(release.suppressed)} of {number(release.engine.n_records)} records suppressed."
+        f"{number(release.suppressed)} of {number(release.counted.n_records)} records suppressed."
     )
     levels = _table(["column", "level", "of"], rows, caption)
     return verdicts_html(release.verdicts) + levels + _notes(release.warnings)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engines.base import Query
-from shoal.engines.opening import population_of
 from shoal.errors import PolicyError
 from shoal.judge import as_seen
 from shoal.judge.recount import recounted
@@ -27,7 +25,7 @@ from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples
 from shoal.report.fates import Fate, fates, per_label, shared, shown
-from shoal.search import PARTING, Problem
+from shoal.search import Problem
 from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.table import codec
 from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, packed
@@ -157,7 +155,7 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
     """
     policy = release.policy
     chosen = _places(pair, policy)
-    original = searched(release)
+    original = release.counted.table
     parts = release.recoding.parts(original)
     table = recounted(release.rows, policy, release.reference)
     seen = as_seen(table, policy)
@@ -183,16 +181,6 @@ def _places(pair: Sequence[str], policy: Policy) -> tuple[int, ...]:
             f"columns: {', '.join(policy.quasi)}",
         )
     return tuple(policy.quasi.index(name) for name in pair)
-
-
-def searched(release: Release) -> FrequencyTable:
-    """Return the frequency table of the recoding; count again if the engine has counted others since."""
-    with suppress(ValueError):  # it has looked at the rows otherwise since
-        table = release.engine.counted[0]
-        if table.hierarchies == release.recoding.hierarchies:  # compared by identity: made by the same count
-            return table
-    policy = release.policy
-    return release.engine.count(policy, population_of(policy), apart=policy.release.algorithm in PARTING)
 
 
 # ── sizes of classes ────────────────────────────────────────────────────────────────────────────────────────

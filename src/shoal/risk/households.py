@@ -8,13 +8,10 @@ Needs  the rows beside the column of households, which the release no longer has
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
-from shoal.engines.base import Query, Rows
-from shoal.engines.local import LocalEngine
+from shoal.engines.base import Engine, Query, Rows
 from shoal.errors import VerificationError
 from shoal.judge import as_seen
 from shoal.policy import Policy
@@ -22,21 +19,16 @@ from shoal.risk.individual import household_risk
 from shoal.table import codec
 from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, packed
 
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
 
-
-def household_figures(
-    engine: LocalEngine | IbisEngine, rows: Rows | Query, released: FrequencyTable, policy: Policy
-) -> dict[str, float]:
+def household_figures(engine: Engine, rows: Rows | Query, released: FrequencyTable, policy: Policy) -> dict[str, float]:
     """Return the largest household risk and its mean over the released records; empty without households."""
     name = policy.release.household
     if name is None or not released.n_classes:
         return {}
     if isinstance(rows, Rows):
-        if not isinstance(engine, LocalEngine) or rows.sources is None:
+        if rows.sources is None:
             raise TypeError("the rows do not say which records they were made from")
-        home = engine.coded(name).codes[rows.sources]
+        home = engine.tally([name]).coded(name).codes[rows.sources]
         table, person, n = rows.table, rows.persons, np.ones(len(home), np.int64)
     else:
         groups = rows.households

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engines.data import Data
+from shoal.engines.opening import rows_of
 from shoal.errors import DataError, PolicyError
-from shoal.risk.keys import engine_of, numbers
+from shoal.risk.keys import numbers
 from shoal.table.frequency import Floats
 from shoal.table.spans import standard_deviation
 
@@ -85,7 +86,7 @@ def interval_disclosure(
         raise PolicyError("columns: specify at least one numeric column, in a list")
     if not percents or not all(0 <= p <= 100 for p in percents):
         raise PolicyError("percents: specify at least one, between 0 and 100")
-    before, after = engine_of(original), engine_of(masked)
+    before, after = rows_of(original), rows_of(masked)
     if before.table.num_rows != after.table.num_rows:
         raise DataError(
             f"the original has {before.table.num_rows} records, but the masked table has {after.table.num_rows}",

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
+from shoal.engines.opening import rows_of
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.table.domain import domain_of
 from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, counted
@@ -63,7 +64,7 @@ def keys_of(
         raise PolicyError("quasi: expected a list of column names, not a single text")
     if not quasi:
         raise PolicyError("quasi: specify at least one column that an intruder could link on")
-    engine = engine_of(data)
+    engine = rows_of(data)
     _require(engine, [*quasi, *sensitive])
     columns = [engine.coded(name) for name in quasi]
     codes = np.column_stack([np.where(c.codes < 0, len(c.texts), c.codes) for c in columns]).astype(np.int32)
@@ -72,13 +73,8 @@ def keys_of(
     table, class_of = counted(tuple(quasi), codes, domains, persons)
     table = replace(table, nulls=tuple(len(c.texts) for c in columns))
     if population is not None:
-        table = _with_population(table, engine, engine_of(population))
+        table = _with_population(table, engine, rows_of(population))
     return Keys(engine, table, class_of)
-
-
-def engine_of(data: Data) -> LocalEngine:
-    """Return the engine that holds a path or a frame."""
-    return data if isinstance(data, LocalEngine) else LocalEngine.of(data)
 
 
 def numbers(engine: LocalEngine, column: str) -> Floats:

@@ -14,9 +14,10 @@ from scipy.sparse import csr_array, hstack
 
 from shoal.engines.base import Released
 from shoal.engines.data import Data
+from shoal.engines.opening import rows_of
 from shoal.errors import PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.utility.reading import ColumnPair, Pair, engine_of
+from shoal.utility.reading import ColumnPair, Pair
 
 
 def classification(
@@ -46,7 +47,7 @@ def classification(
     rows = [column.original for column in pair.columns]
     tested, truth = _features(pair, rows), labels[0]
     if test is not None:
-        engine = engine_of(test).reading(policy)
+        engine = rows_of(test, policy)
         if absent := [name for name in (*policy.quasi, label) if name not in engine.table.column_names]:
             raise PolicyError(f"the test table has no column {', '.join(map(repr, absent))}")
         others = Pair.of(test, release, policy, policy.quasi)
@@ -69,7 +70,7 @@ def classification(
 
 
 def _labels(data: Data | Released, label: str, policy: Policy) -> Any:
-    engine = engine_of(data).reading(policy)
+    engine = rows_of(data, policy)
     if label not in engine.table.column_names:
         raise PolicyError(f"a table has no column {label!r}")
     coded = engine.coded(label)

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.engines.data import Data
+from shoal.engines.opening import rows_of
 from shoal.errors import DataError, PolicyError
 from shoal.masking.masking import numbers_of
 from shoal.table.spans import standard_deviation
-from shoal.utility.reading import engine_of
 
 
 def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float]:
@@ -24,7 +24,7 @@ def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float
 
     Row i of both tables is the same record. Cells with x = 0 are left out of ``il1``, which would divide by them.
     """
-    before, after = engine_of(original), engine_of(masked)
+    before, after = rows_of(original), rows_of(masked)
     if before.table.num_rows != after.table.num_rows:
         raise DataError(
             f"the original has {before.table.num_rows} records, but the masked table has {after.table.num_rows}",

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from shoal.engines.base import Released
 from shoal.engines.data import Data
-from shoal.engines.local import LocalEngine
+from shoal.engines.opening import rows_of
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 from shoal.table import builders
@@ -97,7 +97,7 @@ class Pair:
     @classmethod
     def of(cls, original: Data, release: Data | Released, policy: Policy, columns: Sequence[str] | None = None) -> Pair:
         """Read some columns, or all quasi-identifiers and sensitive columns, of a Release, a path or a frame."""
-        before, after = engine_of(original).reading(policy), engine_of(release).reading(policy)
+        before, after = rows_of(original, policy), rows_of(release, policy)
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
         for engine, which in ((before, "original"), (after, "release")):
             if absent := [name for name in names if name not in engine.table.column_names]:
@@ -120,13 +120,6 @@ class Pair:
     def unknown(self) -> dict[str, int]:
         """The number of released cells that could not be read, by column."""
         return {c.name: c.unknown for c in self.columns if c.unknown}
-
-
-def engine_of(data: Data | Released) -> LocalEngine:
-    """Return the engine of a table, a path, or a Release."""
-    if isinstance(data, LocalEngine):
-        return data
-    return LocalEngine.of(data.table if isinstance(data, Released) else data)
 
 
 def _column(name: str, before: Coded, after: Coded, policy: Policy) -> ColumnPair:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import jsonschema
 
 from shoal.attacks.run import measured
-from shoal.engines.base import Groups, Rows, require_columns
+from shoal.engines.base import Engine, Groups, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     from shoal.attacks.risk import Attacks
-    from shoal.engines.ibis import IbisEngine
 
 
 Bound = Literal["most", "least"]
@@ -123,11 +122,9 @@ def verify_certificate(
     policy = _policy(claims, folder)
     kept = None if receipt is None else read_receipt(receipt)
     signature = _signature(claims, key)
-    path = isinstance(data, str | Path)
-    engine = LocalEngine.of(data, separator=separator, encoding=encoding) if path else engine_of(data)
-    engine = engine.reading(policy)
+    engine = engine_of(data, policy, separator=separator, encoding=encoding)
     truth = None if original is None else engine_of(original, policy)
-    counted = _lines(claims, policy, _Counted.of(engine, policy), truth)
+    counted = _lines(claims, policy, _CountedRelease.of(engine, policy), truth)
     return Verification((*counted, signature, *_source(claims, policy, kept, truth)))
 
 
@@ -192,28 +189,19 @@ def _policy(claims: Mapping[str, Any], folder: Path) -> Policy:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
+class _CountedRelease:
     """A release with its rows, or its distinct rows with their counts."""
 
-    engine: LocalEngine | IbisEngine
+    engine: Engine
     seen: LocalEngine
-    groups: Groups  # of rows that stay in their engine
 
     @classmethod
-    def of(cls, engine: LocalEngine | IbisEngine, policy: Policy) -> _Counted:
-        if isinstance(engine, LocalEngine):
-            return cls(engine, engine, Groups(engine.table, ""))
+    def of(cls, engine: Engine, policy: Policy) -> _CountedRelease:
         there = [name for name in (*policy.quasi, *policy.sensitive) if name in engine.columns]
-        seen = engine.tally(there or engine.columns[:1])
-        return cls(engine, seen, engine.last_groups)
+        return cls(engine, engine.tally(there or engine.columns[:1]))
 
-    @property
-    def rows(self) -> Rows | Groups:
+    def table(self, rows: Rows | Groups, policy: Policy, original: Engine | None) -> FrequencyTable:
         """The rows, or the counts of the engine."""
-        return Rows(self.engine.table) if isinstance(self.engine, LocalEngine) else self.groups
-
-    def table(self, rows: Rows | Groups, policy: Policy, original: LocalEngine | IbisEngine | None) -> FrequencyTable:
-        """The classes of the release, compared with the distribution of the original or else of the release itself."""
         whole = self.seen if original is None else sensitive_of(original, policy)
         return recounted(rows, policy, Reference(whole.domains(policy)))
 
@@ -222,13 +210,13 @@ class _Counted:
 
 
 def _lines(
-    claims: Mapping[str, Any], policy: Policy, release: _Counted, original: LocalEngine | IbisEngine | None
+    claims: Mapping[str, Any], policy: Policy, release: _CountedRelease, original: Engine | None
 ) -> Iterator[Line]:
     source, output, engine = claims["input"], claims["output"], release.engine
-    n, suppressed = engine.n_records, output["suppressed"]
+    n, suppressed = release.seen.n_records, output["suppressed"]
     table = "not the same table, or the certificate belongs to a file"
-    other = "not the same file, byte for byte" if isinstance(engine, LocalEngine) or engine.source else table
-    yield _line("output.sha256", output["sha256"], engine.fingerprint, other)
+    other = "not the same file, byte for byte" if engine.in_memory or engine.source else table
+    yield _line("output.sha256", output["sha256"], release.seen.fingerprint, other)
     yield _line("output.records", output["records"], n)
     if wrong := _other_columns(engine.columns, policy):
         yield Line("columns", list(policy.columns), engine.columns, False, wrong)
@@ -236,9 +224,8 @@ def _lines(
     dropped = suppressed if policy.release.suppressed == "drop" else 0
     yield _line("input.records", source["records"], n + dropped, "released and dropped records do not add up to it")
     if original is not None:
-        if not isinstance(original, LocalEngine):
-            original.tallied(policy)  # whose records are known once they were counted
-        yield _line("original", source["records"], original.n_records, "the original has a different number of records")
+        records = original.tallied(policy).n_records
+        yield _line("original", source["records"], records, "the original has a different number of records")
     allowed = policy.allowance(source["records"])
     yield Line("output.suppressed", suppressed, f"at most {allowed}", suppressed <= allowed)
     left = [name for name in policy.identifiers if name in engine.columns]
@@ -247,7 +234,7 @@ def _lines(
     )
     limits = _Limits.of(policy, dropped, engine, original)
     found = whose(release.seen, original, policy) if limits.gaps.persons and original is not None else None
-    rows = release.rows if found is None or found.rows is None else found.rows
+    rows = release.seen.countable() if found is None or found.rows is None else found.rows
     counted = release.table(rows, limits.known, original)
     if found is not None:
         limits = replace(limits, gaps=limits.gaps.known(found, counted))
@@ -278,7 +265,7 @@ def _source(
     claims: Mapping[str, Any],
     policy: Policy,
     receipt: Mapping[str, Any] | None,
-    original: LocalEngine | IbisEngine | None,
+    original: Engine | None,
 ) -> Iterator[Line]:
     """Check what the certificate says about the table that the release was made from."""
     digest, hierarchies = claims["input"]["hmac_sha256"], claims["hierarchies"]
@@ -294,10 +281,9 @@ def _source(
     wrong = "" if known == hierarchies else "the receipt lists other hierarchies"
     yield Line("hierarchies", sorted(hierarchies), sorted(known), not wrong, wrong)
     if original is not None:
-        if not isinstance(original, LocalEngine):
+        if not original.in_memory:  # a table in a database has the digest of its counts
             require_columns(original.columns, policy)
-            original.tallied(policy)  # a table in a database has the digest of its counts
-        found = keyed(key, "input", original.fingerprint)
+        found = keyed(key, "input", original.tallied(policy).fingerprint)
         yield _line("original.hmac_sha256", digest, found, "not the table that the release was made from")
 
 
@@ -361,9 +347,7 @@ class _Limits:
     gaps: Gaps
 
     @classmethod
-    def of(
-        cls, policy: Policy, dropped: int, engine: LocalEngine | IbisEngine, original: LocalEngine | IbisEngine | None
-    ) -> _Limits:
+    def of(cls, policy: Policy, dropped: int, engine: Engine, original: Engine | None) -> _Limits:
         """``dropped`` is the number of original records that are not in the release, according to the certificate."""
         unknown, _ = Gaps.of(policy, engine.columns, order_of(engine, original))
         missing = {

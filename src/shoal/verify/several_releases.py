@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.engines.base import Engine
 from shoal.engines.data import Data
-from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError
 from shoal.judge import judged
@@ -28,15 +27,12 @@ from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable, counted, packed
 from shoal.table.kernels import group
 
-if TYPE_CHECKING:
-    from shoal.engines.ibis import IbisEngine
-
 
 def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdicts:
     """Judge every requirement on the classes of people that all the releases together leave indistinguishable."""
     if policy.release.nulls == "wildcard":
         raise PolicyError("several releases cannot be compared with nulls = 'wildcard'", "use 'category'")
-    table = engine_of(original, policy).count(policy.of_all_levels())
+    table = engine_of(original, policy).count(policy.of_all_levels()).table
     seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
     if not len(kept):
@@ -51,11 +47,11 @@ def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdic
     )
 
 
-def _seen(table: FrequencyTable, engine: LocalEngine | IbisEngine, policy: Policy) -> NDArray[np.int64]:
+def _seen(table: FrequencyTable, engine: Engine, policy: Policy) -> NDArray[np.int64]:
     """Number the released tuples that match each row of the original; 0 if none does."""
     if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"an earlier release has no column {', '.join(map(repr, absent))}")
-    release = engine if isinstance(engine, LocalEngine) else engine.tally(policy.quasi)
+    release = engine.tally(policy.quasi)
     columns = read_columns(table.hierarchies, [release.coded(name) for name in policy.quasi], policy)
     if unread := {column.name: column.n_unknown for column in columns if column.n_unknown}:
         name, n_cells = next(iter(unread.items()))

@@ -21,8 +21,7 @@ from shoal.web.jobs import Job, Jobs
 if TYPE_CHECKING:
     from shoal.alternatives.frontier import Point
     from shoal.attacks.risk import Attacks
-    from shoal.engines.ibis import IbisEngine
-    from shoal.engines.local import LocalEngine
+    from shoal.engines.base import Engine
     from shoal.models.verdict import Verdicts
     from shoal.policy import Policy
     from shoal.propose.inspect import Inspection
@@ -49,7 +48,7 @@ class Opened:
     number: int
     name: str  # as the page shows it
     argument: str  # as a command names it; of a database without its password
-    engine: LocalEngine | IbisEngine
+    engine: Engine
     inspection: Inspection
     options: tuple[str, ...] = ()  # beside the argument
     before: str = ""  # a command that makes the table, where one does
@@ -58,10 +57,6 @@ class Opened:
     def columns(self) -> list[str]:
         """The names of the columns."""
         return [column.name for column in self.inspection.columns]
-
-    def fresh(self) -> LocalEngine | IbisEngine:
-        """The engine for one more piece of work; what it counts must not mix with what others count."""
-        return copy.copy(self.engine)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal.engines.local import hash_order
+from shoal.engines.row_order import hash_order
 
 
 @pytest.mark.parametrize("seed", [0, 1, 10**50])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import shoal
+from shoal.engines.base import Counted
 from shoal.engines.local import LocalEngine
 from shoal.recoding import Cells, Parts
 from shoal.search import Problem
@@ -21,6 +22,7 @@ PEOPLE = pd.DataFrame({
     "ill": ["a", "a", "b", "b", "c", "c", "c"],
     "note": ["1", "2", "3", "4", "5", "6", "7"],
 })  # fmt: skip
+ENGINE = LocalEngine.of(PEOPLE)
 
 
 def policy(cells: str = "hierarchy", **release: object) -> shoal.Policy:
@@ -36,9 +38,9 @@ def policy(cells: str = "hierarchy", **release: object) -> shoal.Policy:
     })  # fmt: skip
 
 
-def problem_of(asked: shoal.Policy, *, apart: bool = False) -> tuple[LocalEngine, Problem]:
-    engine = LocalEngine.of(PEOPLE)
-    return engine, Problem.of(engine.count(asked, apart=apart), asked)
+def problem_of(asked: shoal.Policy, *, apart: bool = False) -> tuple[Counted, Problem]:
+    counted = ENGINE.count(asked, apart=apart)
+    return counted, Problem.of(counted.table, asked)
 
 
 def test_counted_apart_every_row_has_one_sensitive_value() -> None:
@@ -51,13 +53,13 @@ def test_counted_apart_every_row_has_one_sensitive_value() -> None:
 
 
 def test_classes_are_released_as_what_covers_them() -> None:
-    engine, problem = problem_of(policy())
+    counted, problem = problem_of(policy())
     by_tuple = {tuple(map(int, codes)): i for i, codes in enumerate(problem.table.codes)}
     assert len(by_tuple) == 4
     ages = problem.table.hierarchies[0].leaves
     class_of = np.array([0 if ages[codes[0]] in ("34", "35") else 1 for codes in problem.table.codes])
     answer = recoding(problem, Partition.of_rows(problem.table, class_of), "by hand")
-    table = engine.apply(answer, policy()).table.to_pandas()
+    table = ENGINE.apply(counted, answer, policy()).table.to_pandas()
     assert Counter(zip(table["age"], table["sex"], strict=True)) == {("30-39", "*"): 2, ("*", "*"): 5}
     assert answer.levels == {"age": None, "sex": None}
 
@@ -65,16 +67,16 @@ def test_classes_are_released_as_what_covers_them() -> None:
 @pytest.mark.parametrize(("cells", "text"), [("range", "34-35"), ("set", "34-35"), ("hierarchy", "30-39")])
 def test_cells_are_written_as_the_policy_says(cells: str, text: str) -> None:
     asked = policy(cells)
-    engine, problem = problem_of(asked)
+    counted, problem = problem_of(asked)
     ages = problem.table.hierarchies[0].leaves
     class_of = np.array([0 if ages[codes[0]] in ("34", "35") else 1 for codes in problem.table.codes])
     answer = recoding(problem, Partition.of_rows(problem.table, class_of), "by hand")
-    assert text in engine.apply(answer, asked).table["age"].to_pylist()
+    assert text in ENGINE.apply(counted, answer, asked).table["age"].to_pylist()
 
 
 def test_equal_records_part_ways_by_their_sensitive_values_and_counts() -> None:
     asked = policy()
-    engine, problem = problem_of(asked, apart=True)
+    counted, problem = problem_of(asked, apart=True)
     table = problem.table
     (a,) = (i for i, v in enumerate(table.sensitive["ill"].values) if v == 0)
     (b,) = (i for i, v in enumerate(table.sensitive["ill"].values) if v == 1)
@@ -89,13 +91,13 @@ def test_equal_records_part_ways_by_their_sensitive_values_and_counts() -> None:
     assert seen.counts.tolist() == [2, 5]
     assert seen.sensitive["ill"].dense(0, 2).tolist() == [[1, 1, 0], [1, 1, 3]]
     answer = recoding(problem, partition, "by hand")
-    rows = engine.apply(answer, asked).table.to_pandas()
+    rows = ENGINE.apply(counted, answer, asked).table.to_pandas()
     kept = rows[rows["age"] == "21"]
     assert sorted(kept["ill"]) == ["a", "b"]
     assert len(rows) == 7
     again = LocalEngine.of(PEOPLE.sample(frac=1, random_state=3))
-    again.count(asked, apart=True)
-    pd.testing.assert_frame_equal(again.apply(answer, asked).table.to_pandas(), rows)
+    counted = again.count(asked, apart=True)
+    pd.testing.assert_frame_equal(again.apply(counted, answer, asked).table.to_pandas(), rows)
 
 
 def test_a_row_with_several_sensitive_values_is_not_parted() -> None:
@@ -109,24 +111,24 @@ def test_a_row_with_several_sensitive_values_is_not_parted() -> None:
 def test_suppressed_parts_are_dropped_or_kept_as_stars() -> None:
     for fate, expected in (("drop", 6), ("keep", 7)):
         asked = policy(suppressed=fate)
-        engine, problem = problem_of(asked)
+        counted, problem = problem_of(asked)
         class_of = np.array(
             [-1 if problem.table.hierarchies[0].leaves[c[0]] is None else 0 for c in problem.table.codes]
         )
         answer = recoding(problem, Partition.of_rows(problem.table, class_of), "by hand")
         assert answer.parts(problem.table).n_suppressed == 1
-        rows = engine.apply(answer, asked).table.to_pandas()
+        rows = ENGINE.apply(counted, answer, asked).table.to_pandas()
         assert len(rows) == expected
         assert released(problem, answer).n_classes == (1 if fate == "drop" else 2)
 
 
 def test_pieces_become_ranges_and_labels_everywhere_alike() -> None:
     asked = policy()
-    engine, problem = problem_of(asked)
+    counted, problem = problem_of(asked)
     ages = problem.table.hierarchies[0].leaves  # 21, 34, 35 and the null
     pieces = [np.array([0 if age in ("21", "34") else 1 for age in ages]), np.array([0, 0])]
     answer = search_cuts.recoding(problem, pieces, "by hand")
-    rows = engine.apply(answer, asked).table.to_pandas()
+    rows = ENGINE.apply(counted, answer, asked).table.to_pandas()
     assert Counter(rows["age"]) == {"21-34": 5, "*": 2}  # a null is in no range
     assert set(rows["sex"]) == {"*"}
     assert losses(problem, answer)["average-class"] == 3.5
@@ -152,9 +154,12 @@ def test_a_recoding_of_another_table_is_refused() -> None:
         answer.parts(table)
 
 
-def test_nothing_is_applied_before_it_was_counted() -> None:
-    asked = policy()
-    _, problem = problem_of(asked)
-    answer = recoding(problem, Partition.of_rows(problem.table, np.zeros(4, np.int64)), "by hand")
-    with pytest.raises(ValueError, match="count the rows first"):
-        LocalEngine.of(PEOPLE).apply(answer, asked)
+def test_an_answer_is_applied_to_the_count_that_it_answers() -> None:
+    """An engine remembers nothing: whatever it counted since, the first answer gives the first release."""
+    asked, others = policy(), policy("range", suppressed="keep")
+    counted, problem = problem_of(asked, apart=True)
+    answer = recoding(problem, Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64)), "by hand")
+    expected = ENGINE.apply(counted, answer, asked).table
+    again = ENGINE.count(others)
+    assert again.table.n_classes != counted.table.n_classes
+    assert ENGINE.apply(counted, answer, asked).table == expected

@@ -20,10 +20,9 @@ import shoal
 from shoal.engines.base import Rows
 from shoal.engines.files import formats
 from shoal.errors import InfeasibleError, OutputError, PolicyError, VerificationError
-from shoal.judge import judged
+from shoal.judge import judged, recount
 from shoal.judge.recount import recounted
 from shoal.policy import Policy
-from shoal.release import release as release_module
 from shoal.release.receipt import keyed
 
 approx = pytest.approx
@@ -311,13 +310,13 @@ def test_a_file_that_holds_and_counts_otherwise_never_appears(tmp_path: Path, mo
 
 def test_a_count_that_says_otherwise_is_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = made()
-    count = release_module.recounted_file
+    count = recount.recounted_file
 
     def lying(*arguments: Any) -> Any:
         table = count(*arguments)
         return replace(table, counts=table.counts - 1)
 
-    monkeypatch.setattr(release_module, "recounted_file", lying)
+    monkeypatch.setattr(recount, "recounted_file", lying)
     with pytest.raises(VerificationError, match="4-anonymity does not hold: 2 of 2 classes with 6 records fail"):
         release.save(tmp_path / "release.csv")
     assert nothing_but(tmp_path)

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.columns.uniqueness import Separation
-from shoal.engines.local import LocalEngine
 from shoal.propose.inspect import InspectedColumn, Inspection
 from shoal.report.charts import PALETTE
 from shoal.table.propose import propose
@@ -116,10 +115,10 @@ def with_role(table: Opened, name: str, role: str) -> dict[str, Any]:
 
 def proposal_for(table: Opened, column: InspectedColumn) -> Any:
     """The hierarchy that is proposed for a column, as `inspect` does."""
-    engine = table.fresh()
+    engine = table.engine
     if column.missing or column.decimal != "." or column.thousands:
         engine = engine.spelled(table.inspection.policy.spellings)
-    rows = engine if isinstance(engine, LocalEngine) else engine.tally([column.name])
+    rows = engine.tally([column.name])
     coded = rows.coded(column.name)
     there = coded.codes >= 0
     counts = np.bincount(coded.codes[there], None if rows.weights is None else rows.weights[there], len(coded.texts))
@@ -140,7 +139,7 @@ def _bars(request: Request) -> Response:
     """The distribution of a column as a small picture: how often values occur, not which."""
     draft = draft_of(request)
     column = column_of(request, draft)
-    counts = draft.table.fresh().frequencies(column.name)
+    counts = draft.table.engine.frequencies(column.name)
     shown = counts[:BARS]
     most = int(shown[0]) if len(shown) else 1
     bars = "".join(

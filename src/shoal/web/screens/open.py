@@ -208,14 +208,7 @@ def _table(request: Request) -> Response:
 
 def _sample(table: Opened) -> list[list[str]]:
     """The first rows as text: values of the data, for whoever holds them."""
-    from shoal.engines.local import LocalEngine
-
-    engine = table.engine
-    rows = (
-        engine.table.slice(0, SAMPLE)
-        if isinstance(engine, LocalEngine)
-        else engine.expression.limit(SAMPLE).to_pyarrow()
-    )
+    rows = table.engine.first(SAMPLE)
     columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in rows.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 

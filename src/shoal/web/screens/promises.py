@@ -133,7 +133,7 @@ def _judged(workspace: Workspace, draft: Draft) -> tuple[Verdicts | ShoalError |
             def work(progress: Progress) -> str:
                 progress(texts().promises.judging, 0)
                 try:
-                    workspace.verdicts[key] = shoal.check(draft.table.fresh(), draft.policy)
+                    workspace.verdicts[key] = shoal.check(draft.table.engine, draft.policy)
                 except ShoalError as error:
                     workspace.verdicts[key] = error
                 return f"/d/{draft.number}/promises"

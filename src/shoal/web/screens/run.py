@@ -111,7 +111,7 @@ def start(workspace: Workspace, draft: Draft) -> Job:
 
     def work(progress: Progress) -> str:
         began = time.monotonic()
-        release = shoal.anonymize(draft.table.fresh(), policy, progress=progress)
+        release = shoal.anonymize(draft.table.engine, policy, progress=progress)
         run = workspace.add_run(draft, release, time.monotonic() - began)
         run.figures = figures_of(run)
         return f"/runs/{run.number}/explore"

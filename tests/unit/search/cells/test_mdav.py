@@ -115,7 +115,7 @@ def test_out_of_time_is_told():
 
 def seen(frame, columns):
     asked = policy(columns)
-    table = LocalEngine.of(frame).count(asked, apart=True)
+    table = LocalEngine.of(frame).count(asked, apart=True).table
     problem = Problem.of(table, asked)
     return problem, points(problem, np.repeat(np.arange(len(table.counts)), table.counts))
 
@@ -153,7 +153,7 @@ def test_what_top_coding_joins_has_one_number_and_a_null_is_far_from_all():
 
 def test_records_with_k_of_one_stay_as_they_are():
     asked = policy({"age": age()}, ({"model": "k-anonymity", "k": 1},))
-    table = LocalEngine.of(pa.table({"age": AGES})).count(asked, apart=True)
+    table = LocalEngine.of(pa.table({"age": AGES})).count(asked, apart=True).table
     answer = mdav(Problem.of(table, asked))
     assert answer.released[0].shares[answer.parts(table).codes[:, 0]].tolist() == [0.0] * 9
 

@@ -40,7 +40,7 @@ def problem(require=({"model": "k-anonymity", "k": 5},), sex=None, **release):
             "release": {"algorithm": "k_optimize", **release},
         }
     )
-    return Problem.of(LocalEngine.of(table()).count(policy), policy)
+    return Problem.of(LocalEngine.of(table()).count(policy).table, policy)
 
 
 def cost(problem, answer):

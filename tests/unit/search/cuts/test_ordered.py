@@ -17,7 +17,7 @@ def counted(values, **column):
     policy = shoal.Policy.of(
         {"columns": {"q": {"role": "quasi", **column}}, "require": [{"model": "k-anonymity", "k": 1}]}
     )
-    return LocalEngine.of(pa.table({"q": pa.array(values, pa.string())})).count(policy)
+    return LocalEngine.of(pa.table({"q": pa.array(values, pa.string())})).count(policy).table
 
 
 def row(table):

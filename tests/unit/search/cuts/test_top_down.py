@@ -171,7 +171,7 @@ def test_it_does_not_say_that_nothing_satisfies_where_only_the_top_fails():
 
 
 def test_out_of_time_it_stops_where_it_is(monkeypatch):
-    problem = Problem.of(LocalEngine.of(frame()).count(policy()), policy())
+    problem = Problem.of(LocalEngine.of(frame()).count(policy()).table, policy())
     left = itertools.repeat(True)
     monkeypatch.setattr(Problem, "out_of_time", property(lambda _: next(left)))
     answer = top_down(problem)

@@ -1,0 +1,185 @@
+"""A table in a database, a cluster or files, and what can be asked of its columns through Ibis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from ibis.expr import types as ir
+
+from shoal.engines.backends.base import Place
+from shoal.engines.base import Groups
+from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_queries, spread_queries
+from shoal.engines.frames import plain
+from shoal.engines.ibis_order import md5
+from shoal.engines.local import LocalEngine
+from shoal.engines.local_columns import require_names_apart
+from shoal.engines.sql import unused
+from shoal.table.frequency import Counts
+
+TOGETHER = 16  # queries of one row that are asked for in one statement
+
+
+class IbisColumns:
+    """Rows that stay where they are."""
+
+    def __init__(self, table: ir.Table, place: Place, stand_ins: Mapping[str, ir.Table] | None = None) -> None:
+        require_names_apart(list(table.columns))
+        self.expression = table
+        self.place = place
+        self.stand_ins = stand_ins or {}  # where a budget raises columns, one value for all with a label
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.expression.columns)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns whose values are texts."""
+        return [name for name, kind in self.expression.schema().items() if kind.is_string()]
+
+    def groups(self, names: Sequence[str], table: ir.Table | None = None) -> Groups:
+        """The distinct tuples of some columns, and how many records have each."""
+        rows = self.told(names) if table is None else table
+        weight = unused("n", names)
+        return Groups(plain(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight)
+
+    def told(self, keys: Sequence[str]) -> ir.Table:
+        """The rows with values told apart as in memory: no NaN, no -0.0, and ``keys`` of types that come back equal."""
+        rows = self.expression.select(
+            **{name: self.place.plain(self.expression[name], key=name in keys) for name in self.columns}
+        )
+        inside = Inside(self.columns)
+        for raised, values in self.stand_ins.items():
+            joined = rows.join(values, self.place.same(rows[raised], values[inside.key(0)]))
+            label = values.columns[1]
+            rows = joined.select(**{name: joined[label if name == raised else name] for name in self.columns})
+        return rows
+
+    def n_tuples(self, names: Sequence[str]) -> int:
+        """Distinct tuples of some columns."""
+        rows = self.told(names).select(*names).distinct()
+        return int(self.place.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
+
+    def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
+        """Distinct values of each of some columns."""
+        rows = self.told(names)
+        found = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in names}))
+        return {name: int(found[name][0].as_py()) for name in names}
+
+    def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
+        """At most ``n`` values of a column, always the same; how many records have one, and how many there are."""
+        rows = self.told([name])
+        value = rows.filter(rows[name].notnull()).select(name).distinct()
+        some = value.order_by(md5(value[name].cast(str))).limit(n)
+        filled, records = unused("filled", [name]), unused("records", [name])
+        counts = self.place.fetch(rows.aggregate(**{filled: rows[name].count(), records: rows.count()}))
+        return plain(self.place.fetch(some))[name], int(counts[filled][0].as_py()), int(counts[records][0].as_py())
+
+    def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
+        """Of the tuples of some columns: records, tuples, records that are alone with theirs, pairs that share one."""
+        rows = self.told(names)
+        n = unused("n", names)
+        tuples = rows.group_by(list(names)).agg(**{n: rows.count()})
+        size = tuples[n]
+        alone, pairs = ibis.ifelse(size == 1, 1, 0), (size * (size - 1)).cast("int64") // 2
+        found = self.place.fetch(
+            tuples.aggregate(
+                records=size.sum().cast("int64"),
+                tuples=tuples.count(),
+                alone=alone.sum().cast("int64"),
+                pairs=pairs.cast("int64").sum().cast("int64"),
+            )
+        )
+        records, n_tuples, n_alone, n_pairs = (int(column[0].as_py()) for column in found.columns)
+        return records, n_tuples, n_alone, n_pairs
+
+    def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
+        """How well each of some columns tells the records apart."""
+        rows = self._asked(spread_queries(self.told(names), names))
+        return {
+            name: Spread(row["records"], row["groups"], row["alone"]) for name, row in zip(names, rows, strict=True)
+        }
+
+    def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
+        """How far the first column of each pair tells the second."""
+        rows = self.told(list(dict.fromkeys(name for pair in pairs for name in pair)))
+        return {
+            pair: Dependence(row["records"], row["groups"], row["first"], row["second"], row["beyond"])
+            for pair, row in zip(pairs, self._asked(dependence_queries(rows, pairs)), strict=True)
+        }
+
+    def frequencies(self, name: str) -> Counts:
+        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        groups = self.groups([name])
+        return np.sort(np.asarray(groups.table[groups.weight]).astype(np.int64))[::-1]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The distinct values of a column, as text."""
+        return LocalEngine(self.groups([name]).table).texts(name)
+
+    def _asked(self, queries: Sequence[ir.Table]) -> list[dict[str, int]]:
+        """The rows of queries of one row each, in their order."""
+        found: list[dict[str, int]] = []
+        for i in range(0, len(queries), TOGETHER):
+            some = queries[i : i + TOGETHER]
+            rows = self.place.fetch(some[0] if len(some) == 1 else ibis.union(*some)).to_pylist()
+            found += sorted(rows, key=lambda row: int(row["place"]))
+        return found
+
+
+class Partly:
+    """The same columns, some of which were counted already: what these tell is not asked for again."""
+
+    def __init__(self, columns: IbisColumns, rows: LocalEngine) -> None:
+        self._there = columns
+        self._here = rows
+
+    def _has(self, *names: str) -> bool:
+        return set(names) <= set(self._here.columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self._there.columns
+
+    def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
+        """How well each of some columns tells the records apart."""
+        far = [name for name in names if not self._has(name)]
+        told = self._here.spreads([name for name in names if name not in far]) | self._there.spreads(far)
+        return {name: told[name] for name in names}
+
+    def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
+        """How far the first column of each pair tells the second."""
+        far = [pair for pair in pairs if not self._has(*pair)]
+        told = self._here.dependences([pair for pair in pairs if pair not in far]) | self._there.dependences(far)
+        return {pair: told[pair] for pair in pairs}
+
+    def frequencies(self, name: str) -> Counts:
+        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        return (self._here if self._has(name) else self._there).frequencies(name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """The distinct values of a column, as text."""
+        return (self._here if self._has(name) else self._there).texts(name)
+
+
+class Inside:
+    """Names of columns that go along with the rows inside a query, and never come out."""
+
+    def __init__(self, taken: Sequence[str]) -> None:
+        self._taken = list(taken)
+        self._labels: dict[str, str] = {}
+        names = ("shoal_row", "shoal_place", "shoal_part", "shoal_first", "shoal_last")
+        self.row, self.place, self.part, self.first, self.last = (unused(name, taken) for name in names)
+
+    def key(self, j: int) -> str:
+        """Of what a tuple is found by."""
+        return unused(f"shoal_key_{j}", self._taken)
+
+    def label(self, column: str) -> str:
+        """Of what a column becomes."""
+        return self._labels.setdefault(column, unused(f"shoal_label_{len(self._labels)}", self._taken))

@@ -1,0 +1,134 @@
+"""What becomes of each tuple, carried back to the rows by a JOIN where these are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from ibis.expr import types as ir
+from numpy.typing import NDArray
+
+from shoal.engines.backends.base import Place
+from shoal.engines.base import Groups
+from shoal.engines.ibis_columns import Inside
+from shoal.engines.ibis_order import order_keys
+from shoal.policy import Policy
+from shoal.recoding import Parts
+from shoal.table.frequency import Counts
+from shoal.table.hierarchy import TOP
+from shoal.table.values import Values
+
+
+def joined(
+    place: Place,
+    rows: ir.Table,
+    keys: Sequence[str],
+    groups: Groups,
+    part_of: NDArray[np.int64],
+    changed: dict[str, pa.Array],
+    kept: NDArray[np.bool_],
+) -> ir.Table:
+    """Every tuple has one part: what it becomes stands beside it."""
+    inside = Inside(rows.columns)
+    own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
+    distinct = pa.table(own | {inside.row: part_of}).group_by([*own, inside.row]).aggregate([])
+    part = distinct[inside.row].to_numpy()
+    distinct = distinct.filter(pa.array(kept[part]))
+    part = part[kept[part]]
+    for name, labels in changed.items():
+        distinct = distinct.append_column(inside.label(name), labels.take(pa.array(part)))
+    types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
+    mapping = place.upload(distinct.drop_columns([inside.row]), types)
+    found = rows.join(mapping, [place.same(rows[k], mapping[inside.key(j)]) for j, k in enumerate(keys)])
+    return _relabelled(found, rows.columns, changed, inside)
+
+
+def dealt(
+    place: Place,
+    rows: ir.Table,
+    keys: Sequence[str],
+    groups: Groups,
+    row_of: NDArray[np.int64],
+    parts: Parts,
+    changed: dict[str, pa.Array],
+    kept: NDArray[np.bool_],
+    policy: Policy,
+) -> ir.Table:
+    """Where equals part ways, the order of a keyed hash deals them out: a second join, by place in that order."""
+    inside = Inside(rows.columns)
+    own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
+    distinct = pa.table(own | {inside.row: row_of}).group_by([*own, inside.row]).aggregate([])
+    types = {inside.key(j): rows[name].type() for j, name in enumerate(keys)}
+    numbered = place.upload(distinct, types)
+    found = rows.join(numbered, [place.same(rows[k], numbered[inside.key(j)]) for j, k in enumerate(keys)])
+    found = found.select(*rows.columns, inside.row)
+    order = order_keys(found.select(*rows.columns), policy.release.seed, of=found)
+    at = ibis.row_number().over(group_by=found[inside.row], order_by=order)
+    found = found.mutate(**{inside.place: at})
+
+    last = np.cumsum(parts.counts)
+    first_of_row = np.concatenate([[True], np.diff(parts.row) != 0])
+    before = (last - parts.counts)[first_of_row][np.cumsum(first_of_row) - 1]
+    bounds = pa.table(
+        {
+            inside.part: parts.row,
+            inside.first: last - parts.counts - before,
+            inside.last: last - before,
+            **{inside.label(name): labels for name, labels in changed.items()},
+        }
+    )
+    fates = place.upload(bounds.filter(pa.array(kept)), {})
+    shared = found.join(
+        fates,
+        [
+            found[inside.row] == fates[inside.part],
+            found[inside.place] >= fates[inside.first],
+            found[inside.place] < fates[inside.last],
+        ],
+    )
+    return _relabelled(shared, rows.columns, changed, inside)
+
+
+def _relabelled(joined: Any, columns: Sequence[str], changed: dict[str, pa.Array], inside: Inside) -> ir.Table:
+    """The rows as they were, with the released value in the place of what it replaces."""
+    shown: ir.Table = joined.select(
+        **{name: joined[inside.label(name)] if name in changed else joined[name] for name in columns}
+    )
+    return shown
+
+
+def labels_of(values: Values, parts: Parts, j: int, stars: bool) -> pa.Array:
+    """What is released for each part in one column."""
+    labels = pa.array([*values.labels, TOP], pa.string())
+    codes = np.where(parts.suppressed, len(values.labels), parts.codes[:, j]) if stars else parts.codes[:, j]
+    return labels.take(pa.array(codes))
+
+
+def foreseen(
+    groups: Groups,
+    row_of: NDArray[np.int64],
+    parts: Parts,
+    changed: dict[str, pa.Array],
+    kept: NDArray[np.bool_],
+    policy: Policy,
+) -> Groups:
+    """What the released rows will count to, from the frequency table alone."""
+    if (np.diff(parts.row) == 1).all():
+        part, tuples, weights = row_of, np.arange(len(row_of)), np.asarray(groups.table[groups.weight])
+    else:  # all tuples of a row have the same leaves, sensitive values and person: any stands for them
+        part = np.arange(len(parts.row))
+        tuples = np.empty(int(parts.row[-1]) + 1, np.int64)
+        tuples[row_of] = np.arange(len(row_of))
+        tuples, weights = tuples[parts.row], parts.counts
+    chosen = kept[part]
+    part, tuples, weights = part[chosen], tuples[chosen], weights[chosen]
+    names = [*policy.quasi, *policy.sensitive, *([] if groups.person is None else [groups.person])]
+    columns = {
+        name: changed[name].take(pa.array(part)) if name in changed else groups.table[name].take(pa.array(tuples))
+        for name in names
+    }
+    weight: Counts = weights.astype(np.int64)
+    return Groups(pa.table({**columns, groups.weight: weight}), groups.weight, groups.person)
