@@ -206,7 +206,7 @@ class IbisEngine(IbisColumns):
         return plain(self.place.in_order(rows))
 
     def first(self, n: int) -> pa.Table:
-        """Some ``n`` rows."""
+        """At most ``n`` rows, whichever come first."""
         return self.place.fetch(self.expression.limit(n))
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:

@@ -254,7 +254,7 @@ class LocalEngine(LocalColumns):
         return self
 
     def first(self, n: int) -> pa.Table:
-        """The first ``n`` rows."""
+        """The first ``n`` rows, as they stand."""
         return self.table.slice(0, n)
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:

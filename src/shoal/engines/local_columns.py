@@ -73,7 +73,7 @@ class LocalColumns:
         return codes
 
     def weighed(self, person: str | None = None) -> Groups:
-        """The rows and how many records each stands for; ``person`` is the column that tells persons apart."""
+        """The rows and how many records each stands for; ``person`` is the column that identifies people."""
         weights = np.ones(self.table.num_rows, np.int64) if self.weights is None else self.weights
         weight = unused("n", self.columns)
         return Groups(self.table.append_column(weight, pa.array(weights)), weight, person)

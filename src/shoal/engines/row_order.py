@@ -22,7 +22,7 @@ WHOLE, FRACTION = 2.0**53, 2.0**40
 def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     """An order that depends on what the rows say and on the seed, not on where they stood.
 
-    Equal rows stand in any order but the original one: whoever knows which is whose learns nothing from their places.
+    Equal rows stand in any order but the original one: knowing whose they are reveals nothing about their positions.
     """
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))
