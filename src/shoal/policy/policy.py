@@ -16,7 +16,7 @@ from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
-from shoal.policy.presets import PRESETS
+from shoal.policy.presets import PRESETS, PresetName
 from shoal.table.bounds import collisions
 from shoal.table.builders import File, Mask, Spec
 from shoal.table.centres import CENTRES
@@ -64,21 +64,6 @@ Objective = Literal[
     "entropy",
     "ambiguity",
     "classification",
-]
-
-
-PresetName = Literal[
-    "hipaa-safe-harbor",
-    "cms-cell",
-    "ema-0070",
-    "ema-0070-convention",
-    "health-canada",
-    "health-canada-convention",
-    "cihi-public",
-    "wp216",
-    "lecture-low",
-    "lecture-medium",
-    "lecture-high",
 ]
 
 

@@ -6,6 +6,7 @@ A preset adds its requirements to those of the policy. It encodes a published ru
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from shoal.models import PrivacyModel
 from shoal.models.measured import InferenceRisk, LinkageRisk, MeasuredLimit, SinglingOutRisk
@@ -31,7 +32,21 @@ _STRICT = "strict: 1/11 = 0.0909 exceeds 0.09, so every class has at least 12 re
 _CONVENTION = "convention: 0.09 is read as 1/11, so every class has at least 11 records"
 _LECTURE = "G. Faggioli, k-anonymity, ℓ-diversity, t-closeness (lecture, University of Padua, 2025/26): "
 
-PRESETS: dict[str, Preset] = {
+PresetName = Literal[
+    "hipaa-safe-harbor",
+    "cms-cell",
+    "ema-0070",
+    "ema-0070-convention",
+    "health-canada",
+    "health-canada-convention",
+    "cihi-public",
+    "wp216",
+    "lecture-low",
+    "lecture-medium",
+    "lecture-high",
+]
+
+PRESETS: dict[PresetName, Preset] = {
     "hipaa-safe-harbor": Preset(
         "45 CFR 164.514(b)(2), the Safe Harbor method of the HIPAA Privacy Rule",
         (),
