@@ -12,7 +12,7 @@ from shoal.linkage import distance_linkage, pattern_counts, probabilistic_linkag
 from shoal.linkage.columns import side_by_side
 from shoal.linkage.families import family
 from shoal.linkage.kernels import distances_from
-from shoal.linkage.measure import parts
+from shoal.linkage.measure import distance_terms
 from shoal.linkage.nearest import Distinct, _by_blocks, _by_tree, _half, _halves, squared_between
 from shoal.linkage.patterns import ByCode, exactly
 
@@ -127,7 +127,7 @@ def test_trees_and_blocks_find_the_same():
         q = int(rng.integers(1, 6))
         known, release = (rng.integers(0, 6, (int(rng.integers(2, 60)), q)) for _ in range(2))
         both = side_by_side(known, release)
-        measured = parts(both.columns)
+        measured = distance_terms(both.columns)
         left, right = (Distinct.of(codes) for codes in both.codes)
         by_tree, by_blocks = _by_tree(left, right, measured), _by_blocks(left, right, measured)
         np.testing.assert_allclose(by_tree.squared, by_blocks.squared, atol=1e-12)
@@ -143,7 +143,7 @@ def test_halves_of_the_columns_add_up_to_the_whole():
         release[rng.random(release.shape) < 0.1] = 7
         weights = dict(zip("01234", rng.random(5).tolist(), strict=True))
         both = side_by_side(known, release, numeric=["0", "2"])
-        measured = parts(both.columns, weights=weights)
+        measured = distance_terms(both.columns, weights=weights)
         assert all(len(half) > 0 for half in _halves(both.codes[1], measured))
         found = distance_linkage(known, release, numeric=["0", "2"], weights=weights)
         scaled = [(x - x.mean(axis=0)) / x.std(axis=0, ddof=1) for x in (known, release)]
@@ -162,7 +162,7 @@ def test_the_kernel_adds_up_what_its_twin_does():
     for _ in range(15):
         known, release, _ = files(rng, 7, 9)
         both = side_by_side(known, release)
-        measured = parts(both.columns)
+        measured = distance_terms(both.columns)
         left, right = both.codes
         out = np.empty(len(right))
         for i in range(len(left)):

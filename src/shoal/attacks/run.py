@@ -34,6 +34,7 @@ from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Hierarchy
+from shoal.text.figures import quoted_names
 from shoal.text.log import log
 
 
@@ -128,7 +129,7 @@ def measured(rows: Rows | Query | Groups, original: Data, policy: Policy) -> Att
     names = [*policy.quasi, *policy.sensitive]
     truth, ordered = _engine(original, names, policy)
     if absent := [name for name in names if name not in truth.columns]:
-        raise PolicyError(f"the original has no column {_listed(absent)}")
+        raise PolicyError(f"the original has no column {quoted_names(absent)}")
     ordered = ordered and isinstance(rows, Rows)
     sources = rows.sources if isinstance(rows, Rows) else None  # only the referee may know
     target = _Target(table, truth, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
@@ -163,9 +164,9 @@ def _opened(
     for what, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
         absent = [] if names is None else [name for name in (*quasi, *sensitive) if name not in names]
         if absent:
-            raise PolicyError(f"the {what} has no column {_listed(absent)}")
+            raise PolicyError(f"the {what} has no column {quoted_names(absent)}")
     if repeated := set(quasi) & set(sensitive):
-        raise PolicyError(f"column {_listed(sorted(repeated))} is both a quasi-identifier and sensitive")
+        raise PolicyError(f"column {quoted_names(sorted(repeated))} is both a quasi-identifier and sensitive")
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
 
 
@@ -203,14 +204,10 @@ def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[Lo
 def _known(target: _Target, known: Sequence[str]) -> tuple[str, ...]:
     if strange := [name for name in known if name not in target.quasi]:
         raise PolicyError(
-            f"known: {_listed(strange)} is not a quasi-identifier",
+            f"known: {quoted_names(strange)} is not a quasi-identifier",
             f"quasi-identifiers: {', '.join(map(repr, target.quasi))}",
         )
     return tuple(dict.fromkeys(known)) or target.quasi
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 # ── The attacks ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -382,7 +379,9 @@ class _Session:
     def _table(self, what: str, data: Data) -> pa.Table:
         table, _ = _rows(data, [*self.on, *self.target.sensitive], self.target.policy)
         if absent := [name for name in self.on if name not in table.column_names]:
-            raise PolicyError(f"the {what} has no column {_listed(absent)}", "list the columns that it shares in known")
+            raise PolicyError(
+                f"the {what} has no column {quoted_names(absent)}", "list the columns that it shares in known"
+            )
         rows = self._drawn(table.num_rows)
         return table if rows is None else table.take(pa.array(rows))
 
@@ -460,7 +459,7 @@ class _Session:
         else:
             table, _ = _rows(previous, names, self.target.policy)
         if absent := [column for column in names if column not in table.column_names]:
-            raise PolicyError(f"the previous release has no column {_listed(absent)}")
+            raise PolicyError(f"the previous release has no column {quoted_names(absent)}")
         return complementary_release(found, self._secret(self._sight(people, table), name, table, people))
 
     def _minimality(self, risks: list[Risk], left_out: list[str]) -> dict[Question, str]:

@@ -26,7 +26,7 @@ from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable, Histogram
 from shoal.table.wildcard import neighbourhoods
 from shoal.text import toml
-from shoal.text.figures import counted, number, share
+from shoal.text.figures import counted, listed, number, share
 
 # What is warned about, by the name of its kind; docs/warnings.md explains each.
 KINDS = (
@@ -127,7 +127,7 @@ def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
     yield _caution(
         "unique-plain",
         next(iter(found)) if one else None,
-        f"{'Column' if one else 'Columns'} {_listed(_few(parts))} {'is' if one else 'are'} plain but nearly unique: "
+        f"{'Column' if one else 'Columns'} {listed(_few(parts))} {'is' if one else 'are'} plain but nearly unique: "
         f"{'it identifies' if one else 'they identify'} people to anyone who knows {'it' if one else 'them'}",
         'Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them',
     )
@@ -175,7 +175,7 @@ def _reveals_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "reveals-quasi",
                 name,
-                f"Column {name!r} is released unchanged and reveals {what}: {_listed(found)}",
+                f"Column {name!r} is released unchanged and reveals {what}: {listed(found)}",
                 'Set role = "quasi" for it as well, or remove it'
                 if role == "plain"
                 else f'Remove {name!r}, or set role = "quasi" for it and generalize it too',
@@ -198,7 +198,7 @@ def _reveals_sensitive(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "reveals-sensitive",
                 name,
-                f"Column {name!r} is plain and reveals a sensitive value: {_listed(found)}",
+                f"Column {name!r} is plain and reveals a sensitive value: {listed(found)}",
                 'Set role = "quasi" if outsiders may know it; otherwise set role = "sensitive" with the '
                 "same requirements",
             )
@@ -211,14 +211,10 @@ def _copy_of_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "copy-of-quasi",
                 name,
-                f"Quasi-identifier {name!r} reveals a sensitive column: {_listed(found)}. Anyone who knows one "
+                f"Quasi-identifier {name!r} reveals a sensitive column: {listed(found)}. Anyone who knows one "
                 "knows the other",
                 'Remove one of them, or set role = "quasi" for both',
             )
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 # ── sensitive columns ───────────────────────────────────────────────────────────────────────────────────────
@@ -308,7 +304,7 @@ def _single_label(evidence: Evidence) -> Iterator[Caution]:
     if rows is not None:
         names = [name for name in names if len(rows.frequencies(name)) > 1]
     if names and table.n_records > 1:
-        one, told = len(names) == 1, _listed(_few([repr(name) for name in names]))
+        one, told = len(names) == 1, listed(_few([repr(name) for name in names]))
         yield _caution(
             "single-label",
             names[0] if one else None,

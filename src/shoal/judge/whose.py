@@ -27,6 +27,7 @@ from shoal.policy import Policy
 from shoal.table.centres import CENTRES
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
+from shoal.text.figures import quoted_names
 
 ROUNDS = 1000  # after which what is open stays open
 
@@ -52,10 +53,11 @@ def whose(release: LocalEngine, original: Engine, policy: Policy) -> Whose:
     """Find the people of the ``original`` behind the released rows, each of which may represent several records."""
     entity = policy.release.entity
     if absent := [name for name in policy.columns if name not in original.columns]:
-        return Whose(missing=f"needs {_listed(absent)} in the original, which identifies people by {entity!r}")
+        return Whose(missing=f"needs {quoted_names(absent)} in the original, which identifies people by {entity!r}")
     if centres := [name for name in policy.quasi if policy.columns[name].cells in CENTRES]:
         return Whose(
-            missing=f"cells of {_listed(centres)} show means or similar values, which match no record of the original"
+            missing=f"cells of {quoted_names(centres)} show means or similar values, which match no record of the "
+            "original"
         )
     try:
         table = original.count(policy.of_all_levels(), apart=True).table
@@ -251,7 +253,3 @@ def _secrets(release: LocalEngine, table: FrequencyTable, policy: Policy) -> tup
 
 def _sums(values: Counts, place: RowNumbers, n: int) -> Counts:
     return np.bincount(place, values, n).astype(np.int64)  # exact below 2^53
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names))

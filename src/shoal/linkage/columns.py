@@ -30,6 +30,7 @@ from shoal.table.intervals import Intervals
 from shoal.table.notation import DecimalMark, released_mark
 from shoal.table.reading import Reader
 from shoal.table.spans import Span, spans
+from shoal.text.figures import quoted_names
 
 On = Sequence[str] | Mapping[str, str] | None
 Truth = Literal["position"] | Sequence[int] | NDArray[np.integer[Any]] | None
@@ -116,7 +117,7 @@ def side_by_side(
     pairs = _pairs(mine, theirs, on, id)
     names = [name for _, name in pairs]
     if unknown := [name for name in numeric or () if name not in names]:
-        raise DataError(f"numeric: {_listed(unknown)} is not compared", f"compared columns: {_listed(names)}")
+        raise DataError(f"numeric: {quoted_names(unknown)} is not compared", f"compared columns: {quoted_names(names)}")
     columns = []
     for name_known, name in pairs:
         first = None
@@ -158,14 +159,10 @@ def _pairs(mine: pa.Table, theirs: pa.Table, on: On, id: str | None) -> list[tup
         raise DataError("on: no column to compare")
     for what, table, place in (("known file", mine, 0), ("release", theirs, 1)):
         if absent := [pair[place] for pair in pairs if pair[place] not in table.column_names]:
-            raise DataError(f"the {what} has no column {_listed(absent)}")
+            raise DataError(f"the {what} has no column {quoted_names(absent)}")
     if len({name for _, name in pairs}) < len(pairs):
         raise DataError("on: a column of the release is named twice")
     return pairs
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.linkage.columns import Files, On, Truth, side_by_side
-from shoal.linkage.measure import Categories, Part, ScaledBy, parts
+from shoal.linkage.measure import Categories, DistanceTerm, ScaledBy, distance_terms
 from shoal.linkage.nearest import Distinct, nearest, squared_between
 from shoal.policy import PolicySource
 from shoal.table.frequency import Floats, RowNumbers
@@ -98,7 +98,7 @@ def distance_linkage(
     the sum of squared distances is least.
     """
     files = side_by_side(known, release, on=on, numeric=numeric, policy=policy, original=original, truth=truth, id=id)
-    measured = parts(files.columns, scale=scale, nulls=nulls, categories=categories, weights=weights)
+    measured = distance_terms(files.columns, scale=scale, nulls=nulls, categories=categories, weights=weights)
     left, right = files.codes
     owners = files.owners
     if per == "released":
@@ -143,7 +143,7 @@ def _inverse(owners: RowNumbers, files: Files) -> RowNumbers:
     return inverse
 
 
-def _assigned(left: Distinct, right: Distinct, measured: Sequence[Part]) -> RowNumbers:
+def _assigned(left: Distinct, right: Distinct, measured: Sequence[DistanceTerm]) -> RowNumbers:
     """Return the row on the right assigned to each record on the left, one to one."""
     from scipy.optimize import linear_sum_assignment
 

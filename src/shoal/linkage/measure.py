@@ -93,17 +93,17 @@ class Table:
         return Table(self.column, np.ascontiguousarray(self.table.T))
 
 
-Part = Spans | Equal | Table
+DistanceTerm = Spans | Equal | Table
 
 
-def parts(
+def distance_terms(
     columns: Sequence[LinkedColumn],
     *,
     scale: ScaledBy = "own",
     nulls: Nulls = "category",
     categories: Categories = "equal",
     weights: Mapping[str, float] | None = None,
-) -> list[Part]:
+) -> list[DistanceTerm]:
     """Return the distance measures of each column; a column may have two."""
     for what, given, allowed in (
         ("scale", scale, ("own", "original")),
@@ -117,7 +117,7 @@ def parts(
         raise DataError(f"weights: {', '.join(map(repr, unknown))} is not compared")
     if any(not (math.isfinite(w) and w >= 0) for w in given_weights.values()):
         raise DataError("weights: must be numbers of at least 0")
-    out: list[Part] = []
+    out: list[DistanceTerm] = []
     for j, column in enumerate(columns):
         weight = float(given_weights.get(column.name, 1.0))
         if column.numeric:
@@ -130,7 +130,7 @@ def parts(
 # ── Numbers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight: float) -> list[Part]:
+def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight: float) -> list[DistanceTerm]:
     known, released = column.known_spans, column.released_spans
     if known is None or released is None:
         raise TypeError("not a numeric column")
@@ -162,7 +162,7 @@ def _numbers(j: int, column: LinkedColumn, scale: ScaledBy, nulls: Nulls, weight
     return [Table(j, (table / sd) ** 2 * weight), *missing]
 
 
-def _null_part(j: int, column: LinkedColumn, nulls: Nulls, weight: float) -> list[Part]:
+def _null_part(j: int, column: LinkedColumn, nulls: Nulls, weight: float) -> list[DistanceTerm]:
     if nulls == "wildcard" or not any((side.codes < 0).any() for side in (column.known, column.released)):
         return []
     codes = [
@@ -205,7 +205,7 @@ def _moments(codes: Codes, spans: Sequence[Sequence[tuple[float, float]]]) -> tu
 # ── Categories ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _category(j: int, column: LinkedColumn, nulls: Nulls, categories: Categories, weight: float) -> Part:
+def _category(j: int, column: LinkedColumn, nulls: Nulls, categories: Categories, weight: float) -> DistanceTerm:
     known, released = column.known.texts, column.released.texts
     found = [sorted(of) for of in column.reader.of(known)]
     silent = set(column.reader.everything)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from shoal.linkage.kernels import EQUAL, SPAN, TABLE, Half, nearest_tuples
-from shoal.linkage.measure import Equal, Part, Spans, Table
+from shoal.linkage.measure import DistanceTerm, Equal, Spans, Table
 from shoal.table.frequency import Codes, Floats, RowNumbers, packed
 from shoal.table.kernels import group
 
@@ -49,29 +49,29 @@ class Distinct:
         return cls(codes[firsts], class_of, np.bincount(class_of, minlength=len(firsts)), firsts)
 
 
-def nearest(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Nearest:
+def nearest(left: Distinct, right: Distinct, terms: Sequence[DistanceTerm]) -> Nearest:
     """Return the nearest records on the right of each record on the left."""
-    points = [part for part in parts if isinstance(part, Spans) and _is_plain(part, left, right)]
-    found = _by_tree(left, right, points) if len(points) == len(parts) <= TREE else _by_blocks(left, right, parts)
+    points = [term for term in terms if isinstance(term, Spans) and _is_plain(term, left, right)]
+    found = _by_tree(left, right, points) if len(points) == len(terms) <= TREE else _by_blocks(left, right, terms)
     return Nearest(found.squared[left.class_of], found.ties[left.class_of], found.rows[left.class_of])
 
 
-def squared_between(parts: Sequence[Part], left: Codes, right: Codes) -> Floats:
+def squared_between(terms: Sequence[DistanceTerm], left: Codes, right: Codes) -> Floats:
     """Return the squared distances of pairs of records, given row by row."""
     total = np.zeros(len(left))
-    for part in parts:
-        total += part.between(left[:, part.column], right[:, part.column])
+    for term in terms:
+        total += term.between(left[:, term.column], right[:, term.column])
     return total
 
 
-def _is_plain(part: Spans, left: Distinct, right: Distinct) -> bool:
-    sides = (part.left[:, left.codes[:, part.column]], part.right[:, right.codes[:, part.column]])
+def _is_plain(term: Spans, left: Distinct, right: Distinct) -> bool:
+    sides = (term.left[:, left.codes[:, term.column]], term.right[:, right.codes[:, term.column]])
     return all(bool((side[0] == side[1]).all()) for side in sides)
 
 
-def _by_tree(left: Distinct, right: Distinct, parts: Sequence[Spans]) -> Nearest:
-    mine = np.column_stack([part.left[0, left.codes[:, part.column]] for part in parts])
-    theirs = np.column_stack([part.right[0, right.codes[:, part.column]] for part in parts])
+def _by_tree(left: Distinct, right: Distinct, terms: Sequence[Spans]) -> Nearest:
+    mine = np.column_stack([term.left[0, left.codes[:, term.column]] for term in terms])
+    theirs = np.column_stack([term.right[0, right.codes[:, term.column]] for term in terms])
     tree = cKDTree(theirs)
     squared = tree.query(mine)[0] ** 2
     around = tree.query_ball_point(mine, np.sqrt(squared + TIE * (1 + squared)))
@@ -79,8 +79,8 @@ def _by_tree(left: Distinct, right: Distinct, parts: Sequence[Spans]) -> Nearest
     return Nearest(squared, ties, np.array([right.rows[near].min() for near in around]))
 
 
-def _by_blocks(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Nearest:
-    ones, twos = _halves(right.codes, parts)
+def _by_blocks(left: Distinct, right: Distinct, terms: Sequence[DistanceTerm]) -> Nearest:
+    ones, twos = _halves(right.codes, terms)
     one, two = (Distinct.of(_own_codes(half, right.codes)) for half in (ones, twos))
     members = np.argsort(one.class_of, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(one.class_of, minlength=len(one.codes)))])
@@ -106,14 +106,14 @@ def _by_blocks(left: Distinct, right: Distinct, parts: Sequence[Part]) -> Neares
     return found
 
 
-def _own_codes(parts: Sequence[Part], codes: Codes) -> Codes:
+def _own_codes(terms: Sequence[DistanceTerm], codes: Codes) -> Codes:
     """Return only the columns of these measures."""
-    return np.ascontiguousarray(codes[:, sorted({part.column for part in parts})])
+    return np.ascontiguousarray(codes[:, sorted({term.column for term in terms})])
 
 
-def _halves(codes: Codes, parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+def _halves(codes: Codes, terms: Sequence[DistanceTerm]) -> tuple[list[DistanceTerm], list[DistanceTerm]]:
     """Split the columns into two groups with as few distinct tuples in each as possible."""
-    columns = sorted({part.column for part in parts}, key=lambda j: (-len(np.unique(codes[:, j])), j))
+    columns = sorted({term.column for term in terms}, key=lambda j: (-len(np.unique(codes[:, j])), j))
 
     def n_tuples(chosen: Sequence[int]) -> int:
         return len(Distinct.of(codes[:, list(chosen)]).codes)
@@ -121,12 +121,12 @@ def _halves(codes: Codes, parts: Sequence[Part]) -> tuple[list[Part], list[Part]
     splits = range(1, len(columns) + 1)
     cut = min(splits, key=lambda at: n_tuples(columns[:at]) + n_tuples(columns[at:]))
     first = set(columns[:cut])
-    return [p for p in parts if p.column in first], [p for p in parts if p.column not in first]
+    return [term for term in terms if term.column in first], [term for term in terms if term.column not in first]
 
 
-def _half(parts: Sequence[Part], left: Codes, right: Codes) -> Half:
+def _half(terms: Sequence[DistanceTerm], left: Codes, right: Codes) -> Half:
     """Return some columns in the layout of the kernel."""
-    q = len(parts)
+    q = len(terms)
     kinds = np.zeros(q, np.int64)
     ends = [np.zeros((q, 2, len(side))) for side in (left, right)]
     codes = [np.zeros((q, len(side)), np.int32) for side in (left, right)]
@@ -134,17 +134,17 @@ def _half(parts: Sequence[Part], left: Codes, right: Codes) -> Half:
     offsets, widths = np.zeros(q, np.int64), np.zeros(q, np.int64)
     tables = [np.zeros(0)]
     end = 0
-    for j, part in enumerate(parts):
-        mine, theirs = left[:, part.column], right[:, part.column]
-        if isinstance(part, Spans):
+    for j, term in enumerate(terms):
+        mine, theirs = left[:, term.column], right[:, term.column]
+        if isinstance(term, Spans):
             kinds[j] = SPAN
-            ends[0][j], ends[1][j] = part.left[:, mine], part.right[:, theirs]
-        elif isinstance(part, Equal):
-            kinds[j], weights[j] = EQUAL, part.weight
-            codes[0][j], codes[1][j] = part.left[mine], part.right[theirs]
-        elif isinstance(part, Table):
-            kinds[j], offsets[j], widths[j] = TABLE, end, part.table.shape[1]
+            ends[0][j], ends[1][j] = term.left[:, mine], term.right[:, theirs]
+        elif isinstance(term, Equal):
+            kinds[j], weights[j] = EQUAL, term.weight
+            codes[0][j], codes[1][j] = term.left[mine], term.right[theirs]
+        elif isinstance(term, Table):
+            kinds[j], offsets[j], widths[j] = TABLE, end, term.table.shape[1]
             codes[0][j], codes[1][j] = mine, theirs
-            tables.append(part.table.ravel())
-            end += part.table.size
+            tables.append(term.table.ravel())
+            end += term.table.size
     return (kinds, *ends, *codes, weights, offsets, widths, np.concatenate(tables))

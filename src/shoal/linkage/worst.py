@@ -26,7 +26,7 @@ from shoal.errors import DataError
 from shoal.linkage.columns import On, Truth, side_by_side
 from shoal.linkage.families import Family, Name
 from shoal.linkage.families import family as family_of
-from shoal.linkage.measure import Categories, Part, ScaledBy, Spans, parts
+from shoal.linkage.measure import Categories, DistanceTerm, ScaledBy, Spans, distance_terms
 from shoal.linkage.nearest import TIE, Distinct
 from shoal.policy import PolicySource
 from shoal.table.frequency import Floats, RowNumbers
@@ -121,7 +121,7 @@ def worst_case(
     if files.owners is None:
         raise TypeError("side_by_side was given the truth")
     chosen = family_of(family, files.names)
-    measured = parts(files.columns, scale=scale, nulls=nulls, categories=categories)
+    measured = distance_terms(files.columns, scale=scale, nulls=nulls, categories=categories)
     problem = _ParameterProblem.of(*files.codes, files.owners, measured, chosen)
     search = _ParameterSearch(problem, np.random.default_rng(seed))
     if chosen.of_mean is not None:
@@ -166,7 +166,7 @@ class _ParameterProblem:
         known: NDArray[np.int32],
         released: NDArray[np.int32],
         owners: RowNumbers,
-        measured: Sequence[Part],
+        measured: Sequence[DistanceTerm],
         family: Family,
     ) -> _ParameterProblem:
         people = np.flatnonzero(owners >= 0)

@@ -44,7 +44,7 @@ class PrivacyModel(BaseModel):
         """Whether each class satisfies the model."""
         raise NotImplementedError
 
-    def parts(self) -> tuple[PrivacyModel, ...]:
+    def components(self) -> tuple[PrivacyModel, ...]:
         """The models that together ask the same; a search prunes by each as its own merging allows."""
         return (self,)
 

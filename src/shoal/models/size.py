@@ -133,7 +133,7 @@ class AlphaK(SensitiveModel):
     figure: ClassVar[str] = "alpha"
     least: ClassVar[bool] = False
 
-    def parts(self) -> tuple[PrivacyModel, ...]:
+    def components(self) -> tuple[PrivacyModel, ...]:
         """The crowd alone is absorbing, which a search can use."""
         return (KAnonymity(k=self.k), self)
 

@@ -11,8 +11,8 @@ from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.report.fates import Fate, named
-from shoal.report.wording import listed, unit
-from shoal.text.figures import counted, number, share
+from shoal.report.wording import unit
+from shoal.text.figures import counted, listed, number, share
 
 if TYPE_CHECKING:
     from shoal.alternatives.compare import Entry

@@ -17,9 +17,9 @@ from shoal.release import now
 from shoal.report.essentials import found_in
 from shoal.report.html import environment, style
 from shoal.report.summary import SIZES, sizes
-from shoal.report.wording import listed, unit_of
+from shoal.report.wording import unit_of
 from shoal.table.frequency import FrequencyTable
-from shoal.text.figures import counted, number, share
+from shoal.text.figures import counted, listed, number, share
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:

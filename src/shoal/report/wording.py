@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable
 
@@ -16,10 +14,3 @@ def unit(policy: Policy) -> str:
 def unit_of(table: FrequencyTable) -> str:
     """Return what was counted in a checked table: the column of people may have been removed."""
     return "record" if table.entities is None else "person"
-
-
-def listed(names: Sequence[str], most: int = 0) -> str:
-    """Join names with commas and *and*; beyond ``most`` names (0: no limit), the rest is counted."""
-    if most and len(names) > most:
-        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -106,20 +106,11 @@ def column_disclosure(x: Floats, masked: Floats, percents: Sequence[float] = PER
     known = ~np.isnan(x)
     n = int(known.sum())
     ranks = _Ranks.of(masked)
-    rank = {p: _share(_within_ranks(x, masked, ranks, p), n) for p in percents}
+    rank = {p: _share(rank_disclosed(x, masked, p, ranks), n) for p in percents}
     deviation = {p: _share(deviation_disclosed(x, masked, p), n) for p in percents}
     return ColumnDisclosure(
         n, rank, deviation, float(np.mean(list(rank.values()))), float(np.mean(list(deviation.values())))
     )
-
-
-def rank_disclosed(x: Floats, masked: Floats, p: float) -> Disclosed:
-    """Return whether the original lies between the masked values p·n/200 ranks below and above the record's own.
-
-    Equal masked values share their ranks, from the first to the last. Where p·n/200 is not whole, the ends lie
-    between two masked values, in proportion.
-    """
-    return _within_ranks(x, masked, _Ranks.of(masked), p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +131,13 @@ class _Ranks:
         return cls(np.repeat(ranked, copies), first, last)
 
 
-def _within_ranks(x: Floats, masked: Floats, ranks: _Ranks, p: float) -> Disclosed:
+def rank_disclosed(x: Floats, masked: Floats, p: float, ranks: _Ranks | None = None) -> Disclosed:
+    """Return whether the original lies between the masked values p·n/200 ranks below and above the record's own.
+
+    Equal masked values share their ranks, from the first to the last. Where p·n/200 is not whole, the ends lie
+    between two masked values, in proportion. ``ranks`` are those of the masked values, where they are known already.
+    """
+    ranks = ranks or _Ranks.of(masked)
     n = len(ranks.ranked)
     if not n:
         return np.zeros(len(x), np.bool_)

@@ -112,7 +112,7 @@ class Problem:
     ) -> None:
         self.table = table
         self.asked = models
-        self.models = tuple(part for model in models for part in model.parts())
+        self.models = tuple(component for model in models for component in model.components())
         self.terms = terms
         self.limit = terms.limit
         self.label = terms.label

@@ -21,13 +21,12 @@ from shoal.table.builders import SafeHarbor
 from shoal.table.dates import Dates
 from shoal.table.intervals import Intervals
 from shoal.table.labels import read_set
-from shoal.table.notation import INFINITY, read_number, read_period, read_range
+from shoal.table.notation import DAY, INFINITY, read_number, read_period, read_range
 
 if TYPE_CHECKING:
     from shoal.policy import Policy
 
 End = Decimal | dt.date | None
-_DAY = 86_400_000_000  # microseconds
 
 
 def added(policy: Policy) -> dict[str, tuple[str, ...]]:
@@ -87,7 +86,7 @@ def _days(text: str, dates: Dates) -> tuple[End, End]:
     found = read_period(text)
     if found is None:
         return None, None
-    return dt.date.fromordinal(found[0] // _DAY), dt.date.fromordinal((found[1] - 1) // _DAY)
+    return dt.date.fromordinal(found[0] // DAY), dt.date.fromordinal((found[1] - 1) // DAY)
 
 
 def _row(text: str | None, form: str, dates: Dates | None) -> tuple[End, ...]:

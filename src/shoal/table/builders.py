@@ -30,7 +30,7 @@ from pydantic import (
 from shoal.errors import HierarchyError
 from shoal.table.codes import ClassificationCodes
 from shoal.table.dates import Dates
-from shoal.table.description import Description, listed
+from shoal.table.description import Description, in_a_row
 from shoal.table.hierarchy import TOP, Hierarchy, uncovered_values
 from shoal.table.intervals import Intervals
 from shoal.table.scales import Ordered
@@ -306,7 +306,7 @@ def _chosen(given: Any) -> Any:
     if not isinstance(given, str):
         keys = [key for key in BY_KEY if isinstance(given, Mapping) and key in given]
         if len(keys) != 1:
-            raise ValueError(f"must be a file name, or have exactly one of the keys {listed(BY_KEY)}")
+            raise ValueError(f"must be a file name, or have exactly one of the keys {in_a_row(BY_KEY)}")
         kind = BY_KEY[keys[0]]
     try:
         return kind.model_validate(given)

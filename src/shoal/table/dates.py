@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from shoal.table.description import Description, listed
+from shoal.table.description import Description, in_a_row
 from shoal.table.hierarchy import TOP, Hierarchy
 
 Unit = Literal["day", "week", "month", "quarter", "year", "decade"]
@@ -67,7 +67,7 @@ class Dates(Description):
     @classmethod
     def _ascending(cls, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
         if not units or list(units) != [unit for unit in UNITS if unit in units]:
-            raise ValueError(f"must be one or more of {listed(UNITS)}, in this order")
+            raise ValueError(f"must be one or more of {in_a_row(UNITS)}, in this order")
         return units
 
     @field_validator("format")
@@ -77,8 +77,8 @@ class Dates(Description):
             return form
         directives = re.findall(r"%(.?)", form, re.DOTALL)
         if unknown := [d for d in directives if not d or d not in DIRECTIVES]:
-            allowed = listed(f"%{d}" for d in DIRECTIVES)
-            raise ValueError(f"does not know {listed(f'%{d}' for d in unknown)}; allowed are {allowed}")
+            allowed = in_a_row(f"%{d}" for d in DIRECTIVES)
+            raise ValueError(f"does not know {in_a_row(f'%{d}' for d in unknown)}; allowed are {allowed}")
         if len([d for d in directives if d in "Yy"]) != 1:
             raise ValueError("must hold the year once, as %Y or %y")
         try:

@@ -212,8 +212,8 @@ def lists(text: str) -> Iterable[tuple[str, ...]]:
 # ── Dates ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 Moments = tuple[int, int]  # from the first microsecond to the one after the last, counted from year 1
-_DAY = 86_400_000_000
-_FAR = 4_000_000 * _DAY
+DAY = 86_400_000_000  # microseconds
+_FAR = 4_000_000 * DAY
 
 _MONTHS = {name: i // 2 + 1 for i, name in enumerate((
     "jan", "january", "feb", "february", "mar", "march", "apr", "april", "may", "may", "jun", "june", "jul", "july",
@@ -315,8 +315,8 @@ def _unit(text: str, order: DayOrder | None) -> Moments | None:
 
 
 def _days(day: date) -> Moments:
-    start = day.toordinal() * _DAY
-    return start, start + _DAY
+    start = day.toordinal() * DAY
+    return start, start + DAY
 
 
 def _months(year: int, month: int, n: int = 1) -> Moments | None:
@@ -324,4 +324,4 @@ def _months(year: int, month: int, n: int = 1) -> Moments | None:
     if not (1 <= month <= 12 and year >= 1 and last // 12 <= 9999):
         return None
     end = date(last // 12, last % 12 + 1, monthrange(last // 12, last % 12 + 1)[1])
-    return date(year, month, 1).toordinal() * _DAY, (end.toordinal() + 1) * _DAY
+    return date(year, month, 1).toordinal() * DAY, (end.toordinal() + 1) * DAY

@@ -370,14 +370,6 @@ def _ends(hierarchy: Hierarchy) -> list[dict[str, list[int]]]:
     return out
 
 
-def leaves_behind(hierarchy: Hierarchy, texts: Sequence[str], *, nearest: bool = False) -> list[set[int]]:
-    """Of each text the leaves that it may stand for; none where it says nothing, and none where it cannot be read.
-
-    ``nearest``: a number that is no leaf, such as a mean, stands for the leaf next to it.
-    """
-    return LeavesBehind.of(hierarchy, texts, nearest=nearest).behind
-
-
 class LeavesBehind:
     """The leaves of a hierarchy behind each of some texts."""
 

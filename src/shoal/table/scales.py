@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from shoal.table.description import Description, listed
+from shoal.table.description import Description, in_a_row
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.labels import written_set
 from shoal.table.notation import read_number, read_range
@@ -48,7 +48,7 @@ class Ordered(Description):
     @classmethod
     def _name_or_list(cls, given: Any) -> Any:
         if isinstance(given, str) and given not in SCALES:
-            raise ValueError(f"must be one of {listed(SCALES)}, or a list of values")
+            raise ValueError(f"must be one of {in_a_row(SCALES)}, or a list of values")
         if isinstance(given, list | tuple):
             if not given or len(set(map(str, given))) < len(given):
                 raise ValueError("must list one or more values, each of them once")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from shoal.table.description import Description, listed
+from shoal.table.description import Description, in_a_row
 from shoal.table.hierarchy import TOP, Hierarchy
 
 TimeUnit = Literal["quarter-hour", "hour", "quarter-day"]
@@ -42,7 +42,7 @@ class Times(Description):
     @classmethod
     def _ascending(cls, units: tuple[TimeUnit, ...]) -> tuple[TimeUnit, ...]:
         if not units or list(units) != [unit for unit in UNITS if unit in units]:
-            raise ValueError(f"must be one or more of {listed(UNITS)}, in this order")
+            raise ValueError(f"must be one or more of {in_a_row(UNITS)}, in this order")
         return units
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:

@@ -1,9 +1,10 @@
-"""Numbers formatted for readers."""
+"""Numbers and names formatted for readers."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 
 
 def number(value: float) -> str:
@@ -39,6 +40,18 @@ def interval(ends: tuple[float, float]) -> str:
     """Format an interval in percent, rounded outwards so that it still contains the original one."""
     low, high = ends
     return f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f} %"
+
+
+def listed(names: Sequence[str], most: int = 0) -> str:
+    """Join names with commas and *and*; beyond ``most`` names (0: no limit), the rest is counted."""
+    if most and len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def quoted_names(names: Iterable[str]) -> str:
+    """Format names for a message, each in quotes."""
+    return ", ".join(map(repr, names))
 
 
 # Controls other than tab and line feed, marks that turn the direction of the text after them, and what is no character.

@@ -11,7 +11,7 @@ from shoal.table import codec
 from shoal.table.dates import Dates
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.notation import is_star
-from shoal.table.reading import Reader, leaves_behind, unread_cells
+from shoal.table.reading import LeavesBehind, Reader, unread_cells
 from shoal.table.spans import closed, spans
 
 MARITAL = Hierarchy.from_paths(
@@ -120,14 +120,14 @@ def test_only_stars_are_stars():
 def test_a_range_of_dates_may_end_on_any_level(given, text, leaves):
     days = ["2001-02-03", "2001-02-20", "2001-03-01", "2001-12-31"]
     hierarchy = Dates.model_validate(given).build("day", days).with_null()
-    assert leaves_behind(hierarchy, [text]) == [leaves]
+    assert LeavesBehind.of(hierarchy, [text]).behind == [leaves]
 
 
 def test_a_range_of_dates_reads_back_in_the_format_of_the_data():
     days = ["2/14/65", "9/20/65", "12/1/64"]
     hierarchy = Dates.model_validate({"dates": ["year"], "format": "%m/%d/%y"}).build("day", days)
     assert hierarchy.leaves == ("12/1/64", "2/14/65", "9/20/65")
-    assert leaves_behind(hierarchy, ["12/1/64/2/14/65", "2/14/65/9/20/65"]) == [{0, 1}, {1, 2}]
+    assert LeavesBehind.of(hierarchy, ["12/1/64/2/14/65", "2/14/65/9/20/65"]).behind == [{0, 1}, {1, 2}]
 
 
 def read(base, released, hierarchies=()):
@@ -225,7 +225,7 @@ def test_cells_that_were_not_understood_are_counted():
 
 def test_a_number_that_no_record_has_stands_for_the_nearest_where_that_is_asked():
     ages = Hierarchy.from_paths("age", [(text, "*") for text in AGES], leaf_order="numeric")
-    assert leaves_behind(ages, ["26.5", "2", "9999", "24-26"], nearest=True) == [{2}, {0}, {5}, set()]
+    assert LeavesBehind.of(ages, ["26.5", "2", "9999", "24-26"], nearest=True).behind == [{2}, {0}, {5}, set()]
 
 
 @pytest.mark.parametrize(

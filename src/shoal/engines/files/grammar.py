@@ -71,6 +71,41 @@ HAS_NUL, BEHIND_QUOTE, TOO_LONG, NEVER_CLOSED = range(1, 5)
 
 
 @compiled
+def _held_back(s: State, out: Bytes, n_out: int) -> int:
+    """Write the blanks that were held back, where there is room for them; then none are."""
+    if len(out) > 0:
+        for _ in range(s[PENDING]):
+            out[n_out] = 32
+            n_out += 1
+    s[PENDING] = 0
+    return n_out
+
+
+@compiled
+def _end_field(s: State, out: Bytes, n_out: int, place: int) -> int:
+    """Write what ends a field: blanks that were held back, and the quote of one that had to be quoted."""
+    n_out = _held_back(s, out, n_out)
+    if len(out) > 0 and place == REQUOTED:
+        out[n_out] = 34
+        n_out += 1
+    return n_out
+
+
+@compiled
+def _break_in_field(s: State) -> None:
+    """Count a line that ends within a quoted field, and whether it looks like a record."""
+    s[LINE] += 1
+    # The first of its lines began before the quote.
+    if s[INNER] > 0 and s[WIDTH] > 1 and s[COMMAS] == s[WIDTH] - 1:
+        if s[SWALLOWED] == 0:
+            s[SWALLOWED_LINE] = s[LINE] - 1
+        s[SWALLOWED] += 1
+    s[INNER] += 1
+    s[BREAKS] += 1
+    s[COMMAS] = 0
+
+
+@compiled
 def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
     """Scan one piece; where ``out`` has room, write its records there, and return how many bytes they take."""
     writing = len(out) > 0
@@ -98,11 +133,7 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                     place = LEADING
                     s[PENDING] += i - begin
                     continue
-                if writing:
-                    for _ in range(s[PENDING]):
-                        out[n_out] = 32
-                        n_out += 1
-                s[PENDING] = 0
+                n_out = _held_back(s, out, n_out)
             if writing:
                 for j in range(begin, i):
                     out[n_out] = text[j]
@@ -118,14 +149,7 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                 if place == RECORD:
                     s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
                 s[SEPARATORS] += 1
-                if writing:
-                    for _ in range(s[PENDING]):
-                        out[n_out] = 32
-                        n_out += 1
-                    if place == REQUOTED:
-                        out[n_out] = 34
-                        n_out += 1
-                s[PENDING] = 0
+                n_out = _end_field(s, out, n_out, place)
                 place = FIELD
             if writing:
                 out[n_out] = text[i]
@@ -147,10 +171,7 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                 if writing:
                     out[n_out] = 34
                     n_out += 1
-                    for _ in range(s[PENDING]):
-                        out[n_out] = 32
-                        n_out += 1
-                s[PENDING] = 0
+                n_out = _held_back(s, out, n_out)
             if writing:
                 out[n_out] = 34
                 n_out += 1
@@ -166,27 +187,12 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                     out[n_out] = text[i]
                     n_out += 1
                 if not second:
-                    s[LINE] += 1
-                    # The first of its lines began before the quote.
-                    if s[INNER] > 0 and s[WIDTH] > 1 and s[COMMAS] == s[WIDTH] - 1:
-                        if s[SWALLOWED] == 0:
-                            s[SWALLOWED_LINE] = s[LINE] - 1
-                        s[SWALLOWED] += 1
-                    s[INNER] += 1
-                    s[BREAKS] += 1
-                    s[COMMAS] = 0
+                    _break_in_field(s)
             elif second:
                 s[ENDED_CR] -= 1
                 s[ENDED_CRLF] += 1
             else:
-                if writing:
-                    for _ in range(s[PENDING]):
-                        out[n_out] = 32
-                        n_out += 1
-                    if place == REQUOTED:
-                        out[n_out] = 34
-                        n_out += 1
-                s[PENDING] = 0
+                n_out = _end_field(s, out, n_out, place)
                 if kind == CR:
                     s[ENDED_CR] += 1
                 else:

@@ -12,18 +12,17 @@ Distances count levels of the whole hierarchies, also of those that the policy l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from shoal.errors import HierarchyError, OutOfTimeError
+from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.monotone import Looks
 from shoal.search.full_domain.ola import minimal
 from shoal.search.losses.definitions import HeightLoss
 from shoal.search.problem import Evaluation, Problem
-from shoal.table.hierarchy import Hierarchy, Label
 
 Vector = tuple[int, ...]  # a level of the whole hierarchy per column
 
@@ -84,24 +83,6 @@ def preferred(found: Iterable[Minimal], preference: str) -> list[Minimal]:
     ranked = [(PREFERENCES[preference](one), one) for one in found]
     least = min((value for value, _ in ranked), default=0)
     return [one for value, one in ranked if value == least]
-
-
-def distance_vector(hierarchies: Sequence[Hierarchy], a: Sequence[Label], b: Sequence[Label]) -> Vector:
-    """Per column, the level of the nearest common ancestor of two values."""
-    return tuple(_nearest_common(h, [x, y]) for h, x, y in zip(hierarchies, a, b, strict=True))
-
-
-def _nearest_common(hierarchy: Hierarchy, values: list[Label]) -> int:
-    x, y = hierarchy.encode(values)
-    if x == y:
-        return 0
-    common = (hierarchy.table[:, x] == hierarchy.table[:, y]).nonzero()[0]
-    if not len(common):
-        raise HierarchyError(
-            f"column {hierarchy.column!r}: two values have no ancestor in common on the levels that are left",
-            "leave the top of the hierarchy in: no max_level",
-        )
-    return hierarchy.number(int(common[0]))
 
 
 def _described(looks: Looks) -> list[Minimal]:

@@ -197,7 +197,7 @@ def test_records_are_suppressed_only_where_nothing_else_helps(algorithm):
 
 
 def asked_of(k, alpha):
-    return AlphaK(k=k, alpha=alpha).parts()
+    return AlphaK(k=k, alpha=alpha).components()
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
