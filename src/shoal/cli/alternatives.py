@@ -1,7 +1,5 @@
 """``shoal explore``, ``shoal compare`` and ``anonymize --frontier``: releases that could be made. None is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -103,7 +101,7 @@ def compare(
     _exit_unless_found(entry.outcome for entry in found)
 
 
-def frontier(rows: Engine, policy: Policy, swept: list[str], printing: Printing) -> None:
+def frontier(rows: "Engine", policy: "Policy", swept: list[str], printing: Printing) -> None:
     """Solve for every combination of the values, and show what each release would cost."""
     with loading():
         from shoal.alternatives.frontier import frontier as run

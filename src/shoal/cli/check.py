@@ -1,7 +1,5 @@
 """``shoal check``, ``shoal attack`` and ``shoal verify``: what a table or a release is worth. The exit code tells."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated

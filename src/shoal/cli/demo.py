@@ -1,7 +1,5 @@
 """The command ``shoal demo``, which runs the bundled example."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,10 +1,9 @@
 """Options that several commands share, each declared once.
 
 A command takes options that belong together as one argument: a dataclass whose fields are the options. ``grouped``
-shows the parser these fields instead.
+shows the parser these fields instead. Modules with commands have annotations that are no texts, which the parser would
+have to evaluate at each start.
 """
-
-from __future__ import annotations
 
 import csv
 import functools
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -60,7 +59,7 @@ class Reading:
     separator: Separator = None
     encoding: Encoding = None
 
-    def opened(self, data: str) -> Engine:
+    def opened(self, data: str) -> "Engine":
         """The engine that has the rows of DATA."""
         with loading():
             from shoal.engines.opening import in_memory, opened
@@ -77,7 +76,7 @@ class Reading:
             encoding=self.encoding,
         )
 
-    def opened_for(self, data: str, output: str, *, force: bool) -> Engine:
+    def opened_for(self, data: str, output: str, *, force: bool) -> "Engine":
         """The same, if a release can be written to ``output``: better refused now than after the work."""
         with loading():
             from shoal.engines.files.formats import check_target
@@ -89,7 +88,7 @@ class Reading:
         rows.check_target(output, force)
         return rows
 
-    def opened_beside(self, data: str, rows: Engine) -> Engine:
+    def opened_beside(self, data: str, rows: "Engine") -> "Engine":
         """A second table, which may be named by ``table:name`` where the first one is."""
         with loading():
             from shoal.engines.opening import beside
@@ -112,7 +111,7 @@ class Printing:
             show()
 
     @contextmanager
-    def progress(self) -> Iterator[Progress]:
+    def progress(self) -> "Iterator[Progress]":
         """A line on stderr that says what is being done; nothing where stderr is not a terminal."""
         if self.quiet or not sys.stderr.isatty():
             yield heeding(lambda what, share: None)
@@ -136,13 +135,14 @@ def _print_json(value: Any) -> None:
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The same command; the parser sees the fields of each dataclass among its arguments as options."""
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
+    groups: dict[str, type[Any]] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        owner = inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
-        known = get_type_hints(groups[name], include_extras=True) if name in groups else hints
-        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=known[each.name]) for each in owner]
+        members = [parameter]
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            members = [*inspect.signature(parameter.annotation).parameters.values()]
+        parameters += [member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:

@@ -1,7 +1,5 @@
 """``shoal inspect`` and ``shoal hierarchy``: look at a table and propose a policy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

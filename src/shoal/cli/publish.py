@@ -1,7 +1,5 @@
 """``shoal anonymize``, ``shoal apply`` and ``shoal keys``: what is written to be published."""
 
-from __future__ import annotations
-
 import json as jsonlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -84,7 +82,7 @@ class Companions:
             "receipt": self.receipt,
         }
 
-    def keys(self) -> tuple[bytes | None, Ed25519PrivateKey | None]:
+    def keys(self) -> "tuple[bytes | None, Ed25519PrivateKey | None]":
         """The key of the digests and the one that signs, where they are given."""
         with loading():
             from shoal.release.receipt import key_of, read_receipt
@@ -120,7 +118,7 @@ class Companions:
             raise OutputError("--frontier compares releases and writes none", "omit -o")
 
     def write(
-        self, release: Release, proof: dict[str, Any], signer: Ed25519PrivateKey | None, *, force: bool
+        self, release: "Release", proof: dict[str, Any], signer: "Ed25519PrivateKey | None", *, force: bool
     ) -> dict[str, Any]:
         """Write them for a release that was saved; its certificate, signed where a key is given."""
         with loading():
