@@ -78,6 +78,7 @@ def stale() -> list[str]:
 def schema() -> dict[str, Any]:
     """What a policy may hold, as a JSON schema: for editors that check TOML while it is written."""
     asked = Policy.model_json_schema()
+    asked["description"] = _split(Policy)[0]
     del asked["properties"]["folder"]  # ours: a file cannot say where it lies
     kinds = asked["$defs"]
     told = kinds["File"]["description"]
@@ -110,9 +111,21 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _said(thing: Any, paragraphs: int | None = 1) -> str:
-    """The first paragraphs of a docstring, each on a line, with Markdown's quotes."""
-    parts = (inspect.getdoc(thing) or "").split("\n\n")[:paragraphs]
+    """The first paragraphs of a docstring, each on a line, with Markdown's quotes; its Example stands apart."""
+    parts = _split(thing)[0].split("\n\n")[:paragraphs]
     return _markdown("\n\n".join(part.replace("\n", " ") for part in parts))
+
+
+def _split(thing: Any) -> tuple[str, str]:
+    """What a docstring says, and its Example."""
+    told, _, example = (inspect.getdoc(thing) or "").partition("\n\n>>> ")
+    return told, example and f">>> {example}"
+
+
+def _example(thing: Any) -> str:
+    """The Example of a docstring as a block that is shown; a test of docstrings runs it."""
+    example = _split(thing)[1]
+    return example and f"\n\n```pycon\n{example}\n```"
 
 
 def _markdown(text: str) -> str:
@@ -312,7 +325,9 @@ def _public_functions() -> dict[str, Callable[..., Any]]:
 
 
 def _callable(name: str, function: Any, heading: str) -> str:
-    return f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n{_said(function, None)}"
+    return (
+        f"{heading} {name}\n\n```text\n{_signature(name, function)}\n```\n\n{_said(function, None)}{_example(function)}"
+    )
 
 
 def _signature(name: str, function: Any, width: float = 88) -> str:
@@ -345,7 +360,7 @@ def _members(cls: type) -> Callable[[], str]:
             shown = name if _is_property(told) else _signature(name, told, math.inf)
             yield f"`{shown}`", _said(told, None).replace("\n\n", " ")
 
-    return lambda: f"{_said(cls, None)}\n\n{_table(('member', 'meaning'), rows())}"
+    return lambda: f"{_said(cls, None)}{_example(cls)}\n\n{_table(('member', 'meaning'), rows())}"
 
 
 def _is_property(member: Any) -> bool:

@@ -10,6 +10,13 @@ class ShoalError(Exception):
     """Base class of all errors; ``hint`` says what the caller can do, in terms of Python and the command line.
 
     ``option`` is what only the command line adds: the flag or the command that the hint speaks of.
+
+    >>> import pyarrow as pa, shoal
+    >>> try:
+    ...     shoal.anonymize(pa.table({"age": [31, 34]}), k=3, quasi=["age"])
+    ... except shoal.ShoalError as error:
+    ...     print(type(error).__name__, error.exit_code)
+    InfeasibleError 1
     """
 
     exit_code = 2

@@ -57,6 +57,12 @@ def anonymize(
     ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are; ``policy``
     is a Policy, the path of a TOML file, or a dict. Without one, name ``k`` and the ``quasi`` columns: hierarchies are
     proposed as ``inspect`` does. Raises InfeasibleError where no release satisfies.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])
+    >>> sorted(set(release.table["age"].to_pylist())), release.measured["k"]
+    (['31-34', '36-38'], 2)
     """
     policy = _asked(data, policy, k, quasi, sensitive)
     engine = engine_of(data, policy)
@@ -154,6 +160,17 @@ def check(
     what attacks may find need the original: its people are attacked. With ``previous`` releases of the same people the
     table must keep the policy beside these too, which takes the original to tell. ``report`` is an HTML file that tells
     what fails, where, and what to do, without a value of the table; ``force`` overwrites it.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> shoal.check(people, policy).outcome
+    'fails'
+    >>> shoal.check(shoal.anonymize(people, policy).table, policy).holds
+    True
     """
     policy = policy_of(policy)
     if previous and original is None:
@@ -211,6 +228,12 @@ def measure(
 
     ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population`` there are its figures too.
     ``missing`` lists texts that stand for a missing value, as a policy does.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> figures = shoal.measure(people, quasi=["age"], sensitive=["disease"])
+    >>> figures["k"], figures["l"]
+    (1, 1)
     """
     spellings = dict.fromkeys((*quasi, *sensitive), Spelling(tuple(missing)))
     engine = engine_of(data).spelled(spellings)

@@ -163,7 +163,8 @@ def test_a_table_below_a_command_is_what_it_prints(demonstrated: Path) -> None:
 def test_every_block_is_of_a_kind_that_is_run_or_cannot_be() -> None:
     fence = re.compile(r"^ *```([^\n]+)$", re.MULTILINE)
     fences = {page.name: fence.findall(page.read_text(encoding="utf-8")) for page in PAGES}
-    assert set().union(*fences.values()) == {"python", "toml", "sh", "console", "text", "java", "r", "py"}
+    # A pycon block is the Example of a docstring, which runs there.
+    assert set().union(*fences.values()) == {"python", "toml", "sh", "console", "text", "java", "r", "py", "pycon"}
     foreign = {name for name, kinds in fences.items() if {"java", "r", "py"} & set(kinds)}
     assert foreign == {"migrate.md", "ranges.md"}  # of other tools, which are not installed here
 

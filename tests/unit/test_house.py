@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -71,16 +72,17 @@ def name_of(path: Path) -> str:
     return path.relative_to(SOURCES).with_suffix("").as_posix()
 
 
-def statements(path: Path) -> Iterator[ast.AST]:
+@cache
+def statements(path: Path) -> tuple[ast.AST, ...]:
     """Everything in a module but what it imports for types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for_types = {
         id(part)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for part in ast.walk(node)
     }
-    return (node for node in ast.walk(tree) if id(node) not in for_types)
+    return tuple(node for node in ast.walk(tree) if id(node) not in for_types)
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:

@@ -100,6 +100,16 @@ def compare(
     Where none is named, ``purposes`` has what ``inspect`` would ask for: ``optimal`` for tables, and for analysis
     ``local`` with numbers and dates as ranges and other values as sets, unless the policy says what cells are.
     With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> found = shoal.compare(people, policy, algorithms=["optimal", "datafly"])
+    >>> [(entry.algorithm, entry.loss["loss"], entry.proved) for entry in found]
+    [('optimal', 1.0, True), ('datafly', 1.0, False)]
     """
     policy, progress = policy_of(policy), logged(progress)
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)

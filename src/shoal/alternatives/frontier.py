@@ -113,6 +113,15 @@ def frontier(
     """Solve the policy for every combination of the given values; what is not given stays as the policy has it.
 
     A parameter replaces that of every requirement that has one.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> [(point.asked["k"], point.state) for point in shoal.frontier(people, policy, k=[2, 4, 5])]
+    [(2, 'found'), (4, 'found'), (5, 'infeasible')]
     """
     policy = policy_of(policy)
     grid = grid_of({"k": k, "l": l, "t": t, "max_suppression": max_suppression})

@@ -14,6 +14,15 @@ def k_minimal(data: Data, policy: PolicySource) -> list[Minimal]:
 
     Each has its distance vector, absolute and relative distance, classes and suppressed records, by which
     ``shoal.search.full_domain.k_minimal.preferred`` chooses. Raises PolicyError where verdicts are not monotone.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> [(found.node, found.classes) for found in shoal.k_minimal(people, policy)]
+    [((1,), 1)]
     """
     policy = policy_of(policy)
     outside = population_of(policy)

@@ -84,6 +84,16 @@ def explore(
     A ``tolerable`` risk, or the ``sensitivity`` of the data, decides what is recommended; without either there is a
     recommendation for each sensitivity. None asks for a smaller ℓ or a larger t than the policy, nor, unless
     ``swept`` names it, for more suppression.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> found = shoal.explore(people, policy, swept={"k": [2, 4]}, tolerable=0.25)
+    >>> found.frontier.points[found.chosen].asked
+    {'k': 4}
     """
     policy = policy_of(policy)
     asked = _risks(sensitivity, tolerable)

@@ -80,6 +80,12 @@ def attack(
 
     ``excludes``, or ``excluded`` per sensitive column, is what background knowledge rules out; values mean the same
     on ``level`` of a sensitive column's hierarchy, or as numbers ``within`` a share of the range.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> found = shoal.attack(people, quasi=["age"], sensitive=["disease"])
+    >>> [(risk.name, risk.successes, risk.attempts) for risk in found][:2]
+    [('singling out', 4.0, 4), ('identity linking', 4.0, 4)]
     """
     asked = None if policy is None else policy_of(policy)
     target = _opened(release, original, asked, quasi, sensitive)

@@ -110,6 +110,17 @@ def compare_with_original(original: Data, release: Data, policy: PolicySource) -
     Both are paths or frames; the rows may stand in any order. A ``*`` stands for everything. So does a released null
     with ``nulls = "wildcard"``; otherwise it stands for a null. Where the release has fewer records, the dropped ones
     are records of stars for k-concealment, and are not there for the other figures.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> release = shoal.anonymize(people, policy)
+    >>> found = shoal.compare_with_original(people, release.table, policy)
+    >>> found.one_k, found.k_one, found.concealment
+    (4, 4, 4)
     """
     policy = policy_of(policy)
     if policy.release.entity is not None:

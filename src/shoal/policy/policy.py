@@ -259,7 +259,19 @@ class Options(_Frozen):
 
 
 class Policy(_Frozen, Shown):
-    """Roles and hierarchies of the columns, requirements, and options of the release."""
+    """Roles and hierarchies of the columns, requirements, and options of the release.
+
+    >>> import shoal
+    >>> policy = shoal.Policy.parse('''
+    ... [columns]
+    ... age = { role = "quasi", hierarchy = { intervals = [10] } }
+    ... [[require]]
+    ... model = "k-anonymity"
+    ... k = 5
+    ... ''')
+    >>> policy.quasi, policy.with_release(max_suppression=0.02).allowance(1000)
+    (('age',), 20)
+    """
 
     columns: dict[str, Column] = Field(description="The role and options of every column of the table, by name.")
     require: tuple[Annotated[Requirement | Limit, Field(discriminator="model")], ...] = Field(

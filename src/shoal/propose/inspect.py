@@ -272,6 +272,12 @@ def inspect(
     ``known`` names columns that outsiders know, ``sensitive`` those that nobody should learn; the others are guessed.
     ``keep`` names columns that a study needs as fine as possible. ``purpose`` is ``"analysis"``, where every group of
     records is coarsened for itself, or ``"tables"``, with the same bins in the whole column.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> found = shoal.inspect(people)
+    >>> {column.name: column.role for column in found.columns}
+    {'age': 'quasi', 'disease': 'sensitive'}
     """
     if purpose not in ("analysis", "tables"):
         raise PolicyError(f"purpose: unknown purpose {purpose!r}", "purposes: analysis, tables")

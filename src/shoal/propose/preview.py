@@ -163,6 +163,14 @@ def hierarchy(
 
     ``given`` is a hierarchy as a policy writes it, or the path of a hierarchy file. ``steps`` are widths of intervals,
     ``boundaries`` where they begin, ``kind`` one of mask, dates, times, flat, a classification or a scale.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> found = shoal.hierarchy(people, "age", steps=[5, 10])
+    >>> [level.labels for level in found.levels]
+    [('31', '34', '36', '38'), ('30-34', '35-39'), ('30-39',), ('*',)]
+    >>> found.policy_line()
+    'age = { role = "quasi", hierarchy = { intervals = [5, 10] } }'
     """
     asked = [what for what, value in {"policy": policy, "given": given, "steps": steps, "boundaries": boundaries,
                                       "kind": kind}.items() if value]  # fmt: skip

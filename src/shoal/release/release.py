@@ -42,6 +42,14 @@ class Release(Publishable, Shown):
 
     A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is
     for others. The key of the digests stays out; ``with_key`` gives it back from a receipt.
+
+    >>> import tempfile, pyarrow as pa, shoal
+    >>> release = shoal.anonymize(pa.table({"age": [31, 34, 36, 38]}), k=2, quasi=["age"])
+    >>> release.classes, release.suppressed
+    (2, 0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release.save(f"{folder}/release.csv")["output"]["records"]
+    4
     """
 
     rows: Rows | Query

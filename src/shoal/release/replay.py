@@ -156,6 +156,18 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
 
     ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are. Files that the policy names are found
     in ``folder``: that of the recoding, or the current one, when left out.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> policy = {
+    ...     "columns": {"age": {"role": "quasi", "hierarchy": {"intervals": [10]}}, "disease": {"role": "sensitive"}},
+    ...     "require": [{"model": "k-anonymity", "k": 2}],
+    ... }
+    >>> from shoal.release.replay import described
+    >>> recoding = described(shoal.anonymize(people, policy))
+    >>> done = shoal.replay(recoding, pa.table({"age": [33, 37, 51], "disease": ["flu", "flu", "hiv"]}))
+    >>> done.table["age"].to_pylist(), done.held_back
+    (['30-39', '30-39'], 1)
     """
     kept = recoding if isinstance(recoding, Mapping) else _read(Path(recoding))
     if folder is None:

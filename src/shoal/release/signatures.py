@@ -34,6 +34,11 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
     """Write a new key pair: NAME.key, which only its owner may read, and NAME.pub, which is public.
 
     With a ``password`` the private key is encrypted.
+
+    >>> import tempfile, shoal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in shoal.make_keys(f"{folder}/office")]
+    ['office.key', 'office.pub']
     """
     _require_package()
     from cryptography.hazmat.primitives import serialization as form
@@ -55,7 +60,16 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
 def sign(
     certificate: Mapping[str, Any], key: str | Path | Ed25519PrivateKey, *, password: str | None = None
 ) -> dict[str, Any]:
-    """Return the certificate with a signature by a private key, given as a PEM file or a key object."""
+    """Return the certificate with a signature by a private key, given as a PEM file or a key object.
+
+    >>> import tempfile, pyarrow as pa, shoal
+    >>> release = shoal.anonymize(pa.table({"age": [31, 34]}), k=2, quasi=["age"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     private, public = shoal.make_keys(f"{folder}/office")
+    ...     signed = shoal.sign(release.certificate, private)
+    ...     shoal.verify_certificate(signed, release.table, key=public).holds
+    True
+    """
     own = read_private(key, password=password) if isinstance(key, str | Path) else key
     signature = {
         "algorithm": ALGORITHM,

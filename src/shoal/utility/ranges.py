@@ -24,6 +24,10 @@ def read_ranges(cells: Any, *, dates: bool = False) -> Any:
 
     ``cells`` is a column of pandas, polars or pyarrow, or a list, which gives a dict of lists. Numbers, ranges and sets
     of numbers are read; with ``dates=True`` days, months, years and ranges of them, as dates. An open end is missing.
+
+    >>> import shoal
+    >>> shoal.read_ranges(["30-39", "52", "*"])
+    {'from': [30.0, 52.0, None], 'to': [39.0, 52.0, None], 'mid': [34.5, 52.0, None]}
     """
     texts = _texts(cells)
     spec = Dates(dates=("day",)) if dates else None
@@ -37,6 +41,10 @@ def may_be(cells: Any, value: Any) -> Any:
     """Return whether each released cell may be a value: a range or set that contains it, a mask, or ``*``.
 
     ``cells`` is a column of pandas, polars or pyarrow, or a list, and so is the answer. A missing cell is False.
+
+    >>> import shoal
+    >>> shoal.may_be(["30-39", "40-49", "*"], 35)
+    [True, False, True]
     """
     texts = _texts(cells)
     known = sorted({text for text in texts if text is not None})

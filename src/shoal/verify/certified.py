@@ -115,6 +115,14 @@ def verify_certificate(
     ``receipt`` the digests are checked, and whether the original is the table they speak of. ``key`` is the public key
     of whoever should have signed the certificate. ``data`` is a path, a frame, or an Ibis table, which is counted where
     it is. Raises DataError where the certificate is none: it must keep the published schema.
+
+    >>> import pyarrow as pa, shoal
+    >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
+    >>> release = shoal.anonymize(people, k=2, quasi=["age"], sensitive=["disease"])
+    >>> shoal.verify_certificate(release.certificate, release.table).holds
+    True
+    >>> shoal.verify_certificate(release.certificate, people).outcome
+    'fails'
     """
     folder = Path(certificate).parent if isinstance(certificate, str | Path) else Path()
     claims = _read(certificate) if isinstance(certificate, str | Path) else certificate
