@@ -137,7 +137,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The same command; the parser sees the fields of each dataclass among its arguments as options."""
     groups: dict[str, type[Any]] = {}
     parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         members = [parameter]
         if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation

@@ -1,7 +1,5 @@
 """The command ``shoal web``, which serves the page."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,7 @@ import typer
 
 from shoal.cli.options import Reading, grouped
 from shoal.cli.signals import loading
+from shoal.errors import DataError
 
 _PACKAGES = ("starlette", "uvicorn", "python_multipart", "h11", "anyio")
 
@@ -55,8 +54,6 @@ def web(
     serving: Serving,
 ) -> None:
     """Open the whole workflow in the browser, on this computer only. Ctrl-C stops it."""
-    from shoal.errors import DataError
-
     with loading():
         try:
             from shoal.web.server import check_host, serve
