@@ -262,13 +262,8 @@ class Policy(_Frozen, Shown):
     """Roles and hierarchies of the columns, requirements, and options of the release.
 
     >>> import shoal
-    >>> policy = shoal.Policy.parse('''
-    ... [columns]
-    ... age = { role = "quasi", hierarchy = { intervals = [10] } }
-    ... [[require]]
-    ... model = "k-anonymity"
-    ... k = 5
-    ... ''')
+    >>> age = {"role": "quasi", "hierarchy": {"intervals": [10]}}
+    >>> policy = shoal.Policy.of({"columns": {"age": age}, "require": [{"model": "k-anonymity", "k": 5}]})
     >>> policy.quasi, policy.with_release(max_suppression=0.02).allowance(1000)
     (('age',), 20)
     """
