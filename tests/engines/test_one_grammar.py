@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.commands import app
-from shoal.engines import connect
+from shoal.engines import connect, scratch
 from shoal.engines.files import formats
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import opened
@@ -144,7 +144,7 @@ def test_encodings_and_the_index_are_told_in_the_release(tmp_path: Path, engine:
 def test_a_copy_that_duckdb_reads_is_nobody_elses(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_bytes("zip,disease\n1,é\n".encode("utf-16"))
-    folder = Path(connect._limits()["temp_directory"])
+    folder = Path(scratch.spilling()["temp_directory"])
     before = set(folder.glob("*.csv"))
     connect.from_files(path)
     (copy,) = set(folder.glob("*.csv")) - before

@@ -12,8 +12,8 @@ import shoal
 from benches import Bench
 from contract import TASKS
 from shoal.engines import connect, memory
-from shoal.engines.backends.base import safe_uri
 from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.reaching import safe_uri
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
 TASK = TASKS["k and distinct values"]
@@ -61,7 +61,7 @@ def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
 
 
 def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("shoal.engines.backends.duckdb.FILE_ROWS", 25)
+    monkeypatch.setattr("shoal.engines.files.folders.FILE_ROWS", 25)
     monkeypatch.setattr("shoal.engines.backends.duckdb.PIECE", 7)
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     release.save(tmp_path / "out")

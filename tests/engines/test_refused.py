@@ -13,7 +13,8 @@ from benches import Bench
 from contract import TASKS
 from shoal.cli.commands import app
 from shoal.engines import connect
-from shoal.engines.backends.base import failure, named, safe_uri
+from shoal.engines.backends.base import named
+from shoal.engines.backends.reaching import failure, safe_uri
 from shoal.errors import OutputError
 
 TASK = TASKS["k and distinct values"]

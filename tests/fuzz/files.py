@@ -26,7 +26,7 @@ from typing import Any
 
 import duckdb
 
-from shoal.engines import connect
+from shoal.engines import connect, scratch
 from shoal.engines.files import formats, formulas
 from shoal.engines.files.layout import INDEX, NAME_LINES, layout_of, pieces
 from shoal.engines.local import require_names_apart
@@ -175,7 +175,7 @@ def out_of_core(path: Path, made: Case, connection: Any) -> Outcome:
         return Outcome(refused=str(error))
     finally:
         formats.BUFFER = 2**25
-        for copy in Path(connect._limits()["temp_directory"]).glob("*.csv"):
+        for copy in Path(scratch.spilling()["temp_directory"]).glob("*.csv"):
             copy.unlink()
 
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import hashlib
 import os
 import secrets
-import shutil
-import socket
-import tempfile
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ibis
 import pyarrow.parquet as pq
 
-from shoal.engines.backends.base import Place, failure, named, safe_uri
+from shoal.engines.backends import BACKENDS, place_class, schemes
 from shoal.engines.backends.duckdb import DuckDB
-from shoal.engines.backends.postgres import PostgreSQL
 from shoal.engines.base import Engine
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import unescaped_source
@@ -28,10 +21,9 @@ from shoal.engines.files.layout import Layout, Raw, layout_of, pieces, rewritten
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.local_columns import require_names_apart
 from shoal.engines.memory import size
+from shoal.engines.scratch import spilling
 from shoal.engines.sql import quoted
-from shoal.errors import DataError, ShoalError
-
-MASTER_SECONDS = 20  # to answer a call
+from shoal.errors import DataError
 
 
 def engine_of_expression(table: Any) -> IbisEngine:
@@ -46,110 +38,25 @@ def engine_of_expression(table: Any) -> IbisEngine:
         raise DataError(
             "the Ibis table has no connection", "make it with con.table(…) or con.read_parquet(…)"
         ) from None
-    places: dict[str, Callable[[Any], Place]] = {"duckdb": DuckDB, "postgres": PostgreSQL, "pyspark": _spark}
-    if backend.name not in places:
-        raise DataError(f"no engine for the Ibis backend {backend.name!r}", f"backends: {', '.join(places)}")
-    return IbisEngine(table, places[backend.name](backend))
-
-
-def _spark(backend: Any) -> Place:
-    from shoal.engines.backends.spark import Spark
-
-    return Spark(backend)
-
-
-# ── by URI ──────────────────────────────────────────────────────────────────────────────────────────────────
+    if backend.name not in BACKENDS:
+        raise DataError(f"no engine for the Ibis backend {backend.name!r}", f"backends: {', '.join(sorted(BACKENDS))}")
+    return IbisEngine(table, place_class(backend.name)(backend))
 
 
 def connected(
     uri: str, *, table: str | None = None, parquet: str | None = None, memory: str | None = None
 ) -> IbisEngine:
     """The engine behind a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2]."""
-    scheme = uri.partition("://")[0]  # urllib takes local[2] for a bad address
-    shown = safe_uri(uri)
-    if scheme == "spark":
-        return _on_spark(uri, table, parquet)
-    if table is None:
-        raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
-    if scheme == "duckdb":
-        path = uri.removeprefix("duckdb://")
-        if not Path(path).is_file():
-            raise DataError(f"{path} does not exist")
-        with _connecting(shown, "be opened"):
-            backend = ibis.duckdb.connect(path, **_limits())
-        return IbisEngine(_table(backend, table, shown), DuckDB(backend, memory=_bytes(memory)))
-    with _connecting(shown):
-        backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
-    atexit.register(backend.disconnect)
-    return IbisEngine(_table(backend, table, shown), PostgreSQL(backend))
+    name = schemes()[uri.partition("://")[0]]  # urllib takes local[2] for a bad address
+    place, rows, source = place_class(name).connected(uri, table=table, parquet=parquet, memory=memory)
+    return IbisEngine(rows, place, source=source)
 
 
 def neighbour(engine: Engine, table: str) -> IbisEngine:
     """Another table of the same database."""
     if not isinstance(engine, IbisEngine):
         raise TypeError("no other table is beside rows in memory")
-    return IbisEngine(_table(engine.place.backend, table, engine.place.name), engine.place)
-
-
-def _on_spark(uri: str, table: str | None, parquet: str | None) -> IbisEngine:
-    from shoal.engines.backends.spark import Spark, session
-
-    if (table is None) == (parquet is None):
-        raise DataError(
-            f"{uri}: which rows?", "name a folder of Parquet files, or a table", option="--parquet, --table"
-        )
-    named = uri.removeprefix("spark://")
-    if not named.startswith("local"):
-        _require_master(named)
-    with _connecting(uri):
-        running = session(named if named.startswith("local") else uri)
-        backend = ibis.pyspark.connect(running)
-    if table is not None:
-        return IbisEngine(_table(backend, table, uri), Spark(backend))
-    with _connecting(uri, "read the folder"):
-        name = f"shoal_source_{id(backend)}"
-        running.read.parquet(str(parquet)).createOrReplaceTempView(name)
-        return IbisEngine(backend.table(name), Spark(backend), source=parquet)
-
-
-def _require_master(named: str) -> None:
-    """Spark would go on for minutes trying to reach a master that is not there; of several one is enough."""
-    for master in named.split(","):
-        host, _, port = master.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), MASTER_SECONDS).close()
-        except (OSError, ValueError):
-            continue
-        return
-    raise DataError(
-        f"no Spark master answers at spark://{named}",
-        "is it running, and are host and port right? Without a cluster: spark://local[2]",
-    )
-
-
-def _table(backend: Any, table: str, shown: str) -> Any:
-    schema, name = named(table)
-    try:
-        return backend.table(name, database=schema)
-    except ibis.common.exceptions.TableNotFound:
-        raise DataError(
-            f"{shown} has no table {table!r}",
-            'write schema.name where it is not in the search path, "na.me" where it has a point in it; capitals count',
-        ) from None
-    except Exception as error:
-        raise failure(shown, f"open the table {table!r}", error) from None
-
-
-@contextlib.contextmanager
-def _connecting(shown: str, what: str = "be reached") -> Iterator[None]:
-    try:
-        yield
-    except ShoalError:
-        raise
-    except ImportError:
-        raise DataError(f"{shown}: its driver is not installed", "python -m pip install 'shoal[postgres]'") from None
-    except Exception as error:
-        raise failure(shown, what, error) from None
+    return IbisEngine(engine.place.opened(table), engine.place)
 
 
 # ── files, out of core ──────────────────────────────────────────────────────────────────────────────────────
@@ -160,7 +67,7 @@ def from_files(
 ) -> IbisEngine:
     """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB in pieces; ``memory`` is such as 4GB."""
     budget = _bytes(memory)
-    backend = ibis.duckdb.connect(**_limits())
+    backend = ibis.duckdb.connect(**spilling())
     found: Layout | None = None
     notes: tuple[str, ...] = ()
     if path.is_dir() or path.suffix.lower() in formats.PARQUET:
@@ -220,7 +127,7 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
 
 def _copied(raw: Raw, name: str, found: Layout) -> Path:
     """The file as DuckDB can read it, beside what it spills: readable by its owner only, gone with the process."""
-    path = Path(_limits()["temp_directory"]) / f"{secrets.token_hex(8)}.csv"
+    path = Path(spilling()["temp_directory"]) / f"{secrets.token_hex(8)}.csv"
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             rewritten(raw, name, found, file.write)
@@ -243,14 +150,3 @@ def _hashed(path: Path) -> str:
 
 def _bytes(memory: str | None) -> int | None:
     return None if memory is None else size(memory)
-
-
-@cache
-def _limits() -> dict[str, Any]:
-    """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table.
-
-    One for all connections: a database is not opened twice with different settings.
-    """
-    folder = tempfile.mkdtemp(prefix="shoal-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return {"temp_directory": folder, "preserve_insertion_order": False}

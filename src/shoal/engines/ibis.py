@@ -20,7 +20,6 @@ from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
 from shoal.engines.backends.base import TABLE, Place
-from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
 from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.codebook import NO_LABELS
@@ -104,8 +103,8 @@ class IbisEngine(IbisColumns):
 
     @property
     def in_one_file(self) -> bool:
-        """Whether the rows stand in an order: that of a file, which DuckDB can keep."""
-        return isinstance(self.place, DuckDB) and self.source is not None and not Path(self.source).is_dir()
+        """Whether the rows stand in an order: that of a file, where the backend can keep it."""
+        return self.place.keeps_order and self.source is not None and not Path(self.source).is_dir()
 
     @property
     def scattered(self) -> bool:
@@ -200,7 +199,7 @@ class IbisEngine(IbisColumns):
 
     def in_order(self, names: Sequence[str]) -> pa.Table | None:
         """Some columns of all rows as they stand in the file; None where the rows are in none."""
-        if not isinstance(self.place, DuckDB) or not self.in_one_file:
+        if not self.in_one_file:
             return None
         rows = self.expression.select(**{name: self.place.plain(self.expression[name], key=True) for name in names})
         return plain(self.place.in_order(rows))
@@ -263,7 +262,7 @@ class IbisEngine(IbisColumns):
         return self._released(found, expected, policy)
 
     def _released(self, rows: ir.Table, expected: Groups, policy: Policy) -> Query:
-        shortage = self.place.shortage if isinstance(self.place, DuckDB) else ""
+        shortage = self.place.shortage
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         released = unordered = rows.select(*names)
         if policy.release.shuffle:
@@ -327,9 +326,8 @@ class IbisEngine(IbisColumns):
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
-        if formulas is not None and isinstance(self.place, DuckDB):  # no other writes text
-            return self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
-        return self.place.write(shown, target, force=force, judge=judge) or digest_of_counts(written[-1])
+        file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
+        return file or digest_of_counts(written[-1])
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """The released rows with the columns beside ranges that the policy asks for, in the same order."""

@@ -27,6 +27,16 @@ def size(text: str) -> int:
     return n
 
 
+def shortage(limit: int) -> str:
+    """A note where so many bytes cannot be kept to, as too much is held here already; else nothing."""
+    if resident() + WRITING + LEAST <= limit:
+        return ""
+    return (
+        f"more than {limit / 10**9:.1f} GB of memory will be used: the distinct tuples are held in it "
+        "(max_tuples in [release] limits them)"
+    )
+
+
 def resident() -> int:
     """What this process has taken and cannot give back; 0 where the system does not tell."""
     pa.default_memory_pool().release_unused()

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from shoal.engines.backends import schemes
 from shoal.engines.base import Engine, Groups, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
-
-SCHEMES = ("postgresql", "postgres", "duckdb", "spark")
 
 
 def engine_of(
@@ -57,10 +56,10 @@ def is_uri(data: str) -> bool:
     scheme, mark, _ = data.partition("://")
     if not mark or not scheme.replace("+", "").isalnum():
         return False
-    if scheme not in SCHEMES:
+    if scheme not in schemes():
         raise DataError(
             f"no engine for {scheme}://",
-            f"known: {', '.join(f'{known}://' for known in SCHEMES)}; Spark reads folders on hdfs:// and s3a://",
+            f"known: {', '.join(f'{known}://' for known in schemes())}; Spark reads folders on hdfs:// and s3a://",
             option="--parquet",
         )
     return True

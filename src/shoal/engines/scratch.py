@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from functools import cache
+from typing import Any
 
 import duckdb
 
@@ -20,3 +24,14 @@ def connect() -> duckdb.DuckDBPyConnection:
 def _database(_process: int) -> duckdb.DuckDBPyConnection:
     """The database of this process: a child after a fork must not use its parent's threads."""
     return duckdb.connect()
+
+
+@cache
+def spilling() -> dict[str, Any]:
+    """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table.
+
+    One for all connections: a database is not opened twice with different settings.
+    """
+    folder = tempfile.mkdtemp(prefix="shoal-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"temp_directory": folder, "preserve_insertion_order": False}

@@ -1,14 +1,14 @@
 """Where an Ibis table lives, and what differs between engines: fetching, uploading, joining and writing.
 
 A release is written aside, counted there, and only then renamed into place: in PostgreSQL and DuckDB tables in one
-transaction, files and folders by rename. Drivers quote values and connection strings in their messages, so none of
-them is passed on: what is told is what failed, and the code that the engine gave it.
+transaction, files and folders by rename.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any, Protocol
@@ -17,7 +17,10 @@ import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
+from shoal.engines.backends.reaching import failure, reaching, safe_uri
 from shoal.engines.files import formats
+from shoal.engines.files.formulas import Formulas
+from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
 Judge = Callable[..., None]  # (table as it was written, how to give text its types back)
@@ -30,12 +33,23 @@ class Place(Protocol):
 
     name: str
     backend: Any
+    keeps_order: bool  # whether the rows of a file can be had as they stand in it
+
+    @property
+    def shortage(self) -> str:
+        """A note where the memory that was given cannot be kept; else nothing."""
+
+    def opened(self, table: str) -> ir.Table:
+        """A table of the same database by its name."""
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """A column as it is told apart; a ``key`` must come back equal after it was here."""
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query into memory."""
+
+    def in_order(self, expression: ir.Table) -> pa.Table:
+        """Rows of a file, in memory, as they stand in it."""
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """A small table to join with, gone with the connection."""
@@ -52,14 +66,56 @@ class Place(Protocol):
     def check_target(self, target: str, force: bool) -> None:
         """Raise what ``write`` would raise about its target, before the long work."""
 
-    def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
-        """Write, let ``judge`` count it, give it its name; the hash of a file, or nothing."""
+    def write(
+        self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
+        """Write, let ``judge`` count it, give it its name; the hash of a file, or nothing.
+
+        ``formulas`` makes those of a text file inert.
+        """
 
 
 class IbisPlace:
-    """What most engines share."""
+    """What databases share: tables in, tables out, in one transaction."""
 
     name = ""
+    keeps_order = False
+
+    @property
+    def shortage(self) -> str:
+        """Nothing: a server's memory is its own."""
+        return ""
+
+    @classmethod
+    def connected(
+        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None
+    ) -> tuple[IbisPlace, ir.Table, str | None]:
+        """What a URI names: the backend, its table, and the folder that is read, where it is one."""
+        shown = safe_uri(uri)
+        if table is None:
+            raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
+        with reaching(shown):
+            place = cls.reached(uri, memory)
+        return place, place.opened(table, shown), None
+
+    @classmethod
+    def reached(cls, uri: str, memory: str | None) -> IbisPlace:
+        """A connection; ``memory`` is what a database in this process may use."""
+        return cls(ibis.connect(uri))
+
+    def opened(self, table: str, shown: str = "") -> ir.Table:
+        """A table of the database by its name."""
+        schema, name = named(table)
+        try:
+            return self.backend.table(name, database=schema)
+        except ibis.common.exceptions.TableNotFound:
+            raise DataError(
+                f"{shown or self.name} has no table {table!r}",
+                'write schema.name where it is not in the search path, "na.me" where it has a point in it; '
+                "capitals count",
+            ) from None
+        except Exception as error:
+            raise failure(shown or self.name, f"open the table {table!r}", error) from None
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
@@ -86,6 +142,47 @@ class IbisPlace:
         """Fetch the rows of a query through Ibis."""
         with self.failing("read"):
             return expression.to_pyarrow()
+
+    def in_order(self, expression: ir.Table) -> pa.Table:
+        """As ``fetch``: most have no order."""
+        return self.fetch(expression)
+
+    def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
+        """A temporary table."""
+        with self.failing("take the mapping"):
+            made = self.backend.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
+            return made.cast(dict(types)) if types else made
+
+    def check_target(self, target: str, force: bool) -> None:
+        """Nothing is overwritten unless forced."""
+        self.require_free(target, force)
+
+    def write(
+        self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
+        """CREATE TABLE AS, counted within its transaction."""
+        self.check_target(target, force)
+        schema, name = self.table_named(target)
+        goal = ".".join(quoted(part) for part in (schema, name) if part)
+        with self.failing("write the release"), self.transaction() as run:
+            if force:
+                run(f"DROP TABLE IF EXISTS {goal}")
+            run(f"CREATE TABLE {goal} AS {ibis.to_sql(expression, dialect=self.backend.name)}")
+            judge(self.backend.table(name, database=schema))
+        return ""
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Callable[[str], Any]]:
+        """What runs statements that are undone together where one of them fails."""
+        execute = self.backend.con.execute
+        execute("BEGIN")
+        try:
+            yield execute
+            execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(Exception):
+                execute("ROLLBACK")
+            raise
 
     @contextlib.contextmanager
     def failing(self, what: str) -> Iterator[None]:
@@ -138,57 +235,6 @@ class IbisPlace:
         return schema, name
 
 
-def failure(engine: str, what: str, error: Exception) -> ShoalError:
-    """An error of a driver in our words: its class and code, never its text, which may quote a cell or a password."""
-    code = getattr(error, "sqlstate", None) or getattr(error, "getErrorClass", lambda: None)()
-    kind = f"{type(error).__name__} {code}" if code else type(error).__name__
-    output = what.startswith(("writ", "look for"))
-    hints = _HINTS | (_WRITING if output else _OPENING if what == "be opened" else _READING)
-    if what == "be reached":
-        text = str(error).lower()
-        hint = next((told for part, told in _UNREACHED.items() if part in text), None)
-    else:
-        hint = next((hints[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in hints), None)
-    option = "--memory" if hint == _HINTS["OutOfMemoryException"] else None
-    return (OutputError if output else DataError)(f"{engine} could not {what} ({kind})", hint, option=option)
-
-
-_HINTS = {
-    "OutOfMemoryException": "raise its limit of memory, or give it room to spill in the folder for temporary files",
-    "IOException": "is the disk full, or the folder read-only?",
-    "TransactionException": "is the disk full, or does another program write there? Nothing was kept",
-    "ReadOnlySqlTransaction": "the server is read-only, a replica perhaps: connect to the primary",
-    "DiskFull": "the server's disk is full: nothing was kept",
-    "OperationalError": "the connection was lost, or the server went away: nothing was kept",
-    "AdminShutdown": "the server ended the connection: nothing was kept",
-}
-_READING = {"InsufficientPrivilege": "ask for the right to read it"}
-_OPENING = {"IOException": "is it a DuckDB database, and in no other program's hands?"}
-_WRITING = {
-    "InsufficientPrivilege": "ask for the right to do so, or write to another schema",
-    "InvalidSchemaName": "there is no such schema: create it first, or name another",
-    "DependentObjectsStillExist": "views depend on the table that is there: choose another name",
-    "CatalogException": "is there such a schema, and no view of that name?",
-    "WrongObjectType": "what has the name is no table, a view perhaps: choose another name",
-}
-_UNREACHED = {  # by a part of what the driver says
-    "password authentication failed": "the server refused the user or the password",
-    "no password supplied": "the server asks for a password: set PGPASSWORD, or use ~/.pgpass",
-    "no pg_hba.conf entry": "the server lets this user in from elsewhere only",
-    'role "': "the server does not know the user",
-    'database "': "the server has no such database",
-    "translate host": "there is no such host",
-    "resolve": "there is no such host",
-    "refused": "no server listens there: are host and port right?",
-    "no such file": "no server listens there: are host and port right?",
-    "timeout": "the server did not answer in time: are host and port right?",
-    "timed out": "the server did not answer in time: are host and port right?",
-    "invalid literal": "is the URI right? In a password : / @ # and ? are written %3A %2F %40 %23 and %3F",
-    "port": "is the URI right? In a password : / @ # and ? are written %3A %2F %40 %23 and %3F",
-    "": "are host, port, database, user and password right?",
-}
-
-
 def named(table: str) -> tuple[str | None, str]:
     """Schema and name of ``schema.name``; a part with a point in it is written in double quotes, as in SQL."""
     part = r'"(?:[^"]|"")+"'
@@ -201,8 +247,3 @@ def named(table: str) -> tuple[str | None, str]:
 
 def _unquoted(part: str) -> str:
     return part[1:-1].replace('""', '"') if len(part) > 2 and part[0] == part[-1] == '"' else part
-
-
-def safe_uri(uri: str) -> str:
-    """A connection string that may be shown: without its password, and without the options that may hold one."""
-    return re.sub(r"//([^:/@]*)(:.*)?@", r"//\1@", uri, flags=re.S).partition("?")[0]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import decimal
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
 
-from shoal.engines.backends.base import IbisPlace, Judge
+from shoal.engines.backends.base import IbisPlace
 from shoal.engines.files import formats
 from shoal.engines.frames import plain
 from shoal.engines.sql import quoted
@@ -28,6 +30,13 @@ class PostgreSQL(IbisPlace):
     """A server; the release and its proof are one transaction."""
 
     name = "PostgreSQL"
+
+    @classmethod
+    def reached(cls, uri: str, memory: str | None) -> PostgreSQL:
+        """A connection that is closed in the end, by either name of the scheme."""
+        backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
+        atexit.register(backend.disconnect)
+        return cls(backend)
 
     def folded(self, name: str) -> str:
         """Capitals count, as all names are quoted."""
@@ -64,22 +73,12 @@ class PostgreSQL(IbisPlace):
                 cursor.execute(f"ANALYZE {quoted(name)}")
         return made
 
-    def check_target(self, target: str, force: bool) -> None:
-        """Nothing is overwritten unless forced."""
-        self.require_free(target, force)
-
-    def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
-        """CREATE TABLE AS, counted within its transaction."""
-        self.check_target(target, force)
-        schema, name = self.table_named(target)
-        target_name = ".".join(quoted(part) for part in (schema, name) if part)
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Callable[[str], Any]]:
+        """The driver's own."""
         con = self.backend.con
-        with self.failing("write the release"), con.transaction(), con.cursor() as cursor:
-            if force:
-                cursor.execute(f"DROP TABLE IF EXISTS {target_name}")
-            cursor.execute(f"CREATE TABLE {target_name} AS {ibis.to_sql(expression, dialect='postgres')}")
-            judge(self.backend.table(name, database=schema))
-        return ""
+        with con.transaction(), con.cursor() as cursor:
+            yield cursor.execute
 
 
 def _marked(value: Any) -> Any:

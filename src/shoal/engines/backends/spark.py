@@ -13,7 +13,9 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import TABLE, IbisPlace, Judge
-from shoal.errors import OutputError, ShoalError, already_there
+from shoal.engines.backends.reaching import answers, reaching
+from shoal.engines.files.formulas import Formulas
+from shoal.errors import DataError, OutputError, ShoalError, already_there
 
 
 class Spark(IbisPlace):
@@ -21,9 +23,29 @@ class Spark(IbisPlace):
 
     name = "Spark"
 
-    @property
-    def _session(self) -> Any:
-        return self.backend._session
+    def __init__(self, backend: Any) -> None:
+        super().__init__(backend)
+        self._session = backend._session
+
+    @classmethod
+    def connected(
+        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None
+    ) -> tuple[IbisPlace, ir.Table, str | None]:
+        """A table that the session knows, or a folder of Parquet files."""
+        if (table is None) == (parquet is None):
+            hint = "name a folder of Parquet files, or a table"
+            raise DataError(f"{uri}: which rows?", hint, option="--parquet, --table")
+        with reaching(uri):
+            place = cls(ibis.pyspark.connect(session(uri)))
+        if table is not None:
+            return place, place.opened(table, uri), None
+        with reaching(uri, "read the folder"):
+            return place, place._view(place._session.read.parquet(str(parquet))), parquet
+
+    def _view(self, frame: Any) -> ir.Table:
+        name = f"shoal_{secrets.token_hex(8)}"
+        frame.createOrReplaceTempView(name)
+        return self.backend.table(name)
 
     def _frame(self, expression: ir.Table) -> Any:
         return self._session.sql(str(ibis.to_sql(expression, dialect="pyspark")))
@@ -35,17 +57,14 @@ class Spark(IbisPlace):
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """A view of the session; Spark broadcasts it where it is small."""
-        name = f"shoal_{secrets.token_hex(8)}"
         with self.failing("take the mapping"):
-            self._session.createDataFrame(table).createOrReplaceTempView(name)
-            view = self.backend.table(name)
+            view = self._view(self._session.createDataFrame(table))
             return view.cast(dict(types)) if types else view
 
     def check_target(self, target: str, force: bool) -> None:
         """Nothing is overwritten unless forced."""
         if target.startswith(TABLE):
-            self.require_free(target, force)
-            return
+            return self.require_free(target, force)
         if target.lower().endswith((".csv", ".tsv", ".txt")):
             raise OutputError("Spark writes a folder of Parquet files, not text", "name a folder, such as release/")
         with self.failing("look for the folder to write"):
@@ -65,7 +84,9 @@ class Spark(IbisPlace):
         with self.failing("look for the folder to write"):
             return PurePosixPath(self._path(path)[1].toString())
 
-    def write(self, expression: ir.Table, target: str, *, force: bool, judge: Judge) -> str:
+    def write(
+        self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
         """Aside, counted there, then renamed."""
         self.check_target(target, force)
         if target.startswith(TABLE):
@@ -81,9 +102,7 @@ class Spark(IbisPlace):
             aside, old = (new(goal.getParent(), f".shoal-{secrets.token_hex(8)}") for _ in range(2))
             try:
                 self._frame(expression).write.parquet(aside.toString())
-                name = f"shoal_{secrets.token_hex(8)}"
-                self._session.read.parquet(aside.toString()).createOrReplaceTempView(name)
-                judge(self.backend.table(name))
+                judge(self._view(self._session.read.parquet(aside.toString())))
                 if system.exists(goal):
                     system.rename(goal, old)
                 if not system.rename(aside, goal):
@@ -113,11 +132,18 @@ class Spark(IbisPlace):
                     self._session.sql(f"DROP TABLE IF EXISTS {aside}")
 
 
-def session(master: str) -> Any:
+def session(uri: str) -> Any:
     """A session on a cluster, or the one that this process has already."""
+    named = uri.removeprefix("spark://")
+    # Spark would go on for minutes trying to reach a master that is not there; of several one is enough.
+    if not named.startswith("local") and not any(map(answers, named.split(","))):
+        raise DataError(
+            f"no Spark master answers at {uri}",
+            "is it running, and are host and port right? Without a cluster: spark://local[2]",
+        )
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise ShoalError("PySpark is not installed", "python -m pip install 'shoal[spark]'; it needs Java 17") from None
-    builder = SparkSession.builder.appName("shoal").master(master).config("spark.ui.showConsoleProgress", "false")
-    return builder.getOrCreate()
+    builder = SparkSession.builder.appName("shoal").master(named if named.startswith("local") else uri)
+    return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()

@@ -81,7 +81,7 @@ def _read(
     table: str | None,
     parquet: str | None,
 ) -> str:
-    from shoal.engines.backends.base import safe_uri
+    from shoal.engines.backends.reaching import safe_uri
     from shoal.engines.opening import is_uri, opened
 
     progress(texts().open.reading, 0)

@@ -1,0 +1,95 @@
+"""What goes wrong on the way to a server, told without what its driver says.
+
+Drivers quote values and connection strings in their messages, so none of them is passed on: what is told is what
+failed, and the code that the engine gave it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+from collections.abc import Iterator
+
+from shoal.errors import DataError, OutputError, ShoalError
+
+SECONDS = 20  # to answer a call
+
+
+def safe_uri(uri: str) -> str:
+    """A connection string that may be shown: without its password, and without the options that may hold one."""
+    return re.sub(r"//([^:/@]*)(:.*)?@", r"//\1@", uri, flags=re.S).partition("?")[0]
+
+
+@contextlib.contextmanager
+def reaching(shown: str, what: str = "be reached") -> Iterator[None]:
+    """Turn the errors of a driver into ours."""
+    try:
+        yield
+    except ShoalError:
+        raise
+    except ImportError:
+        raise DataError(f"{shown}: its driver is not installed", "python -m pip install 'shoal[postgres]'") from None
+    except Exception as error:
+        raise failure(shown, what, error) from None
+
+
+def answers(address: str) -> bool:
+    """Whether somebody listens at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def failure(engine: str, what: str, error: Exception) -> ShoalError:
+    """An error of a driver in our words: its class and code, never its text, which may quote a cell or a password."""
+    code = getattr(error, "sqlstate", None) or getattr(error, "getErrorClass", lambda: None)()
+    kind = f"{type(error).__name__} {code}" if code else type(error).__name__
+    output = what.startswith(("writ", "look for"))
+    hints = _HINTS | (_WRITING if output else _OPENING if what == "be opened" else _READING)
+    if what == "be reached":
+        text = str(error).lower()
+        hint = next((told for part, told in _UNREACHED.items() if part in text), None)
+    else:
+        hint = next((hints[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in hints), None)
+    option = "--memory" if hint == _HINTS["OutOfMemoryException"] else None
+    return (OutputError if output else DataError)(f"{engine} could not {what} ({kind})", hint, option=option)
+
+
+_HINTS = {
+    "OutOfMemoryException": "raise its limit of memory, or give it room to spill in the folder for temporary files",
+    "IOException": "is the disk full, or the folder read-only?",
+    "TransactionException": "is the disk full, or does another program write there? Nothing was kept",
+    "ReadOnlySqlTransaction": "the server is read-only, a replica perhaps: connect to the primary",
+    "DiskFull": "the server's disk is full: nothing was kept",
+    "OperationalError": "the connection was lost, or the server went away: nothing was kept",
+    "AdminShutdown": "the server ended the connection: nothing was kept",
+}
+_READING = {"InsufficientPrivilege": "ask for the right to read it"}
+_OPENING = {"IOException": "is it a DuckDB database, and in no other program's hands?"}
+_WRITING = {
+    "InsufficientPrivilege": "ask for the right to do so, or write to another schema",
+    "InvalidSchemaName": "there is no such schema: create it first, or name another",
+    "DependentObjectsStillExist": "views depend on the table that is there: choose another name",
+    "CatalogException": "is there such a schema, and no view of that name?",
+    "WrongObjectType": "what has the name is no table, a view perhaps: choose another name",
+}
+_UNREACHED = {  # by a part of what the driver says
+    "password authentication failed": "the server refused the user or the password",
+    "no password supplied": "the server asks for a password: set PGPASSWORD, or use ~/.pgpass",
+    "no pg_hba.conf entry": "the server lets this user in from elsewhere only",
+    'role "': "the server does not know the user",
+    'database "': "the server has no such database",
+    "translate host": "there is no such host",
+    "resolve": "there is no such host",
+    "refused": "no server listens there: are host and port right?",
+    "no such file": "no server listens there: are host and port right?",
+    "timeout": "the server did not answer in time: are host and port right?",
+    "timed out": "the server did not answer in time: are host and port right?",
+    "invalid literal": "is the URI right? In a password : / @ # and ? are written %3A %2F %40 %23 and %3F",
+    "port": "is the URI right? In a password : / @ # and ? are written %3A %2F %40 %23 and %3F",
+    "": "are host, port, database, user and password right?",
+}
