@@ -101,7 +101,7 @@ def test_a_certificate_of_a_file(folder: Path) -> None:
         assert (err, rest) == ("", expected)
         is_file = "://" not in way[0]
         assert (code, hash_["holds"]) == ((0, True) if is_file else (1, False))
-        assert is_file or "of a file" in hash_["why"]
+        assert is_file or "belongs to a file" in hash_["why"]
     assert run("verify", folder / "proof.json", folder / "people.parquet", "--engine", "duckdb", "-q")[0] == 1
 
 
