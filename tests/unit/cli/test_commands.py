@@ -226,7 +226,7 @@ def test_a_file_has_one_use_even_if_forced(place: Place, one: str, other: str) -
     same = place.output if one == "-o" else place.folder / "same.json"
     flags = [other, same] if one == "-o" else [one, same, other, place.folder / "." / "same.json"]
     message = failure(place.anonymize("--force", *flags))
-    assert f"{same.name}: is both " in message
+    assert f"{same.name} is given for both " in message
     assert place.names() == place.inputs
 
 
@@ -255,7 +255,7 @@ def test_what_is_read_is_never_overwritten(place: Place) -> None:
     place.output = place.folder / "release.csv"
     for target in (*before, link):
         assert "is the input itself" in failure(place.anonymize("--force", "--certificate", target))
-    assert "two files" in failure(place.anonymize("--force", "--certificate", place.folder / "." / "release.csv"))
+    assert "two different files" in failure(place.anonymize("--force", "--certificate", place.folder / "." / "release.csv"))
     assert "is the input itself" in failure(["inspect", str(place.data), "-o", str(place.data), "--force"])
     assert not place.output.exists()
     assert {path: path.read_bytes() for path in before} == before
