@@ -44,7 +44,7 @@ def test_a_budget_that_suffices_changes_nothing(database: Bench) -> None:
 
 
 def test_a_budget_that_nothing_fits(duck: Bench) -> None:
-    with pytest.raises(DataError, match="3 distinct tuples are left on the highest levels"):
+    with pytest.raises(DataError, match="3 distinct tuples remain at the highest levels"):
         shoal.anonymize(duck.load(PEOPLE), policy("optimal", 2))
 
 

@@ -92,7 +92,7 @@ def test_files_and_folders(options, policy, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["people.csv", "--engine", "abacus"], "no such engine"),
+        (["people.csv", "--engine", "abacus"], "unknown engine"),
         (["people.csv", "--table", "people"], "go with a URI"),
         (["none.csv", "--engine", "duckdb"], "does not exist"),
         (["postgresql://127.0.0.1:1/none", "--table", "people"], "could not be reached"),

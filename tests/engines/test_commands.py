@@ -139,7 +139,7 @@ def test_earlier_releases_may_be_tables(folder: Path, server: str, postgres: Ben
         assert json.loads(out) == json.loads(expected)
     code, _, err = run("check", release, *options, "--previous", "table:release", "-p", policy)
     assert code == 2
-    assert "no tables beside a file" in err
+    assert "a file has no other tables" in err
 
 
 # ── inspect ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -157,7 +157,7 @@ def test_records_that_duckdb_loses_are_found_out(tmp_path: Path, monkeypatch: py
     path.write_text("zip,disease\n1,flu\n2,cold\n3,flu\n", encoding="utf-8")
     source = formats.sql_source
     monkeypatch.setattr(formats, "sql_source", lambda *given, **named: f"(FROM {source(*given, **named)} LIMIT 2)")
-    with pytest.raises(DataError, match="3 records were counted and 2 were read"):
+    with pytest.raises(DataError, match="3 records were counted but 2 were read"):
         connect.from_files(path)
 
 
@@ -166,7 +166,7 @@ def test_records_that_go_missing_later_are_found_out(tmp_path: Path) -> None:
     path.write_text("zip,disease\n1,flu\n2,cold\n3,flu\n", encoding="utf-8")
     engine = connect.from_files(path)
     path.write_text("zip,disease\n1,flu\n2,cold\n", encoding="utf-8")
-    with pytest.raises(DataError, match="3 records were counted and 2 were read"):
+    with pytest.raises(DataError, match="3 records were counted but 2 were read"):
         engine.tally(["zip"])
 
 

@@ -328,7 +328,7 @@ def test_where_verdicts_do_not_survive_generalization_who_prunes_by_them_decline
     if kind != "delta, absent":
         case = replace(case, limit=max(1, case.limit))
     problem = problem_of(case)
-    with pytest.raises(PolicyError, match=f"algorithm '{name}' takes it") as raised:
+    with pytest.raises(PolicyError, match=f"algorithm '{name}' assumes") as raised:
         SEARCHES[name](problem)
     assert any(model.asked in raised.value.message for model in problem.convex)
     assert "optimal" in raised.value.hint

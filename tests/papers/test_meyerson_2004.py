@@ -40,4 +40,4 @@ def test_among_all_subsets_the_factor_is_the_constant_of_the_paper_or_less():
 
 
 def test_each_record_needs_its_own_cells_so_here_the_answer_shows_that_nothing_is_better():
-    assert release("cover").recoding.claim == "suppresses at most 1 times as many cells as it must"
+    assert release("cover").recoding.claim == "suppresses at most 1 times as many cells as necessary"

@@ -207,7 +207,7 @@ def test_samarati_and_k_minimal_find_a_generalization_of_the_lectures_height(alg
 def test_samarati_by_precision_answers_as_the_lecture():
     recoding = SEARCHES["samarati"](posed(0, "precision"))
     assert recoding.node == (1, 2, 0, 2, 1)
-    assert recoding.claim == "no generalization of less height keeps the policy"
+    assert recoding.claim == "no generalization of smaller height satisfies the policy"
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_nulls_may_be_forbidden() -> None:
 
 def test_everybody_must_say_who_they_are() -> None:
     nameless = PEOPLE.set_column(0, "name", pa.array(["Ada", None, "Ada", "", None, "Ed"]))
-    with pytest.raises(MissingValueError, match=r"column 'name': 2 of 6 records do not say whose they are"):
+    with pytest.raises(MissingValueError, match=r"column 'name': 2 of 6 records have no value"):
         LocalEngine.of(nameless).count(policy(entity="name"))
     assert sorted(LocalEngine.of(PEOPLE).count(policy(entity="name")).table.persons.tolist()) == [1, 1, 1, 1, 2]
 

@@ -86,7 +86,7 @@ def test_the_old_name_of_holds_works_for_one_more_version(answer: str) -> None:
     else:
         kept, broken = (shoal.verify_certificate(release.certificate, table) for table in (release.table, PEOPLE))
     for found, holds in ((kept, True), (broken, False)):
-        with pytest.warns(DeprecationWarning, match="hold is holds now"):
+        with pytest.warns(DeprecationWarning, match="hold is now called holds"):
             assert found.hold is holds
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -444,7 +444,8 @@ class _Session:
         means = meaning(found, self._hierarchy(found.column), level=knows.level, within=knows.within)
         if means is None:
             left_out.append(
-                f"similarity on {found.column}: neither a hierarchy of more than one step nor numbers tell what is near"
+                f"similarity on {found.column}: needs numbers or a hierarchy with more than one step to "
+                "say which values are similar"
             )
         else:
             risks.append(similarity(found, means, outside))

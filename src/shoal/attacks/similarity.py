@@ -62,7 +62,7 @@ def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> 
         _by_all(found, means),
         lambda scored: (
             f"For {percent(float(scored.credits.mean()))} of the targets, every {found.column} among the matching "
-            f"records lies {near}, including the true one: it is disclosed approximately, however many different "
+            f"records is {near}, including the true one: it is disclosed approximately, however many different "
             "values there are."
         ),
         column=found.column,

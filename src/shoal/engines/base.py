@@ -258,7 +258,7 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
             f"the policy has {_listed(absent)}: does the table begin with a line of names?",
         )
     if unnamed:
-        hint = "give each a role: identifier (removed), quasi, sensitive or plain (kept as it is)"
+        hint = "give each a role: identifier (removed), quasi, sensitive or plain (kept unchanged)"
         option = None
         if absent and len(present) == 1:
             hint = "the table has this column only: if its separator was not recognized, name it"

@@ -27,7 +27,7 @@ from shoal.errors import DataError
 PIECE_BYTES = 2**29
 PIECE_ROWS = 2**20
 
-CONVERT = "turn the column into text, numbers or dates first, or split it into columns of these"
+CONVERT = "convert the column to text, numbers or dates first, or split it into such columns"
 # Types of pandas that differ in how they keep nulls. Periods, intervals and sparse arrays become something else.
 KEEPING_NULLS = (
     "String",
@@ -69,7 +69,7 @@ def plain(table: pa.Table) -> pa.Table:
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
-        raise DataError("the table has no rows", "nobody is in it: nothing to protect or release")
+        raise DataError("the table has no rows", "it contains no records to protect or release")
     columns = [_plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=names)
 

@@ -40,7 +40,7 @@ from shoal.table.bounds import added, beside, require_true, there
 from shoal.table.frequency import packed
 from shoal.table.kernels import group
 
-NO_ORDER = "rows have no order in an engine: shuffle = false leaves them as it gives them"
+NO_ORDER = "rows have no order in an engine: with shuffle = false, their order is that of the engine"
 
 
 class IbisEngine(IbisColumns):
@@ -150,7 +150,7 @@ class IbisEngine(IbisColumns):
             name = next_up(columns)
             if name is None:
                 raise DataError(
-                    f"{n} distinct tuples are left on the highest levels, and max_tuples is {limit}",
+                    f"{n} distinct tuples remain at the highest levels, but max_tuples is {limit}",
                     "raise max_tuples, or leave out a sensitive column or the entity",
                 )
             columns[name] = replace(columns[name], level=columns[name].level + 1)
@@ -160,7 +160,7 @@ class IbisEngine(IbisColumns):
         told = ", ".join(f"{name!r} from level {level}" for name, level in raised.items())
         note = (
             f"{n_all} distinct tuples exceed max_tuples = {limit}: counting started with {told}; releases with finer "
-            "cells were not looked for, and losses count from there"
+            "cells were not searched, and losses are relative to these levels"
         )
         kept = {
             name: column.model_copy(update={"min_level": raised[name]}) if name in raised else column
@@ -318,7 +318,9 @@ class IbisEngine(IbisColumns):
 
         def judge(table: ir.Table, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
             if list(table.columns) != list(shown.columns):
-                raise VerificationError("what was written has other columns than the release; nothing was released")
+                raise VerificationError(
+                    "the columns of the written table differ from those of the release; nothing was released"
+                )
             for column, more in added(policy).items():
                 require_true(self.groups([column, *more], table).table, column, more, policy)
             found = self.groups(names, table)
@@ -363,7 +365,7 @@ class IbisEngine(IbisColumns):
         without = groups.table.group_by(names).aggregate([(groups.weight, "sum")])
         without = without.rename_columns([*names, written.weight])
         if digest_of_counts(Groups(without, written.weight)) != digest_of_counts(written):
-            raise VerificationError("the written rows are not those whose persons were counted; nothing was released")
+            raise VerificationError("the written rows are not those whose people were counted; nothing was released")
         return Groups(groups.table, groups.weight, entity)
 
 

@@ -364,9 +364,9 @@ def _require_labels_stay(hierarchy: Hierarchy, spelling: Spelling) -> None:
     labels = {label for level in hierarchy.labels[1:] for label in level}
     if not spelling.is_plain and any(label is not None and spelling.read(label) != label for label in labels):
         raise PolicyError(
-            f"columns.{hierarchy.column}: a label of the hierarchy is among the texts that stand for a missing value, "
+            f"columns.{hierarchy.column}: a label of the hierarchy is among the texts for missing values, "
             "or is a number with the column's marks",
-            "give the label another name, or the column a list of missing texts of its own",
+            "rename the label, or set missing for the column",
         )
 
 

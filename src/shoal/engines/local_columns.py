@@ -67,7 +67,7 @@ class LocalColumns:
         codes = self.coded(policy.release.entity).codes
         if missing := self._records(codes < 0):
             raise MissingValueError(
-                f"column {policy.release.entity!r}: {missing} of {self.n_records} records do not say whose they are",
+                f"column {policy.release.entity!r}: {missing} of {self.n_records} records have no value",
                 "fill the entity column, or remove these records",
             )
         return codes

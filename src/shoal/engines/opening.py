@@ -93,7 +93,7 @@ def opened(
     if table is not None or parquet is not None:
         raise DataError("table and parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
     if engine not in ("auto", "local", "duckdb"):
-        raise DataError(f"no such engine {engine!r}", "engines for files: auto, local, duckdb")
+        raise DataError(f"unknown engine {engine!r}", "engines for files: auto, local, duckdb")
     path = Path(data)
     if not in_memory(data, engine, memory):
         if not _is_there(path):
@@ -109,7 +109,7 @@ def beside(data: str, rows: Engine, *, engine: str = "auto", memory: str | None 
     if not data.startswith("table:"):
         return opened(data, engine=engine, memory=memory)
     if rows.in_memory:
-        raise DataError(f"{data}: there are no tables beside a file", "name a file, or a URI: duckdb://file.db#name")
+        raise DataError(f"{data}: a file has no other tables", "name a file, or a URI: duckdb://file.db#name")
     from shoal.engines.connect import neighbour
 
     return neighbour(rows, data.removeprefix("table:"))
@@ -161,7 +161,7 @@ def order_of_release(engine: Engine, policy: Policy) -> str:
     """What is not known of the order in which the rows of a release will be written."""
     if policy.release.shuffle or engine.in_memory:
         return ""
-    return "rows leave an engine in an order that nobody knows: set shuffle = true, or use the local engine"
+    return "the order of rows from an engine is unknown: set shuffle = true, or use the local engine"
 
 
 def in_order(engine: Engine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:

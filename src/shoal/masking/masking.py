@@ -86,7 +86,7 @@ def microaggregate(
     if absent := [name for name in (*columns, *categories) if name not in engine.table.column_names]:
         raise PolicyError(f"the table has no column {', '.join(map(repr, absent))}")
     if engine.n_records < k:
-        raise InfeasibleError(f"no group has {k} records where there are {engine.n_records}", "ask for a smaller k")
+        raise InfeasibleError(f"no group can have {k} records: there are only {engine.n_records}", "use a smaller k")
     numbers = {name: numbers_of(name, engine.coded(name)) for name in columns}
     groups = _groups(engine, numbers, categories, k, method, gamma, improve)
     table = engine.table
@@ -114,17 +114,17 @@ def _require(columns: Sequence[str], categories: Sequence[str], k: int, method: 
     if k < 1:
         raise PolicyError("k: must be at least 1")
     if method not in get_args(Method):
-        raise PolicyError(f"no such method: {method!r}", f"methods: {', '.join(get_args(Method))}")
+        raise PolicyError(f"unknown method: {method!r}", f"methods: {', '.join(get_args(Method))}")
     if value not in get_args(Value):
-        raise PolicyError(f"no such value: {value!r}", f"values: {', '.join(get_args(Value))}")
+        raise PolicyError(f"unknown value: {value!r}", f"values: {', '.join(get_args(Value))}")
     if not columns:
-        raise PolicyError("columns: name at least one column of numbers")
+        raise PolicyError("columns: specify at least one numeric column")
     if len({*columns, *categories}) < len(columns) + len(categories):
-        raise PolicyError("columns: one is named twice")
+        raise PolicyError("columns: a column is listed twice")
     if categories and (method == "univariate" or improve):
         raise PolicyError(
-            "categories: univariate and improve are about sums of squares, which categories do not have",
-            "use method 'mdav' or 'v-mdav' without improve, or leave categories out",
+            "categories: univariate and improve need sums of squares, which categories do not have",
+            "use method 'mdav' or 'v-mdav' without improve, or omit categories",
         )
 
 
@@ -133,7 +133,7 @@ def numbers_of(name: str, coded: Coded) -> Floats:
     n = len(coded.codes)
     if missing := int((coded.codes < 0).sum()):
         raise MissingValueError(
-            f"column {name!r}: {missing} of {n} values are missing, and nothing is as near to them as to any other",
+            f"column {name!r}: {missing} of {n} values are missing and have no distance to others",
             "fill them, or remove these records",
         )
     exact = [number(text) for text in coded.texts]
@@ -141,7 +141,7 @@ def numbers_of(name: str, coded: Coded) -> Floats:
     if strange := sum(value is None for value in read):
         raise DataError(
             f"column {name!r}: {strange} of {len(read)} distinct values are not numbers, or too large for one",
-            "name it under categories, or mend these values",
+            "list it under categories, or correct these values",
         )
     return np.array([value for value in read if value is not None])[coded.codes]
 

@@ -39,7 +39,7 @@ def numeric(p: Shares, domain: Domain) -> Scores:
     """∫ |F_p − F_q| dx / (max − min): values are as far as their difference."""
     if domain.places is None:
         raise PolicyError(
-            f"column {domain.column!r}: distance 'numeric' needs numbers, and some of its values are none",
+            f"column {domain.column!r}: distance 'numeric' needs numbers, but some of its values are not numbers",
             "choose distance 'equal', 'ordered' or 'hierarchical'",
         )
     order = np.argsort(domain.places, kind="stable")  # a tree or file may list them otherwise
@@ -58,7 +58,7 @@ def hierarchical(p: Shares, domain: Domain) -> Scores:
     if domain.hierarchy is None:
         raise PolicyError(
             f"column {domain.column!r}: distance 'hierarchical' needs a hierarchy",
-            "give the sensitive column one in the policy",
+            "add one to the sensitive column in the policy",
         )
     height = len(domain.hierarchy) - 1
     child_of = np.arange(p.shape[1])

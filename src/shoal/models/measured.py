@@ -59,7 +59,7 @@ class MeasuredLimit(BaseModel):
             return Verdict(self.asked, "fails", self.figure, found.value, 0, 0)
         missing = missing or attacks.untold(self.question, self.max)
         if not missing and not found.most <= self.max + TOLERANCE:
-            missing = "what the attacks could not tell decides" if attacks.risks else "no attack was run"
+            missing = "what the attacks could not determine is decisive" if attacks.risks else "no attack was run"
         return Verdict(self.asked, "unknown" if missing else "holds", self.figure, found.value, 0, 0, missing)
 
     @property

@@ -106,7 +106,7 @@ class PSensitive(SensitiveModel):
     @model_validator(mode="after")
     def _p_at_most_k(self) -> Self:
         if self.p > self.k:
-            raise ValueError(f"p must be at most k: a class of {self.k} records may have no more values than that")
+            raise ValueError(f"p must be at most k: a class of {self.k} records cannot have more values")
         return self
 
     def scores(self, table: FrequencyTable) -> Scores:

@@ -41,7 +41,7 @@ class Verdict:
 _SENTENCES: dict[Outcome, str] = {
     "holds": "The policy holds",
     "fails": "The policy does not hold",
-    "unknown": "Whether the policy holds cannot be told",
+    "unknown": "Whether the policy holds cannot be determined",
 }
 
 
@@ -61,7 +61,7 @@ class Answered:
     @property
     def hold(self) -> bool:
         """The old name of ``holds``, for one more version."""
-        warnings.warn("hold is holds now", DeprecationWarning, stacklevel=2)
+        warnings.warn("hold is now called holds", DeprecationWarning, stacklevel=2)
         return self.holds
 
 

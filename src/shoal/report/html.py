@@ -185,10 +185,10 @@ def _happened(column: Fate) -> str:
     if column.kind == "kept":
         return "kept unchanged"
     if column.kind == "hidden":
-        return "hidden"
+        return "suppressed"
     kept = f"{share(column.kept, 1)} of the cells kept" if column.kept else ""
     hidden = f"{share(column.hidden, 1)} suppressed" if column.hidden else ""
-    return "coarsened" + (f"; {', '.join(filter(None, (kept, hidden)))}" if kept or hidden else "")
+    return "generalized" + (f"; {', '.join(filter(None, (kept, hidden)))}" if kept or hidden else "")
 
 
 def compact_json(value: Any, indent: int = 0, width: int = 132) -> str:

@@ -411,7 +411,7 @@ class Problem:
         as_it_is = seen.node == self.lattice.ground and not seen.n_suppressed  # nothing can cost less
         if self.suppresses_least or as_it_is:
             return self.recoding(seen, algorithm, proved=proved, bound=bound, claim=claim)
-        claim = claim or ("no generalization costs less" if proved else "")
+        claim = claim or ("no generalization has a smaller loss" if proved else "")
         if bound is not None:
             bound = self.cost_of_ground  # a node that was left behind may be feasible with others suppressed
         return self.recoding(seen, algorithm, proved=False, bound=bound, claim=claim and f"{claim}, {self.rule}")
@@ -425,8 +425,8 @@ class Problem:
         """No answer yet when the time was over, or what a search looks at where none is set."""
         within = "" if self.time_budget is None else f" within {self.time_budget:g} seconds"
         return OutOfTimeError(
-            f"no answer was found{within}, after {self.n_evaluated} nodes",
-            "give it more time (time_budget), or use algorithm 'datafly'",
+            f"no solution was found{within}, after {self.n_evaluated} nodes",
+            "increase time_budget, or use algorithm 'datafly'",
         )
 
     def infeasible(self) -> InfeasibleError:
@@ -439,7 +439,7 @@ class Problem:
             f"no generalization of {', '.join(self.table.columns)} satisfies {asked} "
             f"with at most {self.limit} of {n} records suppressed{rule}: "
             f"even with every column at its highest level {top.n_suppressed} of {n} records fail",
-            "ask for less, or give the table more records",
+            "relax the requirements, or add records to the table",
         )
 
 

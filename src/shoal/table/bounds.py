@@ -155,8 +155,8 @@ def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Po
         }
         if wrong:
             raise VerificationError(
-                f"column {name!r}: {len(wrong)} of {len(coded.codes)} distinct rows say something else than {column!r}",
-                f"shoal writes it from {column!r}; leave it out, or write the release again",
+                f"column {name!r}: {len(wrong)} of {len(coded.codes)} distinct rows do not match {column!r}",
+                f"shoal writes it from {column!r}; remove it, or write the release again",
             )
 
 

@@ -57,7 +57,7 @@ class Mask(Description):
         if length > LONGEST:
             raise HierarchyError(
                 f"column {column!r}: a value has {length} characters; a mask takes at most {LONGEST}",
-                "a mask is meant for short codes; give the column another hierarchy",
+                "a mask is meant for short codes; use another hierarchy for the column",
             )
         if not leaves:
             return Hierarchy.empty(column, 2, "text")
@@ -179,7 +179,7 @@ class File(Description):
         try:
             return (folder / self.path).read_bytes().decode("utf-8-sig")
         except FileNotFoundError:
-            raise self._error(column, "does not exist", "it is looked for beside the policy") from None
+            raise self._error(column, "does not exist", "the path is relative to the policy") from None
         except (OSError, ValueError) as error:
             reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "cannot be read"
             raise self._error(column, reason) from None

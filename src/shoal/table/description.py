@@ -23,5 +23,5 @@ class Description(BaseModel):
     @classmethod
     def _known_keys_only(cls, given: Any) -> Any:
         if isinstance(given, Mapping) and (unknown := [key for key in given if key not in cls.model_fields]):
-            raise ValueError(f"no such key: {in_a_row(unknown)}; allowed are {in_a_row(cls.model_fields)}")
+            raise ValueError(f"unknown key: {in_a_row(unknown)}; allowed are {in_a_row(cls.model_fields)}")
         return given

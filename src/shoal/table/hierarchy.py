@@ -67,7 +67,7 @@ class Hierarchy:
             odd = len(paths) - max(lengths.values())
             raise HierarchyError(
                 f"column {column!r}: {odd} of {len(paths)} paths are longer or shorter than the others",
-                "give every value a label on every level; a value that stays as it is repeats itself",
+                "give every value a label on every level; an unchanged value is repeated",
             )
         levels = [[path[level] for path in paths] for level in range(len(paths[0]))]
         if not levels:
@@ -90,8 +90,8 @@ class Hierarchy:
         """
         if len(levels) > MOST_LEVELS:
             raise HierarchyError(
-                f"column {column!r}: its hierarchy has {len(levels)} levels; {MOST_LEVELS} are allowed",
-                "leave out levels that differ little from their neighbours",
+                f"column {column!r}: its hierarchy has {len(levels)} levels; at most {MOST_LEVELS} are allowed",
+                "remove levels that differ little from their neighbours",
             )
         if repeated := len(leaves) - len(set(leaves)):
             raise HierarchyError(f"column {column!r}: {repeated} values have more than one entry at level 0 (C1)")
@@ -253,7 +253,7 @@ class Hierarchy:
 def uncovered_values(column: str, missing: int, distinct: int) -> UncoveredValueError:
     """The error for values that a hierarchy does not know."""
     return UncoveredValueError(
-        f"column {column!r}: {missing} of {distinct} distinct values have no place in its hierarchy",
+        f"column {column!r}: {missing} of {distinct} distinct values are missing from its hierarchy",
         'extend the hierarchy, or set uncovered = "suppress" to send them to the top level',
     )
 
@@ -267,7 +267,7 @@ def _require_single_parents(column: str, table: NDArray[np.int32]) -> None:
             raise HierarchyError(
                 f"column {column!r}: {at_fault} labels at level {level} have more than one parent "
                 f"at level {level + 1} (C1)",
-                "give labels that mean different things different names, or the same parent",
+                "give labels with different meanings different names, or the same parent",
             )
 
 

@@ -54,7 +54,7 @@ class Proposal:
     @property
     def told(self) -> str:
         """What the values were taken for, for people; empty where there is nothing to tell."""
-        doubt = "" if self.sure == "sure" else ", by the look of the values only"
+        doubt = "" if self.sure == "sure" else ", judging by the values only"
         return f"{self.kind}{doubt}" if self.kind else ""
 
     def fields(self) -> dict[str, Any]:

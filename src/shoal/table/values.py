@@ -100,7 +100,7 @@ class Vocabulary:
                 raise HierarchyError(
                     f"column {self.hierarchy.column!r}: a label at level {self.hierarchy.number(level)} occurs on a "
                     "higher level for other values, and cells of different levels would look alike",
-                    "give labels that mean different things different names, or use a full-domain algorithm",
+                    "give labels with different meanings different names, or use a full-domain algorithm",
                 )
             if len(leaves) == len(self._covers[found]):
                 self._at[found] = (level, code)

@@ -255,7 +255,9 @@ def test_what_is_read_is_never_overwritten(place: Place) -> None:
     place.output = place.folder / "release.csv"
     for target in (*before, link):
         assert "is the input itself" in failure(place.anonymize("--force", "--certificate", target))
-    assert "two different files" in failure(place.anonymize("--force", "--certificate", place.folder / "." / "release.csv"))
+    assert "two different files" in failure(
+        place.anonymize("--force", "--certificate", place.folder / "." / "release.csv")
+    )
     assert "is the input itself" in failure(["inspect", str(place.data), "-o", str(place.data), "--force"])
     assert not place.output.exists()
     assert {path: path.read_bytes() for path in before} == before

@@ -55,7 +55,7 @@ def test_a_raw_table_is_never_passed_by_a_policy_of_limits_alone(place: Path) ->
     assert code == 2
     assert "CANNOT BE DETERMINED" in printed
     assert "linkage risk at most 0.3, measured cannot be determined: needs the original." in printed
-    assert "Whether the policy holds cannot be told" in printed
+    assert "Whether the policy holds cannot be determined" in printed
     code, printed = run(place, "check", "raw.csv", "-p", "limit.toml", "--original", "raw.csv")
     assert code == 1
     assert "The policy does not hold" in printed

@@ -122,7 +122,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "an unknown key of a hierarchy": (
         column("age", role="quasi", hierarchy={"intervals": [5], "start": 0}),
         "columns.age.hierarchy",
-        ("no such key: start", "origin", "bottom", "top"),
+        ("unknown key: start", "origin", "bottom", "top"),
     ),
     "a hierarchy that is none": (
         column("age", role="quasi", hierarchy={"intervals": [5, 8]}),

@@ -164,7 +164,7 @@ class TestIntervals:
             ({"intervals": [5], "top": 20, "bottom": 20}, "bottom must be less than top"),
             (
                 {"intervals": [5], "orgin": 2},
-                "no such key: orgin; allowed are intervals, boundaries, origin, log_from, bottom, top",
+                "unknown key: orgin; allowed are intervals, boundaries, origin, log_from, bottom, top",
             ),
         ],
     )
@@ -515,7 +515,7 @@ class TestBuild:
                 uncovered="error",
                 folder=Path(),
             )
-        assert caught.value.message == "column 'zip': 2 of 3 distinct values have no place in its hierarchy"
+        assert caught.value.message == "column 'zip': 2 of 3 distinct values are missing from its hierarchy"
         assert 'uncovered = "suppress"' in (caught.value.hint or "")
 
     def test_the_leaf_for_uncovered_values_is_there_only_when_needed(self):

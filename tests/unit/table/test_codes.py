@@ -182,7 +182,7 @@ def test_codes_are_found_by_their_look_or_by_the_name(column, values, kind, sure
     found = proposed(column, values)
     assert found.hierarchy == ClassificationCodes(codes=kind)
     assert found.sure == sure
-    assert ("by the look of the values only" in found.told) == (sure == "likely")
+    assert ("judging by the values only" in found.told) == (sure == "likely")
 
 
 def test_nearly_all_values_will_do():

@@ -130,7 +130,7 @@ class IbisPlace:
         if kind.is_nested() or kind.is_binary() or kind.is_json() or kind.is_interval() or kind.is_geospatial():
             raise DataError(
                 f"column {column.get_name()!r} of type {kind} does not hold one plain value per cell",
-                "turn the column into text, numbers or dates first, or leave it out of the table",
+                "convert the column to text, numbers or dates first, or remove it",
             )
         return column
 

@@ -69,7 +69,7 @@ _HINTS = {
     "AdminShutdown": "the server ended the connection: nothing was kept",
 }
 _READING = {"InsufficientPrivilege": "ask for the right to read it"}
-_OPENING = {"IOException": "is it a DuckDB database, and in no other program's hands?"}
+_OPENING = {"IOException": "is it a DuckDB database, and not open in another program?"}
 _WRITING = {
     "InsufficientPrivilege": "ask for the right to do so, or write to another schema",
     "InvalidSchemaName": "there is no such schema: create it first, or name another",

@@ -25,7 +25,7 @@ def write_folder(pieces: Iterator[pa.Table], path: Path, force: bool, verify: Ca
         for n_files, piece in enumerate(_folded(pieces), 1):
             formats.write(piece, aside / f"part-{n_files - 1:05}.parquet", verify=lambda _: None)
         if not n_files:
-            raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
+            raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
         verify(aside)
         _publish(aside, path, force)
     finally:

@@ -87,7 +87,7 @@ def _file_bytes(path: Path) -> bytearray:
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise DataError(f"{str(path)!r}: no file can have this name") from None
+        raise DataError(f"{str(path)!r}: not a valid file name") from None
     if not raw:
         raise DataError(f"{path.name} is empty", "expected a line of column names, then one line per record")
     return raw
@@ -135,7 +135,7 @@ def require_records(name: str, read: int, counted: int) -> None:
     """A reader must give all records that the scan has counted: one that does not has lost or made some."""
     if read != counted:
         raise DataError(
-            f"{name}: {counted} records were counted and {read} were read; nothing is done with them",
+            f"{name}: {counted} records were counted but {read} were read; processing stopped",
             "this is a fault of the reader: please report it, and try the other one, local or duckdb",
             option="--engine",
         )
@@ -167,7 +167,9 @@ def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
                 f"cast it to decimal128({DIGITS}, …), or to text",
             )
         if getattr(field.type, "extension_name", "") == "arrow.json":
-            raise DataError(f"column {field.name!r} holds JSON, not one plain value per cell", "split it into columns")
+            raise DataError(
+                f"column {field.name!r} contains JSON, not one plain value per cell", "split it into columns"
+            )
     plain(pa.Table.from_pylist([{}], schema=schema))  # raises where a type has no plain form
     indexes = [name for name in schema.names if re.fullmatch(r"__index_level_\d+__", name)]
     return (
@@ -199,7 +201,7 @@ def check_place(path: Path, force: bool = False) -> None:
     """Raise what is wrong with the place of a file of any kind."""
     with output_errors(path):
         if "\0" in str(path):
-            raise OutputError(f"{str(path)!r}: no file can have this name")
+            raise OutputError(f"{str(path)!r}: not a valid file name")
         if not path.is_absolute() and _is_nowhere():
             raise OutputError(f"{path} cannot be written: the current folder was deleted", "change to another folder")
         if not path.parent.is_dir():
@@ -209,7 +211,7 @@ def check_place(path: Path, force: bool = False) -> None:
         if path.is_dir():
             raise OutputError(f"{path} is a directory", "name a file")
         if path.exists() and not path.is_file():  # renaming onto a device or a pipe would put a file in its place
-            raise OutputError(f"{path} is no regular file", "name another one", option="with -q nothing is printed")
+            raise OutputError(f"{path} is not a regular file", "name another one", option="with -q nothing is printed")
         if not force and (path.exists() or path.is_symlink()):
             raise already_there(path)
 
@@ -265,7 +267,7 @@ def write(
     tables = _row_groups([table] if isinstance(table, pa.Table) else table)
     first = next(tables, None)
     if first is None:
-        raise OutputError("the release has no rows", "every record was suppressed: ask for less, or allow more")
+        raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     n_rows = 0
 
@@ -305,7 +307,9 @@ def _require_readable(written: Path, separator: str, names: Sequence[str], n_row
     except DataError as error:
         raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
     if found.names != tuple(names) or found.records != n_rows:
-        raise VerificationError("the written file has other columns or rows than the release; nothing was released")
+        raise VerificationError(
+            "the columns or rows of the written file differ from those of the release; nothing was released"
+        )
 
 
 @contextlib.contextmanager
@@ -317,7 +321,7 @@ def output_errors(path: Path) -> Iterator[None]:
         reason = error.strerror or type(error).__name__
         raise OutputError(f"{path} cannot be written: {reason}") from None
     except UnicodeEncodeError:  # a lone surrogate, which no file system takes
-        raise OutputError(f"{str(path)!r}: no file can have this name") from None
+        raise OutputError(f"{str(path)!r}: not a valid file name") from None
 
 
 def _private(path: Path) -> BinaryIO:
@@ -476,7 +480,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
     clashing = [name for name, low in zip(columns, lowered, strict=True) if lowered.count(low) > 1]
     if clashing:
         named = ", ".join(map(repr, clashing[:10]))
-        raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot tell them apart")
+        raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot distinguish them")
     # Absolute, so that no `~` is expanded; each character that DuckDB would glob stands in brackets.
     location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
     if path.suffix.lower() in PARQUET:

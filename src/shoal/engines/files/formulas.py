@@ -57,8 +57,8 @@ class Formulas:
     def notes(self) -> tuple[str, ...]:
         """What was done, and how often."""
         return tuple(
-            f"column {name!r}: {n} cells begin like a formula; in the file an apostrophe stands before them "
-            f'(csv_formulas = "keep" leaves them as they are)'
+            f"column {name!r}: {n} cells begin like a formula; in the file, an apostrophe is put before them "
+            f'(csv_formulas = "keep" leaves them unchanged)'
             for name, n in self.cells.items()
         )
 

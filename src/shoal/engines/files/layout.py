@@ -153,7 +153,7 @@ def _scanned(
     first, last = found.header
     names, more = _names(bytes(head[first:last]).decode(), separator)
     if not found.records:
-        raise DataError(f"{name} has a header and no rows", "nobody is in it: nothing to protect or release")
+        raise DataError(f"{name} has a header and no rows", "it contains no records to protect or release")
     return Layout(
         Dialect(separator, encoding),
         names,

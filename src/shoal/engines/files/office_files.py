@@ -125,7 +125,7 @@ def _require_texts(table: pa.Table, suffix: str) -> None:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_string(column.type) and (n := int(pc.sum(pc.equal(column, "")).as_py() or 0)):
             raise OutputError(
-                f"column {name!r}: {n} texts are empty, which a {suffix} file cannot tell from missing values",
+                f"column {name!r}: {n} texts are empty, which a {suffix} file cannot distinguish from missing values",
                 "write .parquet or .csv",
             )
     if suffix in NAMES and (strange := [n for n in table.column_names if not NAMES[suffix].fullmatch(n)]):

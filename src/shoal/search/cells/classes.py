@@ -104,12 +104,12 @@ def holds(problem: Problem, partition: Partition) -> bool:
 def require_class_by_class(problem: Problem, algorithm: str) -> None:
     """Refuse what cannot be judged class by class, or honoured by a search that mixes levels."""
     reasons = {
-        "takes no null for any value (nulls = 'wildcard')": problem.wildcard,
-        "judges whole records, not sets of columns with a k of their own": problem.cascades and not problem.wildcard,
-        "judges classes one by one, not the release as a whole": bool(problem.of_release),
-        "makes classes that overlap in the population, which k-map and delta-presence count": problem.people
+        "does not support nulls = 'wildcard'": problem.wildcard,
+        "does not support k-anonymity over sets of columns": problem.cascades and not problem.wildcard,
+        "does not support limits on the release as a whole": bool(problem.of_release),
+        "makes classes that overlap in the population, so it does not support k-map and delta-presence": problem.people
         is not None,
-        "has no order of columns (after)": bool(problem.after),
+        "does not support after": bool(problem.after),
     }
     if reason := next((reason for reason, applies in reasons.items() if applies), None):
         raise PolicyError(f"algorithm {algorithm!r} {reason}", "use algorithm 'optimal'")
@@ -123,9 +123,9 @@ def require_class_by_class(problem: Problem, algorithm: str) -> None:
     capped = [h.column for h in problem.table.hierarchies if h.cardinality(h.height) > 1]
     if capped:
         raise PolicyError(
-            f"algorithm {algorithm!r} joins any two records, and max_level keeps values of "
-            f"{', '.join(map(repr, capped))} apart on every level",
-            "leave max_level out, or use algorithm 'optimal'",
+            f"algorithm {algorithm!r} may merge any two records, but max_level keeps values of "
+            f"{', '.join(map(repr, capped))} separate at every level",
+            "remove max_level, or use algorithm 'optimal'",
         )
 
 

@@ -69,7 +69,7 @@ def cover(problem: Problem) -> Recoding:
         partition,
         "cover",
         claim=claimed(
-            "suppresses at most {} times as many cells as it must",
+            "suppresses at most {} times as many cells as necessary",
             factor if partition is start else None,
             neighbours,
             partition,

@@ -47,7 +47,7 @@ KNOWN = 64  # neighbours kept of each tuple; who needs more looks again
 def forest(problem: Problem) -> Recoding:
     """The published algorithm for suppressed cells."""
     require_class_by_class(problem, "forest")
-    answer = of_trees(hiding(problem), "forest", "suppresses at most {} times as many cells as it must")
+    answer = of_trees(hiding(problem), "forest", "suppresses at most {} times as many cells as necessary")
     return replace(answer, hierarchies=problem.table.hierarchies)
 
 

@@ -25,4 +25,4 @@ from shoal.search.problem import Problem
 def forest_generalize(problem: Problem) -> Recoding:
     """The published algorithm for cells on levels of their own."""
     require_class_by_class(problem, "forest_generalize")
-    return of_trees(problem, "forest_generalize", "climbs at most {} times as many levels as it must")
+    return of_trees(problem, "forest_generalize", "generalizes at most {} times as many levels as necessary")

@@ -136,7 +136,7 @@ def _of_the_lattice(problem: Problem, together: FrequencyTable) -> Recoding:
         raise InfeasibleError(
             f"algorithm 'local' found no release: the {problem.n_records} records fail as one class, and no node of "
             f"the lattice satisfies with at most {problem.limit} of them suppressed",
-            "ask for less, or let more records be suppressed",
+            "relax the requirements, or allow more suppression",
         ) from error
 
 

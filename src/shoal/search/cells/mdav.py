@@ -44,8 +44,9 @@ def mdav(problem: Problem) -> Recoding:
     def heard(share: float) -> None:
         if problem.out_of_time:
             raise OutOfTimeError(
-                f"no answer was found within {problem.time_budget:g} seconds, with {share:.0%} of the records grouped",
-                "give it more time, or use algorithm 'mondrian'",
+                f"no solution was found within {problem.time_budget:g} seconds, with {share:.0%} of the "
+                "records grouped",
+                "increase time_budget, or use algorithm 'mondrian'",
             )
         problem.progress("grouping records", share)
 

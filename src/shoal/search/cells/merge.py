@@ -91,8 +91,8 @@ def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, N
 def _nearest(problem: Problem, classes: Clustering, i: int) -> tuple[float, int]:
     if problem.out_of_time:
         raise OutOfTimeError(
-            f"no answer was found within {problem.time_budget:g} seconds, while merging classes that fail",
-            "give it more time, or use algorithm 'datafly'",
+            f"no solution was found within {problem.time_budget:g} seconds, while merging classes that fail",
+            "increase time_budget, or use algorithm 'datafly'",
         )
     costs = classes.union(i).sum(axis=1)
     costs[i] = np.inf
@@ -118,5 +118,5 @@ def _none(problem: Problem, seen: str) -> InfeasibleError:
     return InfeasibleError(
         f"no classes were found that satisfy {', '.join(model.asked for model in problem.asked)} "
         f"with at most {problem.limit} of {problem.table.n_records} records suppressed: {seen}",
-        "raise max_suppression, or use algorithm 'optimal', which misses no generalization",
+        "raise max_suppression, or use algorithm 'optimal', which considers every generalization",
     )

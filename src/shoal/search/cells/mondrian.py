@@ -251,7 +251,7 @@ def _all_together_fail(problem: Problem, algorithm: str) -> InfeasibleError:
     return InfeasibleError(
         f"algorithm {algorithm!r} found no release: the {problem.table.n_records} records fail as one class, and it "
         "suppresses none",
-        "use algorithm 'optimal', which may suppress records, or ask for less",
+        "use algorithm 'optimal', which may suppress records, or relax the requirements",
     )
 
 

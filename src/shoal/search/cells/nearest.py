@@ -87,9 +87,9 @@ class Metric:
         self.n_scans += 1
         if self.problem.out_of_time:
             raise OutOfTimeError(
-                f"no answer was found within {self.problem.time_budget:g} seconds, "
+                f"no solution was found within {self.problem.time_budget:g} seconds, "
                 f"after the neighbours of {self.n_scans} of {self.n} distinct tuples or more",
-                "give it more time, or use algorithm 'datafly'",
+                "increase time_budget, or use algorithm 'datafly'",
             )
         costs = np.concatenate([self.to_value(j, int(self.codes[i, j])) for j in self._order])
         return _nearest(self._places, costs, barred, m)

@@ -82,11 +82,9 @@ def _stars(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
 def _require_absorbing(problem: Problem) -> None:
     reasons = {
         "needs models that a record passes still when it matches more, where nulls match anything": problem.convex,
-        "judges whole records, not sets of columns with a k of their own": [
-            m for m in problem.models if getattr(m, "columns", None)
-        ],
-        "judges records one by one, not the release as a whole": problem.of_release,
-        "has no order of columns (after)": problem.after,
+        "does not support k-anonymity over sets of columns": [m for m in problem.models if getattr(m, "columns", None)],
+        "does not support limits on the release as a whole": problem.of_release,
+        "does not support after": problem.after,
     }
     if reason := next((reason for reason, applies in reasons.items() if applies), None):
         raise PolicyError(f"algorithm 'suppress_cells' {reason}", "use nulls = \"category\", or algorithm 'optimal'")
@@ -94,7 +92,7 @@ def _require_absorbing(problem: Problem) -> None:
         raise PolicyError(
             f"algorithm 'suppress_cells' hides cells of any column, and max_level forbids that for "
             f"{', '.join(map(repr, capped))}",
-            "leave max_level out, or use algorithm 'optimal'",
+            "remove max_level, or use algorithm 'optimal'",
         )
 
 

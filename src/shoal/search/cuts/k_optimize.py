@@ -66,7 +66,7 @@ def k_optimize(problem: Problem) -> Recoding:
         search.axis.pieces(search.best),
         "k_optimize",
         proved=closed and least,
-        claim=f"no cut costs less, {problem.rule}" if closed and not least else "",
+        claim=f"no cut has a smaller loss, {problem.rule}" if closed and not least else "",
         bound=bound if least else None,
         n_evaluated=search.choices.n_evaluated,
     )

@@ -43,7 +43,7 @@ def _past_the_answer(problem: Problem) -> InfeasibleError:
     """Where failing at the top proves nothing about the nodes below, nothing more is said than what was seen."""
     return InfeasibleError(
         f"algorithm 'datafly' found no release with at most {problem.limit} of {problem.table.n_records} records "
-        f"suppressed: it reached the highest levels, and never turns back",
+        f"suppressed: it reached the highest levels and does not backtrack",
         "use algorithm 'optimal', which misses no answer",
     )
 
@@ -54,8 +54,8 @@ def _k(problem: Problem) -> int:
         raise PolicyError("algorithm 'datafly' needs a k-anonymity requirement", "add one, or use algorithm 'optimal'")
     if problem.cascades or problem.of_release:
         raise PolicyError(
-            "algorithm 'datafly' judges classes one by one: it cannot take null for any value, "
-            "nor several sets of columns, nor limits on the release as a whole",
+            "algorithm 'datafly' supports neither nulls = 'wildcard' "
+            "nor several sets of columns nor limits on the release as a whole",
             "use algorithm 'optimal'",
         )
     return max(sizes)

@@ -39,5 +39,5 @@ def mingen(problem: Problem) -> Recoding:
     if not finished:
         return problem.best_node(best.seen, "mingen", proved=False, bound=problem.cost_of_ground)
     minimal = sum(distortion <= best.value + best.slack for distortion in distortions)
-    claim = f"{len(distortions)} generalizations satisfy, {minimal} of them with this least distortion"
+    claim = f"{len(distortions)} generalizations satisfy the policy, {minimal} of them with this smallest distortion"
     return problem.best_node(best.seen, "mingen", proved=True, claim=claim)

@@ -146,8 +146,8 @@ def _not_monotone(problem: Problem, algorithm: str) -> PolicyError:
     blamed = problem.of_release or [m for m in problem.convex if not (anywhere and m.unions_pass)]
     of_suppression = not problem.of_release and not problem.wildcard and all(m.unions_pass for m in problem.convex)
     return PolicyError(
-        f"algorithm {algorithm!r} takes it that whatever lies above a release that satisfies does too, which is not so "
-        f"for {', '.join(m.asked for m in blamed)}" + (" where records may be suppressed" if of_suppression else ""),
+        f"algorithm {algorithm!r} assumes that every node above a satisfying node satisfies too, which is not true "
+        f"for {', '.join(m.asked for m in blamed)}" + (" if records may be suppressed" if of_suppression else ""),
         "use algorithm 'optimal'" + (", or max_suppression = 0" if of_suppression else ""),
     )
 
@@ -157,9 +157,9 @@ def require_room(looks: Looks, n_held: int) -> None:
     n_columns = len(looks.problem.lattice.shape)
     if n_held > MOST_NODES or n_columns > MOST_COLUMNS:
         raise PolicyError(
-            f"algorithm {looks.algorithm!r} holds a lattice node by node: "
+            f"algorithm {looks.algorithm!r} stores the lattice node by node: "
             f"{n_held} of them over {n_columns} columns are too many",
-            "use algorithm 'optimal', or leave levels out with min_level, max_level or only",
+            "use algorithm 'optimal', or exclude levels with min_level, max_level or only",
         )
 
 

@@ -32,7 +32,7 @@ def ola(problem: Problem) -> Recoding:
         nodes = minimal(looks)
     except OutOfTimeError:
         return looks.so_far()
-    claim = f"of the {len(nodes)} generalizations that keep the policy and lie above no other none costs less"
+    claim = f"of the {len(nodes)} minimal generalizations that satisfy the policy, none has a smaller loss"
     return looks.answer(looks.cheapest(nodes), proved=costs_only_rise(problem), claim=claim)
 
 

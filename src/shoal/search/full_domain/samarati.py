@@ -27,7 +27,7 @@ def samarati(problem: Problem) -> Recoding:
         seen = _lowest(looks)
     except OutOfTimeError:
         return looks.so_far()
-    claim = "no generalization of less height keeps the policy"
+    claim = "no generalization of smaller height satisfies the policy"
     return looks.answer(seen, proved=_height_is_the_objective(problem), claim=claim)
 
 

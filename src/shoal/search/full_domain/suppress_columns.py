@@ -32,7 +32,7 @@ def suppress_columns(problem: Problem) -> Recoding:
         raise InfeasibleError(
             f"hiding whole columns among {', '.join(problem.table.columns)} does not satisfy {asked} "
             f"with at most {problem.limit} of {problem.table.n_records} records suppressed",
-            "ask for less, raise max_suppression, or use algorithm 'optimal', which generalizes too",
+            "relax the requirements, raise max_suppression, or use algorithm 'optimal', which generalizes too",
         ) from None
     if not isinstance(found, FullDomain):
         raise TypeError("the answer of 'optimal' is a node")

@@ -35,7 +35,7 @@ def suppress_records(problem: Problem) -> Recoding:
     if exact and (seen.n_suppressed > problem.limit or seen.n_suppressed == n):
         raise InfeasibleError(
             f"suppressing records does not satisfy {_asked(problem)}: {seen.n_suppressed} of {n} records "
-            f"fail as they stand, and at most {min(problem.limit, n - 1)} may be suppressed",
+            f"fail, but at most {min(problem.limit, n - 1)} may be suppressed",
             "raise max_suppression, or use algorithm 'optimal', which generalizes too",
         )
     if exact and problem.keep_suppressed and not problem.cascades and problem.people is None:
@@ -67,7 +67,7 @@ def _with_others(problem: Problem, seen: Evaluation) -> Recoding:
         looks += 1
         tried = _judged(problem, seen, others[list(chosen)])
         if tried.feasible:
-            claim = "no fewer records can be suppressed so that those suppressed are a class that passes"
+            claim = "no fewer records can be suppressed so that the suppressed ones pass as a class"
             return problem.recoding(tried, "suppress_records", proved=cells_count(problem), claim=claim)
         last = chosen[-1] + 1
         if last < len(sizes):  # each set is reached once: from the one without its last class, or with the one before
@@ -77,8 +77,8 @@ def _with_others(problem: Problem, seen: Evaluation) -> Recoding:
     if heap and heap[0][0] <= room:
         return _with_the_smallest(problem, seen, others)
     raise InfeasibleError(
-        f"suppressing records does not satisfy {_asked(problem)}: {seen.n_suppressed} records must go, and "
-        f"neither they nor they with others, {problem.limit} at the most, pass as a class of stars",
+        f"suppressing records does not satisfy {_asked(problem)}: {seen.n_suppressed} records must be suppressed, but "
+        f"neither they alone nor with others, at most {problem.limit} in total, pass as a class",
         "raise max_suppression, choose suppressed = \"drop\", or use algorithm 'optimal', which generalizes too",
     )
 

@@ -125,7 +125,7 @@ def test_persons_are_counted_where_an_entity_is_named():
 
 
 def test_what_is_not_judged_class_by_class_is_refused():
-    with pytest.raises(PolicyError, match="'k_optimize' judges classes one by one"):
+    with pytest.raises(PolicyError, match="'k_optimize' does not support limits on the release"):
         k_optimize(problem([{"model": "average-risk", "max": 0.1}]))
 
 
