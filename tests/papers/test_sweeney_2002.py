@@ -126,7 +126,7 @@ def test_mingen_counts_what_satisfies_and_how_many_distort_least():
     assert release.loss["precision"] == pytest.approx(min(costs))
     minimal = sum(cost == pytest.approx(min(costs)) for cost in costs)
     assert release.recoding.claim == (
-        f"{len(costs)} generalizations satisfy, {minimal} of them with this smallest distortion"
+        f"{len(costs)} generalizations satisfy the policy, {minimal} of them with this smallest distortion"
     )
     assert release.recoding.n_evaluated == len(looks)
 

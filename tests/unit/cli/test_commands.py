@@ -404,14 +404,14 @@ WITH_TREE = POLICY.replace(MASK, TREE)
 WITH_DISTANCE = POLICY.replace('"distinct-l-diversity"\nl = 2', '"t-closeness"\nt = 1\ndistance = "numeric"')
 BAD_FITS: dict[str, tuple[str, str, str]] = {  # the policy, the hierarchy file, what is said
     "a column without a role": (POLICY.replace('note    = { role = "plain" }\n', ""), "", "'note' of the table is not"),
-    "a value without a place": (WITH_TREE, f"02138;*\n{SECRET};*\n", "1 of 2 distinct values have no place"),
+    "a value without a place": (WITH_TREE, f"02138;*\n{SECRET};*\n", "1 of 2 distinct values are missing from"),
     "C1": (WITH_TREE, f"02138;{SECRET};*\n02138;a;*\n02139;a;*\n", "C1"),
     "C2": (WITH_TREE, f"02138;{SECRET}\n02139;*\n", "C2"),
     "rows of other lengths": (WITH_TREE, f"02138;{SECRET};*\n02139;*\n", "line 2 has 2 fields"),
     "texts for numbers": (
         POLICY.replace('"plain"', '"quasi", hierarchy = { intervals = [5] }'),
         "",
-        "column 'note': 3 of 3 distinct values have no place",
+        "column 'note': 3 of 3 distinct values are missing from",
     ),
     "a distance that needs numbers": (WITH_DISTANCE, "", "column 'disease': distance 'numeric' needs numbers"),
     "a distance that needs a tree": (

@@ -246,7 +246,7 @@ def test_what_a_cell_may_be():
 
 
 def test_a_whole_table_is_no_column():
-    with pytest.raises(shoal.ShoalError, match="one column"):
+    with pytest.raises(shoal.ShoalError, match="cells must be a pandas, polars or pyarrow column"):
         shoal.read_ranges(pd.DataFrame({"age": ["20-29"]}))
 
 

@@ -132,7 +132,7 @@ class TestIntervals:
     )
     def test_what_is_no_sane_number_is_uncovered(self, text):
         assert number(text) is None
-        with pytest.raises(UncoveredValueError, match="'c': 1 of 2 distinct values have no place"):
+        with pytest.raises(UncoveredValueError, match="'c': 1 of 2 distinct values are missing from"):
             made({"intervals": [5]}, ["20", text])
         ages = made({"intervals": [5]}, ["20", text], uncovered="suppress")
         assert climb(ages, text) == ["*", "*", "*"]

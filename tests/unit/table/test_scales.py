@@ -95,7 +95,7 @@ def test_neighbours_are_joined_level_by_level():
 
 
 def test_a_value_off_the_scale_is_refused_or_goes_to_the_top():
-    with pytest.raises(shoal.ShoalError, match="1 of 3 distinct values have no place"):
+    with pytest.raises(shoal.ShoalError, match="1 of 3 distinct values are missing from"):
         built("amount", ["low", "high", "blue"])
     spec = Ordered.model_validate({"ordered": "amount"})
     hierarchy = build("x", spec, ["low", "high", "blue"], nulls=True, uncovered="suppress", folder=Path())

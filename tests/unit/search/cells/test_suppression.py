@@ -164,7 +164,7 @@ def test_k_minus_one_records_of_nulls_do_not_cover_for_unique_ones():
     ("require", "columns", "reason"),
     [
         ([{"model": "k-anonymity", "k": 2, "columns": ["a"]}], {}, "sets of columns"),
-        ([K2], {"b": {"after": "a"}}, "order of columns"),
+        ([K2], {"b": {"after": "a"}}, "does not support after"),
         ([K2], {"a": {"hierarchy": {"mask": "right"}, "max_level": 0}}, "max_level"),
     ],
 )
