@@ -31,7 +31,6 @@ LATE = {
     "cli/web": "a command loads what it runs, and Starlette may not be installed",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
-    "engines/connect": "PySpark may not be installed",
     "engines/dependence": "Ibis takes a second",
     "engines/frames": "DuckDB's relations are read only where one is given",
     "engines/opening": "Ibis takes a second",

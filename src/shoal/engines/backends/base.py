@@ -148,7 +148,7 @@ class IbisPlace:
         return self.fetch(expression)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """A temporary table."""
+        """As a temporary table, gone with the connection."""
         with self.failing("take the mapping"):
             made = self.backend.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
             return made.cast(dict(types)) if types else made

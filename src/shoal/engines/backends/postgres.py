@@ -75,7 +75,7 @@ class PostgreSQL(IbisPlace):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
-        """The driver's own."""
+        """As the driver runs a transaction itself."""
         con = self.backend.con
         with con.transaction(), con.cursor() as cursor:
             yield cursor.execute
