@@ -1,4 +1,4 @@
-"""Regions: how Mondrian splits, in loops over packed rows. Arrays in, arrays out; each has a plain twin in its test.
+"""How Mondrian splits regions, in loops over packed rows. Arrays in, arrays out; each has a plain twin in its test.
 
 A region is a run of parts, each some records of one row. A dimension is a column: values have ranks, in the order of
 a tree's leaves from left to right, or in the order that a column cut at its median has.
@@ -38,6 +38,30 @@ class Dimensions(NamedTuple):
     shares: NDArray[np.float64]
 
 
+class Region(NamedTuple):
+    """Some parts in a row, and how many records they are."""
+
+    codes: NDArray[np.int32]  # (all parts, columns)
+    counts: NDArray[np.int64]  # (all parts)
+    first: Int
+    last: Int  # the part after the last
+    n: Int
+
+
+class SplitRule(NamedTuple):
+    """What a split must keep to."""
+
+    least: Int  # records on every side
+    parting: bool  # whether records of one part may go to two sides
+
+
+class Sides(NamedTuple):
+    """A split: each part's side, and its records that go to side 0 instead."""
+
+    side: NDArray[np.int32]
+    lent: NDArray[np.int64]
+
+
 @compiled
 def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
     """The lowest level on which two ranks have one label, and so all between them."""
@@ -60,10 +84,9 @@ def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
 
 
 @compiled
-def _entropy(
-    codes: NDArray[np.int32], counts: NDArray[np.int64], first: Int, last: Int, j: Int, n: Int, held: NDArray[np.int64]
-) -> float:
+def _entropy(of: Region, j: Int, held: NDArray[np.int64]) -> float:
     """The entropy of a column in a region; ``held`` is and stays zero."""
+    codes, counts, first, last, n = of
     for i in range(first, last):
         held[codes[i, j]] += counts[i]
     entropy = 0.0
@@ -76,18 +99,9 @@ def _entropy(
 
 
 @compiled
-def _median(
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    first: Int,
-    last: Int,
-    j: Int,
-    n: Int,
-    low: Int,
-    high: Int,
-    bins: NDArray[np.int64],
-) -> tuple[Int, Int, Int]:
+def _median(of: Region, j: Int, low: Int, high: Int, bins: NDArray[np.int64]) -> tuple[Int, Int, Int]:
     """The least rank up to which half of the records lie, how many lie below it, and how many up to it."""
+    codes, counts, first, last, n = of
     below = np.int64(0)
     while True:
         width = (high - low) // BINS + 1
@@ -109,19 +123,9 @@ def _median(
 
 
 @compiled
-def _lend(
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    first: Int,
-    last: Int,
-    j: Int,
-    low: Int,
-    high: Int,
-    total: Int,
-    amount: Int,
-    lent: NDArray[np.int64],
-) -> None:
+def _lend(of: Region, j: Int, low: Int, high: Int, total: Int, amount: Int, lent: NDArray[np.int64]) -> None:
     """Deal ``amount`` of the ``total`` records with these ranks to the other side, from every part its share."""
+    codes, counts, first, last, _ = of
     passed, taken = np.int64(0), np.int64(0)
     for i in range(first, last):
         if low <= codes[i, j] <= high:
@@ -136,36 +140,24 @@ def _lend(
 
 
 @compiled
-def _cut(
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    first: Int,
-    last: Int,
-    j: Int,
-    n: Int,
-    low: Int,
-    high: Int,
-    least: Int,
-    parting: bool,
-    side: NDArray[np.int32],
-    lent: NDArray[np.int64],
-    bins: NDArray[np.int64],
-) -> int:
+def _cut(of: Region, j: Int, low: Int, high: Int, rule: SplitRule, to: Sides, bins: NDArray[np.int64]) -> int:
     """Two sides that are as even as they can be, or 0 where one would be too small.
 
     Parting, records at the median fill up the larger of the sides that are too small.
     """
-    median, below, upto = _median(codes, counts, first, last, j, n, low, high, bins)
+    codes, _, first, last, n = of
+    least, side, lent = rule.least, to.side, to.lent
+    median, below, upto = _median(of, j, low, high, bins)
     above = n - upto
     if below < least and above < least:
-        if not parting:
+        if not rule.parting:
             return 0
         for i in range(first, last):
             small = codes[i, j] < median if below > above else codes[i, j] > median
             side[i] = 0 if small else 1
             lent[i] = 0
         missing = least - (below if below > above else above)
-        _lend(codes, counts, first, last, j, median, median, upto - below, missing, lent)
+        _lend(of, j, median, median, upto - below, missing, lent)
         return 2
     if above < below:  # the cut below the median is the more even one
         median -= 1
@@ -177,24 +169,15 @@ def _cut(
 
 @compiled
 def _children(
-    labels: NDArray[np.int32],
-    at: Int,
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    first: Int,
-    last: Int,
-    j: Int,
-    least: Int,
-    parting: bool,
-    side: NDArray[np.int32],
-    lent: NDArray[np.int64],
-    held: NDArray[np.int64],
+    labels: NDArray[np.int32], at: Int, of: Region, j: Int, rule: SplitRule, to: Sides, held: NDArray[np.int64],
     side_of: NDArray[np.int32],
-) -> int:
+) -> int:  # fmt: skip
     """A side for each of ``labels[at + rank]``. Those that are too small are one, with the smallest other if need be.
 
     Parting, records of the largest fill that one up instead.
     """
+    codes, counts, first, last, _ = of
+    least, side, lent = rule.least, to.side, to.lent
     for i in range(first, last):
         label = labels[at + codes[i, j]]
         held[label] += counts[i]
@@ -216,14 +199,14 @@ def _children(
         if largest < 0 or held[label] > held[largest]:
             largest = label
     if 0 < rest < least and smallest >= 0:
-        if parting and held[largest] - (least - rest) >= least:
+        if rule.parting and held[largest] - (least - rest) >= least:
             low, high = np.int64(FAR), np.int64(-1)  # a label has ranks in a row
             for i in range(first, last):
                 code = np.int64(codes[i, j])
                 if labels[at + code] == largest:
                     low = code if code < low else low
                     high = code if code > high else high
-            _lend(codes, counts, first, last, j, low, high, held[largest], least - rest, lent)
+            _lend(of, j, low, high, held[largest], least - rest, lent)
         else:
             n_sides -= 1
             gone = side_of[smallest]
@@ -255,21 +238,12 @@ def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], hig
 
 @compiled
 def _gain(
-    of: Dimensions,
-    codes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    first: Int,
-    last: Int,
-    n: Int,
-    price: float,
-    side: NDArray[np.int32],
-    lent: NDArray[np.int64],
-    n_sides: int,
-    sizes: NDArray[np.int64],
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-) -> float:
+    dimensions: Dimensions, of: Region, price: float, to: Sides, n_sides: int, sizes: NDArray[np.int64],
+    low: NDArray[np.int64], high: NDArray[np.int64],
+) -> float:  # fmt: skip
     """What a split takes off the loss of all cells, for each bit of information that it spends."""
+    codes, counts, first, last, n = of
+    side, lent = to
     q = codes.shape[1]
     for s in range(n_sides):
         sizes[s] = 0
@@ -287,7 +261,7 @@ def _gain(
     for s in range(n_sides):
         bits -= sizes[s] * np.log2(sizes[s] / n)
         for j in range(q):
-            gain -= sizes[s] * _price(of, j, low[s, j], high[s, j])
+            gain -= sizes[s] * _price(dimensions, j, low[s, j], high[s, j])
     return gain / bits
 
 
@@ -323,8 +297,9 @@ def proposed(
     for size in of.sizes:
         if size >= widest:
             widest = size + 1
-    side, trial = np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int32)
-    lent, trial_lent = np.zeros(n_parts, np.int64), np.zeros(n_parts, np.int64)
+    rule = SplitRule(least, parting)
+    side, lent = np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int64)
+    trial = Sides(np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int64))
     n_sides, column = np.zeros(n_regions, np.int64), np.zeros(n_regions, np.int64)
     score, whole_low, whole_high = np.zeros(q), np.zeros((1, q), np.int64), np.zeros((1, q), np.int64)
     held, bins, sizes = np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(widest, np.int64)
@@ -341,6 +316,7 @@ def proposed(
             _widen(codes, i, np.int32(0), whole_low, whole_high)
         if n < 2 * least:
             continue
+        region = Region(codes, counts, first, last, n)
         price, best = 0.0, -1.0
         for j in range(q):
             score[j] = _price(of, j, whole_low[0, j], whole_high[0, j])
@@ -348,7 +324,7 @@ def proposed(
             if tried[r, j] or whole_low[0, j] == whole_high[0, j]:
                 score[j] = -1.0
             elif by == ENTROPY:
-                score[j] = of.weights[j] * _entropy(codes, counts, first, last, j, n, held) / np.log(of.sizes[j])
+                score[j] = of.weights[j] * _entropy(region, j, held) / np.log(of.sizes[j])
         while True:
             j = _greatest(score)
             if score[j] < 0:
@@ -357,34 +333,18 @@ def proposed(
             if of.trees[j]:
                 level = _common(of, j, whole_low[0, j], whole_high[0, j]) - 1
                 at = of.levels_at[j] + level * of.sizes[j]
-                found = _children(
-                    of.labels, at, codes, counts, first, last, j, least, parting, trial, trial_lent, held, side_of
-                )
+                found = _children(of.labels, at, region, j, rule, trial, held, side_of)
             else:
-                found = _cut(
-                    codes,
-                    counts,
-                    first,
-                    last,
-                    j,
-                    n,
-                    whole_low[0, j],
-                    whole_high[0, j],
-                    least,
-                    parting,
-                    trial,
-                    trial_lent,
-                    bins,
-                )
+                found = _cut(region, j, whole_low[0, j], whole_high[0, j], rule, trial, bins)
             if found < 2:
                 continue
             if by == GAIN:
-                gain = _gain(of, codes, counts, first, last, n, price, trial, trial_lent, found, sizes, low, high)
+                gain = _gain(of, region, price, trial, found, sizes, low, high)
                 if gain <= best * MORE:  # columns come by what they cost, so of equals the costliest is split
                     continue
                 best = gain
             for i in range(first, last):
-                side[i], lent[i] = trial[i], trial_lent[i]
+                side[i], lent[i] = trial.side[i], trial.lent[i]
             n_sides[r], column[r] = found, j
             if by != GAIN:
                 break
