@@ -9,6 +9,7 @@ values are farther apart than 1. Who finds no class joins one that passes with i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,15 +93,12 @@ def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Flo
     boxes = space.boxes(space.weights(None))
     class_of = np.full(len(row), LOOSE, np.int64)
     left_at = np.zeros(len(row), np.int64)  # how many classes there were when a record found none
-    following = np.arange(1, len(row) + 1)
-    window = max(8 * size, min(WINDOW, WORK // len(row)))
+    queue = _Queue(order, np.arange(1, len(row) + 1), tuple_of, kinds, class_of, left_at)
+    fill = _Fill(shares * size, t * size, PRICE, size, max(8 * size, min(WINDOW, WORK // len(row))))
     first = n_classes = 0
     while first < len(row) and not problem.out_of_time:
         problem.progress(f"classes of {size}", first / len(row))
-        first, n_classes = _gather(
-            *(boxes, order, following, first, tuple_of, kinds, shares * size, t * size, PRICE, size, window),
-            *(class_of, left_at, n_classes, n_classes + CALL),
-        )
+        first, n_classes = _gather(boxes, queue, fill, first, n_classes, n_classes + CALL)
     if n_classes:
         _join(problem, boxes, row, tuple_of, class_of, left_at, n_classes)
     class_of[class_of == LOOSE] = n_classes
@@ -108,15 +106,32 @@ def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Flo
     return merged(Metric(problem), partition)
 
 
-@compiled
-def _gather(
-    of: Boxes, order: Ints, following: Ints, first: int, tuple_of: Ints, kinds: Ints, room: Floats, over: float,
-    price: float, size: int, window: int, class_of: Ints, left_at: Ints, n_classes: int, until: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Fill classes from place ``first`` of the order on; ``following`` links the places of those who have none.
+class _Queue(NamedTuple):
+    """The records in the order in which they are looked at, and what became of them."""
 
-    ``room`` is each kind's share of a class, ``over`` how much all kinds together may exceed theirs.
-    """
+    order: Ints
+    following: Ints  # links the places of those who have no class
+    tuple_of: Ints
+    kinds: Ints
+    class_of: Ints
+    left_at: Ints  # how many classes there were when a record found none
+
+
+class _Fill(NamedTuple):
+    """What a class is to be."""
+
+    room: Floats  # (kinds)  its share of a class
+    over: float  # how much all kinds together may exceed theirs
+    price: float  # of one record too many of a kind
+    size: int
+    window: int  # records that it may choose from
+
+
+@compiled
+def _gather(of: Boxes, queue: _Queue, fill: _Fill, first: int, n_classes: int, until: int) -> tuple[int, int]:
+    """Fill classes from place ``first`` of the queue on; returns where the next begins, and how many there are."""
+    order, following, tuple_of, kinds, class_of, left_at = queue
+    room, over, price, size, window = fill
     n = order.shape[0]
     box = np.empty((1, of.codes.shape[1]), np.uint32)
     crowd, known = np.empty(window, np.int64), np.empty(window)

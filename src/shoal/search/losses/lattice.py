@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import starmap
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -302,12 +302,16 @@ class ClassLoss(Loss):
 
     def published(self, sums: float, n_suppressed: int) -> float:
         """The figure, from what the kept classes and the suppressed records add."""
-        return float(self.figure(np.array([sums]), np.array([n_suppressed]))[0])
+        one: tuple[Any, Any] = (np.float64(sums), np.int64(n_suppressed))  # as arrays, in less time
+        return float(self.figure(*one))
 
     def value(self, seen: Evaluation) -> float:
         """What the kept classes and the suppressed records add up to."""
-        kept = float(self.kept(self._classes(seen))[~seen.failing].sum())
-        return self.published(kept + self.suppressed * seen.n_suppressed, seen.n_suppressed)
+        kept = self.kept(self._classes(seen))
+        if not seen.n_suppressed:
+            return self.published(float(kept.sum()), 0)
+        total = float(kept[~seen.failing].sum()) + self.suppressed * seen.n_suppressed
+        return self.published(total, seen.n_suppressed)
 
     def above(self, seen: Evaluation) -> float:
         """Classes only merge, and a suppressed record costs no less than one that is kept."""
