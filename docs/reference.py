@@ -208,7 +208,8 @@ def _requirements(chosen: Callable[[Any], bool], passes: str) -> Callable[[], st
 def _taken(field: FieldInfo) -> str:
     if field.is_required():
         return _values(field)
-    return f"{_values(field)}; {_default(field) or 'none'} when left out"
+    default = _default(field)
+    return f"{_values(field)}; {f'default {default}' if default else 'optional'}"
 
 
 def _needed_first(field: tuple[str, FieldInfo]) -> tuple[bool, bool]:
@@ -290,7 +291,7 @@ def _options(callback: Callable[..., Any]) -> Callable[[], str]:
         for name, kind, info, default in _parameters(callback):
             said = _markdown(info.help)
             if isinstance(info, ArgumentInfo):
-                left_out = "" if default in (None, inspect.Parameter.empty) else f" `{default}` when left out."
+                left_out = "" if default in (None, inspect.Parameter.empty) else f" Default: `{default}`."
                 yield f"- `{name}`: {said}{left_out}"
                 continue
             # Typer takes the first of the names for a default, and knows better later.
@@ -299,7 +300,7 @@ def _options(callback: Callable[..., Any]) -> Callable[[], str]:
             names = ", ".join([*(f"`{one}`" for one in short), f"`{long}{_argument(kind)}`"])
             needed = ", needed" if default is inspect.Parameter.empty else ""
             shown = default is not True and default not in (None, False, inspect.Parameter.empty)
-            left_out = f" `{default}` when left out." if shown else ""
+            left_out = f" Default: `{default}`." if shown else ""
             yield f"- {names}{needed}: {said}{left_out}"
 
     return lambda: "\n".join(lines())
