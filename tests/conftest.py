@@ -60,7 +60,8 @@ def engines_of(item: pytest.Item) -> set[str]:
     chosen = getattr(item, "callspec", None)
     parameters = {} if chosen is None else chosen.params
     names = {NEEDS[name] for name in getattr(item, "fixturenames", ()) if name in NEEDS}
-    return names | {value for name, value in parameters.items() if name in ("bench", "database")}
+    named = {value for name, value in parameters.items() if name in ("bench", "database", "any_engine")}
+    return names | (named - {"local"})
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
