@@ -160,7 +160,7 @@ def policy(**release):
 found = {}
 for algorithm in ("optimal", "exhaustive", "top_down", "genetic", "mondrian", "top"):
     release = shoal.anonymize(rows, policy(algorithm=algorithm, objective="squared"))
-    problem = Problem.of(LocalEngine.of(rows).count(release.policy), release.policy)
+    problem = Problem.of(LocalEngine.of(rows).count(release.policy).table, release.policy)
     parts = release.recoding.parts(problem.table)
     by_hand = sum(
         float(parts.counts @ values.shares[parts.codes[:, j]] ** 2)
