@@ -18,6 +18,12 @@ from shoal.web.workspace import Workspace
 
 PATIENCE = 600.0  # seconds: longer than any machine takes, so that only what never comes fails
 
+# Names and values that would do harm in a page, a template or a spreadsheet.
+NASTY = "name,<script>alert(1)</script>,{{7*7}},=cmd|' /C calc'!A0,disease\n" + "".join(
+    f'<b>p{i}</b>,{20 + i % 40},"{{{{7*7}}}}{i % 3}",=1+{i % 5},"{["flu", "<img src=x>", "a&b"][i % 3]}"\n'
+    for i in range(200)
+)
+
 
 @dataclass
 class Answer:
@@ -80,7 +86,7 @@ class Client:
 
     def _followed(self, found: Answer) -> Answer:
         while found.status == 303:
-            found = self.request("GET", found.headers["location"])
+            found = self.request("GET", found.headers["location"].partition("#")[0])
         return found
 
     def finished(self, found: Answer) -> Answer:

@@ -45,7 +45,8 @@ LATE = {
     "risk/keys": "only a population needs SciPy",
     "table/jit": "fcntl is not on Windows",
     "utility/classifier": "scikit-learn may not be installed",
-    "web/app": "the first screen stands before the rest of shoal is loaded",
+    "web/app": "vl-convert takes a second",
+    "web/loading": "the first screen stands before the rest of shoal is loaded",
     "web/screens/open": "the first screen stands before the rest of shoal is loaded",
     "web/workspace": "the first screen stands before the rest of shoal is loaded",
 }

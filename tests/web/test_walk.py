@@ -9,13 +9,8 @@ from pathlib import Path
 import pytest
 
 from demonstrations import Demonstration
-from serving import Answer, Client, Served, served
+from serving import NASTY, Answer, Client, Served, served
 from shoal.web.screens.publish import CHECKS
-
-NASTY = "name,<script>alert(1)</script>,{{7*7}},=cmd|' /C calc'!A0,disease\n" + "".join(
-    f'<b>p{i}</b>,{20 + i % 40},"{{{{7*7}}}}{i % 3}",=1+{i % 5},"{["flu", "<img src=x>", "a&b"][i % 3]}"\n'
-    for i in range(200)
-)
 
 
 @pytest.fixture(scope="module")
@@ -177,3 +172,52 @@ def test_a_cancelled_run_leaves_nothing(page: Served, monkeypatch: pytest.Monkey
     page.workspace.jobs[int(number.rpartition("/")[2])].over.wait(60)
     assert "Cancelled" in user.get(number).text
     assert len(page.workspace.runs) == runs
+
+
+def test_a_hierarchy_is_built_edited_and_undone_by_forms(page: Served) -> None:
+    user = page.user()
+    draft = opened(user, "nasty.csv")
+    roles = {f"role-{i}": role for i, role in enumerate(["identifier", "quasi", "quasi", "quasi", "sensitive"])}
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **roles))
+    tried = user.get(f"/d/{draft}/column/1?build=intervals&numbers=10,20")
+    assert "What this would give" in tried.text
+    assert "Every label has one parent" in tried.text
+    refused = user.get(f"/d/{draft}/column/1?build=intervals&numbers=10,15")
+    assert "Every label has one parent" not in refused.text  # 15 is no multiple of 10
+    first = draft_in(user.post(f"/d/{draft}/column/1", action="build", build="intervals", numbers="10,20"))
+    moved = user.post(f"/d/{first}/column/1", action="move", level="1", member="20", name="<i>other")
+    assert "&lt;i&gt;other" in moved.text
+    assert f"/d/{first}/column/1" in moved.text  # undo
+    assert "other" not in user.get(f"/d/{first}/column/1").text
+    outside = user.get(f"/d/{first}/column/1?build=file&file=/etc/passwd")
+    assert "not in a folder that was opened" in outside.text
+
+
+def test_another_node_another_point_and_other_limits_are_built_and_verified(page: Served) -> None:
+    user = page.user()
+    draft = opened(user, "nasty.csv")
+    roles = {f"role-{i}": role for i, role in enumerate(["identifier", "quasi", "quasi", "quasi", "sensitive"])}
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **roles))
+    found = user.finished(user.post(f"/d/{draft}/run", action="start"))
+    run = run_in(found)
+    levels = dict(page.workspace.runs[run].release.levels)  # type: ignore[union-attr]
+    column, top = next((name, level) for name, level in levels.items() if level is not None)
+    nodes = re.findall(r'class="holds">holds</span>.*?name="levels" value="([^"]+)"', found.text)
+    taken = page.workspace.runs[run_in(user.finished(user.post(f"/runs/{run}/take", action="node", levels=nodes[-1])))]
+    assert taken.release is not None
+    assert list(taken.release.levels.values()) == [int(level) for level in nodes[-1].split(",")]
+    assert taken.release.verdicts.holds
+    found = user.finished(user.post(f"/runs/{run}/sweep"))
+    points = re.findall(r'name="point" value="(\d+)"', found.text)
+    asked = page.workspace.runs[run].cache["exploration"].frontier.points[int(points[-1])].asked
+    taken = page.workspace.runs[run_in(user.finished(user.post(f"/runs/{run}/take", action="point", point=points[-1])))]
+    assert taken.release is not None
+    assert taken.release.policy.release.max_suppression == asked.get("max_suppression", 0.05)
+    again = user.finished(user.post(f"/runs/{run}/take", action="limits", **{"least-0": "1", "weight-0": "3"}))
+    taken = page.workspace.runs[run_in(again)]
+    assert taken.release is not None
+    assert taken.release.policy.columns[next(iter(levels))].min_level == 1
+    assert "singling out" in user.finished(user.post(f"/runs/{run}/attack")).text
+    assert column in user.get(f"/runs/{run}/rows").text
+    assert "records look like this one now" in user.get(f"/runs/{run}/rows?record=0").text
+    assert top is not None

@@ -14,6 +14,7 @@ from starlette.routing import Mount, Router
 
 from shoal.web import progress
 from shoal.web.jobs import Failure, unexpected
+from shoal.web.loading import loaded
 from shoal.web.pages import HERE, Pages, get, pages_of, texts
 from shoal.web.screens import open
 from shoal.web.security import App, Gate, Receive, Scope, Secrets, Send
@@ -52,16 +53,8 @@ class _Later:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._router is None:
-            self._router = await run_in_threadpool(load)
+            self._router = Router(await run_in_threadpool(loaded))
         await self._router(scope, receive, send)
-
-
-def load() -> Router:
-    """Import the modules of all screens."""
-    from shoal.web.screens import columns, explore, hierarchy, promises, publish, run
-
-    screens = (columns, hierarchy, promises, run, explore, publish)
-    return Router([route for screen in screens for route in screen.ROUTES])
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -83,6 +83,9 @@ class Gate:
             if scope["path"] == "/" and b"token=" in scope["query_string"]:
                 await self._enter(scope, safe)
                 return
+            if scope["path"] == "/favicon.ico":  # browsers ask for it at the entrance
+                await _answer(safe, 204, "")
+                return
             self._check_cookie(scope, headers)
             limit = self._upload_bytes if scope["path"] == f"{self._known.room}/upload" else FORM_BYTES
             limited = _limited(scope, headers, receive, limit)

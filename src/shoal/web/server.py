@@ -19,7 +19,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shoal.errors import DataError
-from shoal.web.app import UPLOAD_BYTES, application, load
+from shoal.web.app import UPLOAD_BYTES, application
+from shoal.web.loading import loaded
 from shoal.web.screens.open import open_in
 from shoal.web.security import Secrets
 from shoal.web.workspace import Workspace
@@ -131,7 +132,7 @@ def serve(
         ready(address)
         if browser:
             _open_browser(workspace.folder, address)
-        threading.Thread(target=load, daemon=True).start()  # while the browser draws the first screen
+        threading.Thread(target=loaded, daemon=True).start()  # while the browser draws the first screen
 
     logging.getLogger("uvicorn.error").disabled = True  # a traceback may quote the data
     logging.getLogger("asyncio").disabled = True

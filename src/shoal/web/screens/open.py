@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from shoal.errors import DataError, PolicyError, ShoalError
 from shoal.web.folders import TABLES
+from shoal.web.loading import loaded
 from shoal.web.pages import draft_of, get, given, pages_of, post, texts, workspace_of
 from shoal.web.workspace import Opened, Workspace
 
@@ -57,14 +58,10 @@ def open_in(
     workspace: Workspace, named: str, policy: str = "", table: str | None = None, parquet: str | None = None
 ) -> Job:
     """Start to read what a path or a URI names."""
-    from shoal.engines.opening import is_uri, located
-
-    uri = is_uri(named)
+    uri = "://" in named
     path = None if uri else workspace.folders.path(named)
-    if uri and named.startswith("duckdb://"):
-        address, name, _ = located(named, table, None)
-        workspace.folders.path(address.removeprefix("duckdb://"))
-        table = table or name
+    if named.startswith("duckdb://"):  # a file too
+        workspace.folders.path(named.removeprefix("duckdb://").partition("#")[0])
     chosen = workspace.folders.path(policy) if policy else None
 
     def work(progress: Progress) -> str:
@@ -81,10 +78,10 @@ def _read(
     table: str | None,
     parquet: str | None,
 ) -> str:
-    from shoal.engines.backends.reaching import safe_uri
+    progress(texts().open.reading, 0)
+    loaded()
     from shoal.engines.opening import is_uri, opened
 
-    progress(texts().open.reading, 0)
     settings, uri = workspace.settings, is_uri(data)
     engine = opened(
         data,
@@ -95,12 +92,18 @@ def _read(
         separator=None if uri else settings.separator,
         encoding=None if uri else settings.encoding,
     )
-    shown = safe_uri(data) if uri else data
+    shown = _without_password(data) if uri else data
     options = ["--table", table] if uri and table and "#" not in data else []
     flags = {"--parquet": parquet, "--engine": settings.engine if settings.engine != "auto" and not uri else None}
     flags |= {"--memory": settings.memory, "--separator": settings.separator, "--encoding": settings.encoding}
     options += [text for name, value in flags.items() if value for text in (name, value)]
     return _kept(workspace, engine, progress, Path(data).name if not uri else shown, shown, tuple(options), policy)
+
+
+def _without_password(uri: str) -> str:
+    from shoal.engines.backends.reaching import safe_uri
+
+    return safe_uri(uri)
 
 
 def _kept(
@@ -144,6 +147,7 @@ def _kept(
 
 def _demo(workspace: Workspace, progress: Progress) -> str:
     """The hospital of `shoal demo`, in the folder of this server."""
+    loaded()
     from shoal.demo.hospital import POLICY, hospital
     from shoal.demo.run import PATIENTS
     from shoal.engines.files import formats
@@ -173,6 +177,7 @@ def _upload(request: Request, form: FormData) -> Response:
     name = Path(sent.filename.replace("\\", "/")).name
 
     def work(progress: Progress) -> str:
+        loaded()
         from shoal.engines.opening import opened
 
         settings = workspace.settings

@@ -18,7 +18,7 @@ from shoal.release.receipt import receipt_of, write_receipt
 from shoal.release.signatures import read_private, sign
 from shoal.search.problem import Progress
 from shoal.web.pages import get, given, pages_of, post, run_of, texts, workspace_of
-from shoal.web.screens.explore import release_of
+from shoal.web.prepared import release_of
 from shoal.web.workspace import WebRun, Workspace
 
 ENDINGS = (".csv", ".parquet", ".xlsx", ".sav", ".dta")

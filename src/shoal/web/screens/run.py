@@ -16,6 +16,7 @@ from shoal.policy.policy import Algorithm, Objective, Options
 from shoal.search.problem import Progress
 from shoal.web.jobs import Job
 from shoal.web.pages import draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of
+from shoal.web.prepared import prepare
 from shoal.web.workspace import Draft, WebRun, Workspace
 
 PURPOSES = ("analysis", "tables")
@@ -114,6 +115,8 @@ def start(workspace: Workspace, draft: Draft) -> Job:
         release = shoal.anonymize(draft.table.engine, policy, progress=progress)
         run = workspace.add_run(draft, release, time.monotonic() - began)
         run.figures = figures_of(run)
+        progress(texts().run.preparing, 1.0)
+        prepare(run)
         return f"/runs/{run.number}/explore"
 
     return workspace.jobs.start(texts().run.searching, work, f"/d/{draft.number}/run")

@@ -1,0 +1,19 @@
+"""The rest of shoal, loaded once and by one thread, after the first screen stands."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
+_LOCK = threading.Lock()  # two threads that import modules which know each other may see them half made
+
+
+def loaded() -> list[BaseRoute]:
+    """Import everything that the other screens need; their routes."""
+    with _LOCK:
+        from shoal.web.screens import columns, explore, hierarchy, promises, publish, run
+
+    return [route for screen in (columns, hierarchy, promises, run, explore, publish) for route in screen.ROUTES]

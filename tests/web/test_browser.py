@@ -1,0 +1,256 @@
+"""The page in a real browser: the whole path by mouse and by keyboard, readable by everybody, and talking to nobody."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from browsing import AXE, PATIENCE, browser  # noqa: F401  (a fixture)
+from serving import NASTY, Served, served
+
+WIDE = 300
+TABLE = "age,zip,sex,<img src=x onerror=alert(1)>,disease,name\n" + "".join(
+    f"{20 + i % 60},{35100 + i % 40},{'mf'[i % 2]},{{{{7*7}}}}{i % 4},{['flu', 'cold', '=cmd'][i % 3]},person {i}\n"
+    for i in range(400)
+)
+LOOKS = [(1280, "light"), (400, "dark")]
+MORE_LOOKS = [(1280, "dark"), (400, "light")]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "people.csv").write_text(TABLE)
+    names = [f"c{i} {'<b>' if i % 7 == 0 else ''}" for i in range(WIDE)]
+    rows = [",".join(str((i * j) % (2 + j % 5)) for j in range(WIDE)) for i in range(40)]
+    (folder / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    (folder / "nasty.csv").write_text(NASTY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(root: Path) -> Iterator[Served]:
+    with served(root) as found:
+        yield found
+
+
+class Tab:
+    """A page that remembers what it said and asked for."""
+
+    def __init__(self, browser: Browser, served: Served, **given: Any) -> None:  # noqa: F811
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **given)
+        self.context.set_default_timeout(PATIENCE)
+        self.page = self.context.new_page()
+        self.events: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.events.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.events.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.events.append("dialog"), dialog.dismiss()))
+        self.context.on("request", lambda request: self.asked.append(request.url))
+        self.served = served
+        self.page.goto(served.address)
+        self.page.wait_for_selector("nav .steps")
+
+    def press(self, name: str) -> None:
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name=name, exact=True).first.click()
+
+    def follow(self, name: str) -> None:
+        with self.page.expect_navigation():
+            self.page.get_by_role("link", name=name, exact=True).first.click()
+
+    def heading(self, text: str) -> None:
+        self.page.get_by_role("heading", name=text, level=1, exact=True).wait_for()
+
+    def require_calm(self) -> None:
+        """No script failed, nothing popped up, nobody else was asked."""
+        assert self.events == []
+        assert [url for url in self.asked if not url.startswith(f"http://{self.served.host}/")] == []
+
+    def require_readable(self, looks: list[tuple[int, str]]) -> None:
+        for width, scheme in looks:
+            self.page.set_viewport_size({"width": width, "height": 900})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.page.evaluate("document.documentElement.scrollWidth") <= width, self.page.url
+            self.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+            self.page.evaluate(AXE)
+            found = self.page.evaluate(
+                "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
+            )
+            assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == [], (self.page.url, width)
+        self.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
+    """Open, choose roles, edit a hierarchy, promise, run, take another node, publish."""
+    page = tab.page
+    tab.require_readable(looks)
+    tab.press("people.csv")
+    tab.heading("people.csv")
+    tab.follow("Show the first rows")
+    tab.require_readable(looks)
+    tab.follow("Continue to the columns")
+    tab.heading("What each column is")
+    # By mouse, and by keyboard: arrows move within the roles of a column.
+    page.get_by_role("group", name="disease").get_by_label("Sensitive").check()
+    page.get_by_role("group", name="sex").get_by_label("Plain").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.get_by_role("group", name="sex").get_by_label("Quasi-identifier").is_checked()
+    page.get_by_role("group", name="name", exact=True).get_by_label("Identifier leads").check()
+    tab.press("Save the roles")
+    tab.require_readable(looks)
+    page.get_by_role("group", name="zip").get_by_role("link").click()
+    tab.heading("Hierarchy of zip")
+    page.get_by_label("Width on each level, with commas").fill("10, 20")
+    page.get_by_text("What this would give").wait_for()  # as one types
+    tab.press("Use this hierarchy")
+    page.get_by_text("Levels now").wait_for()
+    tab.require_readable(looks)
+    groups = page.locator("fieldset.group").count()
+    page.locator("fieldset.group .member input").first.check()
+    page.get_by_label("or to a new group").fill("<script>alert(2)</script>")
+    tab.press("Move")
+    page.wait_for_url("**level=1")
+    assert page.locator("fieldset.group").count() == groups + 1
+    member = page.locator("fieldset.group .member").first
+    member.drag_to(page.locator("fieldset.group").nth(1))
+    page.wait_for_function(f"document.querySelectorAll('fieldset.group').length === {groups}")
+    tab.follow("Columns")
+    tab.press("Save and continue")
+    tab.heading("What the release must promise")
+    page.get_by_label("At least", exact=True).fill("4")
+    tab.press("Ask for it")
+    page.get_by_text("Your table now").first.wait_for()
+    tab.require_readable(looks)
+    tab.follow("Continue to the run")
+    page.get_by_label("Tables: one level").check()
+    tab.press("Choose")
+    tab.require_readable(looks)
+    tab.press("Start")
+    tab.heading("The release")
+    tab.require_readable(looks)
+    first = page.url
+    tab.press("Compare")
+    page.locator("#vega svg.marks").wait_for()  # drawn by Vega under our content policy
+    tab.require_readable(looks)
+    page.locator("#vega .mark-symbol.role-mark path").last.click()  # drawn last: on top
+    page.wait_for_function(f"location.href !== {first!r} && document.querySelector('#verdict') !== null")
+    taken = page.url
+    page.get_by_role("button", name="Take it instead").first.wait_for()
+    safe = page.locator("tr", has=page.locator(".holds")).get_by_role("button").first
+    safe.click()
+    page.wait_for_function(f"!location.href.startsWith({taken.partition('#')[0]!r})")
+    page.wait_for_selector("#verdict, .problem")
+    tab.press("Attack the release")
+    page.get_by_text("singling out").first.wait_for()
+    tab.follow("Records before and after")
+    tab.require_readable(looks)
+    tab.follow("Record 1")
+    page.get_by_text("records look like this one now").wait_for()
+    tab.follow("Back to the release")
+    tab.follow("Continue to publish")
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    tab.require_readable(looks)
+    for box in page.get_by_role("checkbox").all():
+        box.check()
+    tab.press("Write the files")
+    page.get_by_role("link", name="release.csv").wait_for()
+    tab.require_readable(looks)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="release.csv").click()
+    sent = Path(download.value.path()).read_bytes()
+    run = tab.served.workspace.runs[max(tab.served.workspace.runs)]
+    assert sent == run.files["release.csv"].read_bytes()
+    page.go_back()
+    page.go_back()
+    tab.heading("The release")
+
+
+def test_the_whole_path_by_mouse_and_keyboard(browser: Browser, page: Served) -> None:  # noqa: F811
+    tab = Tab(browser, page)
+    walk(tab, LOOKS)
+    tab.require_calm()
+    tab.context.close()
+
+
+@pytest.mark.long
+def test_the_whole_path_in_the_other_looks(browser: Browser, page: Served) -> None:  # noqa: F811
+    tab = Tab(browser, page)
+    walk(tab, MORE_LOOKS)
+    tab.require_calm()
+    tab.context.close()
+
+
+@pytest.mark.parametrize("name", ["nasty.csv", "wide.csv"])
+def test_strange_tables_run_no_script_and_fit_the_page(browser: Browser, page: Served, name: str) -> None:  # noqa: F811
+    tab = Tab(browser, page)
+    tab.press(name)
+    tab.follow("Show the first rows")
+    tab.page.get_by_text("First rows").wait_for()
+    tab.follow("Continue to the columns")
+    tab.heading("What each column is")
+    assert tab.page.get_by_role("group").count() >= (WIDE if name == "wide.csv" else 5)
+    if name != "wide.csv":  # axe takes minutes for so many fields, which all are alike
+        tab.require_readable([(400, "dark")])
+    tab.page.set_viewport_size({"width": 400, "height": 900})
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
+    tab.require_calm()
+    tab.context.close()
+
+
+def test_it_works_without_scripts(browser: Browser, page: Served) -> None:  # noqa: F811
+    tab = Tab(browser, page, java_script_enabled=False)
+    tab.press("people.csv")
+    tab.page.get_by_role("link", name="Continue to the columns").wait_for()  # the progress reloads itself
+    tab.follow("Continue to the columns")
+    tab.heading("What each column is")
+    assert tab.events == []
+    tab.context.close()
+
+
+def test_another_server_on_this_computer_does_not_get_the_cookie(browser: Browser, page: Served) -> None:  # noqa: F811
+    """Nor can a page of it send a form of ours, or read what we answer."""
+    seen: list[str] = []
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(f"{self.path} {self.headers.get('Cookie', '')}")
+            body = b"<!doctype html><title>other</title>"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    tab = Tab(browser, page)
+    room = page.user().room
+    before = len(page.workspace.tables)
+    tab.page.goto(f"http://127.0.0.1:{other.server_port}/")
+    assert tab.page.title() == "other"
+    assert not any("shoal" in line for line in seen)
+    answers = tab.page.evaluate(
+        """async (address) => {
+          const found = [];
+          const form = {method: 'POST', body: 'demo=1'};
+          for (const given of [{}, form, {mode: 'no-cors', ...form}]) {
+            const asked = fetch(address, {credentials: 'include', ...given});
+            found.push(await asked.then((answer) => answer.status, () => -1));
+          }
+          return found;
+        }""",
+        f"http://{page.host}{room}/open",
+    )
+    assert set(answers) <= {-1, 0}  # nothing that it could read
+    assert len(page.workspace.tables) == before
+    other.shutdown()
+    other.server_close()
+    tab.context.close()
