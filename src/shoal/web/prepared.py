@@ -11,7 +11,7 @@ from shoal.recoding import FullDomain
 from shoal.release import Release
 from shoal.report import charts
 from shoal.report.essentials import found_in
-from shoal.report.summary import MOST_WORK, Summary, searched, summary
+from shoal.report.summary import MOST_WORK, Summary, summary
 from shoal.report.wording import unit
 from shoal.search import Problem
 from shoal.web.pages import texts
@@ -45,7 +45,7 @@ def prepare(run: WebRun) -> None:
 def _before(run: WebRun) -> str:
     """How many people could be found in the table as it was."""
     policy = release_of(run).policy
-    measured = shoal.measure(run.draft.table.fresh(), quasi=policy.quasi)
+    measured = shoal.measure(run.draft.table.engine, quasi=policy.quasi)
     return found_in(measured, policy, run.draft.table.inspection.records, "record")
 
 
@@ -55,7 +55,7 @@ def _neighbours(run: WebRun) -> list[dict[str, Any]]:
     recoding = release.recoding
     if not isinstance(recoding, FullDomain):
         return []
-    original = searched(release)
+    original = release.counted.table
     if 2 * len(recoding.node) * original.n_classes > MOST_WORK:
         return []
     problem = Problem.of(original, release.policy, population=release.reference.population)

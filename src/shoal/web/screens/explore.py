@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
+import vl_convert
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,7 +16,6 @@ import shoal
 from shoal.alternatives.frontier import replaced
 from shoal.alternatives.recommend import Exploration
 from shoal.engines.base import Rows
-from shoal.engines.local import LocalEngine
 from shoal.release import Release
 from shoal.report import charts
 from shoal.report.essentials import essentials, gone, proof
@@ -157,10 +157,10 @@ def _sweep(request: Request, _: FormData) -> Response:
     release_of(run)
 
     def work(progress: Progress) -> str:
-        found = shoal.explore(run.draft.table.fresh(), run.draft.policy, progress=progress)
+        found = shoal.explore(run.draft.table.engine, run.draft.policy, progress=progress)
         run.cache["exploration"] = found
         chart = charts.frontier_chart(found.frontier, found.own, texts().explore.this)
-        run.cache["frontier"] = chart.to_dict(validate=False)
+        run.cache["frontier"] = vl_convert.vegalite_to_vega(chart.to_dict(validate=False))
         run.cache["charts"]["frontier"] = charts.inlined(chart, "frontier", texts().explore.frontier)
         return f"/runs/{run.number}/explore#frontier-h"
 
@@ -197,15 +197,15 @@ def _attack(request: Request, _: FormData) -> Response:
 
 def _has_rows(release: Release) -> bool:
     rows = release.rows
-    return isinstance(rows, Rows) and rows.sources is not None and isinstance(release.engine, LocalEngine)
+    return isinstance(rows, Rows) and rows.sources is not None
 
 
 def _rows(request: Request) -> Response:
     """Records before and after, and of one the class that it is in now."""
     pages, run = pages_of(request), run_of(request)
     release = release_of(run)
-    rows, engine = release.rows, release.engine
-    if not isinstance(rows, Rows) or rows.sources is None or not isinstance(engine, LocalEngine):
+    rows = release.rows
+    if not isinstance(rows, Rows) or rows.sources is None:
         raise HTTPException(404)
     names = list(release.policy.quasi)
     first = _whole(request, "first")
@@ -222,7 +222,7 @@ def _rows(request: Request) -> Response:
     n = len(places)
     first = min(first, max(0, n - 1))
     shown = places[first : first + (MATES if chosen else PAGE)]
-    before = engine.table.select(names).take(rows.sources[shown]).to_pylist()
+    before = release.engine.table.select(names).take(rows.sources[shown]).to_pylist()
     after = rows.table.select(names).take(shown).to_pylist()
     records = [
         {"place": int(place), "cells": [(_cell(was[name]), _cell(now[name])) for name in names]}

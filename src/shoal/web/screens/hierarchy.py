@@ -75,7 +75,7 @@ def _preview(
     try:
         if isinstance(spec, str):
             spec = workspace.folders.path(str(draft.folder / spec))
-        engine = draft.table.fresh().spelled(_spellings(draft, column))
+        engine = draft.table.engine.spelled(_spellings(draft, column))
         return shoal.hierarchy(engine, column.name, given=spec), None
     except ShoalError as error:
         return None, error

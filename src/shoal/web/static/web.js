@@ -68,7 +68,7 @@ async function draw() {
   const { spec, asked } = await (await fetch(chart.dataset.frontier)).json();
   const place = document.createElement("div");
   chart.replaceChildren(place);
-  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false, mode: "vega-lite", logLevel: 1 };
+  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false, mode: "vega" };
   const { view } = await window.vegaEmbed(place, spec, options);
   const svg = place.querySelector("svg");
   svg.classList.add("chart");
