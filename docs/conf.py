@@ -58,7 +58,7 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 NAVIGATION = {
-    "Start": ["Quick start <self>", "idea", "Tutorial <tutorial>", "choosing", "glossary"],
+    "Start": ["Quick start <self>", "idea", "Tutorial <tutorial>", "web", "choosing", "glossary"],
     "Ask and recode": ["models", "algorithms", "The taxonomy <taxonomy>", "local"],
     "Judge a release": [
         "Disclosure risk <risk>",

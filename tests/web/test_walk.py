@@ -64,7 +64,7 @@ def test_the_demo_by_forms_alone_is_what_the_command_line_makes(
     found = user.post(f"/d/{draft}/promises", action="k", k="7")
     draft = draft_in(found)
     found = user.finished(user.post(f"/d/{draft}/run", action="start"))
-    assert "This release keeps its policy" in found.text
+    assert "This release satisfies its policy" in found.text
     run = run_in(found)
     found = published(user, run)
     for name in ("release.csv", "certificate.json", "report.html", "policy.toml", "recoding.json", "receipt.json"):

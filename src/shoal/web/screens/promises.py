@@ -101,6 +101,8 @@ def _input(name: str, of: FieldInfo, requirement: dict[str, Any], draft: Draft) 
         found |= {"kind": "choice", "choices": kinds}
     elif bool in kinds:
         found |= {"kind": "choice", "choices": ["true", "false"], "value": str(found["value"]).lower()}
+    elif str(of.annotation).startswith("tuple"):
+        found |= {"kind": "list", "value": ", ".join(found["value"] or ())}
     elif int in kinds or float in kinds:
         found |= {"kind": "number", "step": "any" if float in kinds else "1"}
     return found
@@ -213,7 +215,8 @@ def _save(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
         if text:
             number = found["kind"] == "number"
             truth = found["choices"] == ["true", "false"]
-            requirement[name] = number_in(text, name) if number else text == "true" if truth else text
+            listed = [part.strip() for part in text.split(",") if part.strip()] if found["kind"] == "list" else text
+            requirement[name] = number_in(text, name) if number else text == "true" if truth else listed
 
 
 def _remove(fields: dict[str, Any], form: FormData, draft: Draft) -> None:
