@@ -1,4 +1,7 @@
-"""What a class must satisfy. A new model is one class and its name in ``Requirement``."""
+"""Privacy models: the conditions that equivalence classes must satisfy.
+
+A new model is one Python class and its name in ``Requirement``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PrivacyModel: a verdict per class, and how verdicts behave when classes merge."""
+"""PrivacyModel: one verdict per equivalence class, and how verdicts behave when classes merge."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from shoal.table.frequency import FrequencyTable, Histogram
 Passing = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 
-# absorbing: a passing class passes whatever joins it.
-# convex:    the union of passing classes passes, but a failing class may spoil a passing one.
+# absorbing: a passing class still passes after any records join it.
+# convex:    the union of passing classes passes, but merging with a failing class can make a passing class fail.
 # table:     the release as a whole passes or fails; fewer classes and fewer uniques are better.
 Merging = Literal["absorbing", "convex", "table"]
 
-# Sums of shares carry rounding of about 1e-16 per term; a bound met exactly must count as met.
+# Sums of shares have rounding errors of about 1e-16 per term; a bound that is met exactly must count as met.
 TOLERANCE = 1e-12
 
-# No table has as many records, and a few times as many still are a number of 64 bits.
+# More records than any table has; a small multiple of it still fits in 64 bits.
 MOST = 10**18
 
 
 class PrivacyModel(BaseModel):
-    """A condition on every class of a release. Subclasses say what they score and which side of the bound is safe."""
+    """A condition on every class of a release. Subclasses define the score and which side of the bound is safe."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     model: str
     merging: ClassVar[Merging]
-    figure: ClassVar[str]  # the name of its score among the measured figures
-    least: ClassVar[bool]  # True where the least score is the worst (k, ℓ), False where the greatest is (t, α)
+    figure: ClassVar[str]  # the name of the score among the measured figures
+    least: ClassVar[bool]  # True if the smallest score is the worst (k, ℓ), False if the largest is (t, α)
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The figure of each class."""
+        """Return the score of each class."""
         raise NotImplementedError
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """Whether each class satisfies the model."""
+        """Return whether each class satisfies the model."""
         raise NotImplementedError
 
     def components(self) -> tuple[PrivacyModel, ...]:
-        """The models that together ask the same; a search prunes by each as its own merging allows."""
+        """Return models that together are equivalent; a search prunes by each as far as its ``merging`` allows."""
         return (self,)
 
     def possible(self, table: FrequencyTable, suppressed: int) -> bool:
-        """Whether suppressing classes is enough to satisfy the model."""
+        """Return whether suppressing classes is enough to satisfy the model."""
         return True
 
     @property
     def unions_pass(self) -> bool:
-        """Whether the union of passing classes passes, as ``merging`` says; a reading of a model may give that up."""
+        """Whether the union of passing classes passes, as ``merging`` says; some variants of a model lose this."""
         return True
 
     def most_kept(self, table: FrequencyTable) -> Scores:
-        """Per class, how many of its records a part of it that passes can have at the most."""
+        """Return an upper bound, per class, on the number of records in a part of the class that passes."""
         return table.counts.astype(np.float64)
 
     @property
     def asked(self) -> str:
-        """The requirement in one line, for people."""
+        """The requirement as one readable line."""
         raise NotImplementedError
 
 
@@ -73,38 +73,38 @@ class SensitiveModel(PrivacyModel):
     column: str | None = None
 
     def histograms(self, table: FrequencyTable) -> Iterator[Histogram]:
-        """The histograms that this model judges."""
+        """Yield the histograms that this model judges."""
         if self.column is not None:
             yield table.sensitive[self.column]
         else:
             yield from table.sensitive.values()
 
     def score(self, histogram: Histogram) -> Scores:
-        """The figure of each class, for one sensitive column."""
+        """Return the score of each class for one sensitive column."""
         raise NotImplementedError
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """Whether each class satisfies the model, for one sensitive column."""
+        """Return whether each class satisfies the model for one sensitive column."""
         raise NotImplementedError
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The worst figure over the columns covered."""
+        """Return the worst score of each class over the covered columns."""
         worst = np.minimum if self.least else np.maximum
         return np.asarray(worst.reduce([self.score(h) for h in self.histograms(table)]))
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """Every column covered must pass."""
+        """Return whether each class passes for every covered column."""
         return np.asarray(np.logical_and.reduce([self.accepts(h) for h in self.histograms(table)]))
 
     def most_kept(self, table: FrequencyTable) -> Scores:
-        """The least over the columns covered."""
+        """Return the smallest bound over the covered columns."""
         return np.asarray(np.minimum.reduce([self.most(h) for h in self.histograms(table)]))
 
     def most(self, histogram: Histogram) -> Scores:
-        """``most_kept`` for one sensitive column; all of the class where nothing better is known."""
+        """Return ``most_kept`` for one sensitive column; the whole class if no better bound is known."""
         return np.add.reduceat(histogram.counts, histogram.starts[:-1]).astype(np.float64)
 
     @property
     def where(self) -> str:
-        """The column, for ``asked``."""
+        """The column name, as ``asked`` shows it."""
         return f" on {self.column}" if self.column else ""

@@ -1,9 +1,9 @@
-"""How far from the whole: t-closeness, β-likeness, δ-disclosure.
+"""Models of the distance to the overall distribution: t-closeness, β-likeness, δ-disclosure privacy.
 
 N. Li, T. Li, S. Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and ℓ-diversity", ICDE 2007.
 J. Cao, P. Karras, "Publishing microdata with a robust privacy guarantee", VLDB 2012 (β-likeness).
 J. Brickell, V. Shmatikov, "The cost of privacy", KDD 2008 (δ-disclosure).
-The whole is the table before anything was suppressed; the values are those that occur in it.
+The overall distribution q is that of the table before suppression; only values that occur in it count.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from shoal.table.frequency import Domain, Histogram
 
 
 def equal(p: Shares, domain: Domain) -> Scores:
-    """½ Σ |p − q|: every value is as far from every other."""
+    """Return ½ Σ |p − q|: all values are equally far apart."""
     return np.asarray(np.abs(p - domain.shares).sum(axis=1) / 2)
 
 
 def ordered(p: Shares, domain: Domain) -> Scores:
-    """1/(m−1) Σ_i |Σ_{j≤i} (p_j − q_j)|: neighbours in the order are near."""
+    """Return 1/(m−1) Σ_i |Σ_{j≤i} (p_j − q_j)|: neighbours in the order are close."""
     m = len(domain.shares)
     if m == 1:
         return np.zeros(len(p))
@@ -36,13 +36,13 @@ def ordered(p: Shares, domain: Domain) -> Scores:
 
 
 def numeric(p: Shares, domain: Domain) -> Scores:
-    """∫ |F_p − F_q| dx / (max − min): values are as far as their difference."""
+    """Return ∫ |F_p − F_q| dx / (max − min): values are as far apart as their difference."""
     if domain.places is None:
         raise PolicyError(
             f"column {domain.column!r}: distance 'numeric' needs numbers, but some of its values are not numbers",
             "choose distance 'equal', 'ordered' or 'hierarchical'",
         )
-    order = np.argsort(domain.places, kind="stable")  # a tree or file may list them otherwise
+    order = np.argsort(domain.places, kind="stable")  # a tree or file may list them in another order
     gaps = np.diff(domain.places[order])
     if not len(gaps) or gaps.sum() == 0:
         return np.zeros(len(p))
@@ -51,9 +51,9 @@ def numeric(p: Shares, domain: Domain) -> Scores:
 
 
 def hierarchical(p: Shares, domain: Domain) -> Scores:
-    """Mass moves through the nearest common ancestor at the cost of its height (Li 2007, section 4.3).
+    """Return the cost of moving mass through nearest common ancestors, priced by height (Li 2007, section 4.3).
 
-    In every subtree the smaller of what its children have too much and too little is moved there.
+    Within every subtree, the amount moved is the smaller of its children's total surplus and total deficit.
     """
     if domain.hierarchy is None:
         raise PolicyError(
@@ -65,7 +65,7 @@ def hierarchical(p: Shares, domain: Domain) -> Scores:
     extra = p - domain.shares
     total = np.zeros(len(p))
     for level in range(height + 1):
-        # Level 0 may already join leaves; joining there is free, as its height is 0.
+        # Level 0 may already join leaves; moving mass there is free because its height is 0.
         parent = np.zeros(extra.shape[1], np.int64)
         parent[child_of] = domain.hierarchy[level]
         n_parents = int(domain.hierarchy[level].max()) + 1
@@ -79,13 +79,13 @@ def hierarchical(p: Shares, domain: Domain) -> Scores:
 
 
 def kullback_leibler(p: Shares, domain: Domain) -> Scores:
-    """Σ p ln(p/q), in nats; q is never 0 where p is not, as the class is part of the whole."""
+    """Return Σ p ln(p/q), in nats; q is never 0 where p is not, because the class is part of the table."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(p > 0, p * np.log(p / domain.shares), 0.0).sum(axis=1))
 
 
 def jensen_shannon(p: Shares, domain: Domain) -> Scores:
-    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m the mean of p and q; at most ln 2."""
+    """Return ½ KL(p ‖ m) + ½ KL(q ‖ m), where m is the mean of p and q; at most ln 2."""
     q = np.broadcast_to(domain.shares, p.shape)
     m = (p + q) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -106,17 +106,17 @@ DISTANCES: dict[str, Callable[[Shares, Domain], Scores]] = {
 
 
 def distance(histogram: Histogram, name: str) -> Scores:
-    """The distance of every class from the whole."""
+    """Return the distance of each class from the overall distribution."""
     domain = _domain(histogram)
     return by_blocks(histogram, lambda counts: DISTANCES[name](counts / counts.sum(axis=1, keepdims=True), domain))
 
 
 def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
-    """At most so many records of each class form a part within ``t`` of the whole.
+    """Return an upper bound on the number of records of each class in a part within ``t`` of the overall distribution.
 
-    Equal distance: exact. The others by what they imply: that the mean place is within t (moving mass by x moves the
-    mean by at most x), that the shares of the subtrees of a level differ by at most t·H/(level + 1) in all, or, for
-    divergences, what Pinsker's inequality says of the equal distance: at most √(KL/2), at most √(2 JS).
+    Exact for the equal distance. The other distances are bounded by a consequence: the mean place is within t (moving
+    mass by x moves the mean by at most x); the shares of the subtrees of a level differ by at most t·H/(level + 1) in
+    total; or, for divergences, Pinsker's inequality bounds the equal distance by √(KL/2) or √(2 JS).
     """
     domain = _domain(histogram)
     q = domain.shares
@@ -130,7 +130,7 @@ def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
         places = np.arange(len(q), dtype=np.float64) if name == "ordered" else domain.places
         if places is None or len(places) < 2 or np.ptp(places) == 0:
             return np.asarray(counts.sum(axis=1))
-        order = np.argsort(places, kind="stable")  # a tree or file may list numbers otherwise
+        order = np.argsort(places, kind="stable")  # a tree or file may list numbers in another order
         places = (places[order] - places.min()) / np.ptp(places)
         mean = float(q[order] @ places)
         return with_mean_within(counts[:, order], places, mean - t, mean + t)
@@ -156,18 +156,18 @@ def _domain(histogram: Histogram) -> Domain:
 
 
 def _gains(histogram: Histogram) -> tuple[Shares, Shares]:
-    """p and q of every entry."""
+    """Return p and q for every entry."""
     return shares(histogram), _domain(histogram).shares[histogram.values]
 
 
 def likeness(histogram: Histogram) -> Scores:
-    """The β of basic β-likeness: the greatest (p_s − q_s)/q_s of each class, 0 where no value gains."""
+    """Return the β of basic β-likeness: the largest (p_s − q_s)/q_s of each class, 0 if no value gains."""
     p, q = _gains(histogram)
     return np.asarray(np.maximum.reduceat(np.maximum(0, (p - q) / q), histogram.starts[:-1]))
 
 
 def enhanced_likeness(histogram: Histogram) -> Scores:
-    """The β of enhanced β-likeness; no β suffices where a value gains more than −ln q_s."""
+    """Return the β of enhanced β-likeness; no β suffices if a value gains more than −ln q_s."""
     p, q = _gains(histogram)
     gain = np.maximum(0, (p - q) / q)
     capped = np.where(gain <= -np.log(q) + TOLERANCE, gain, np.inf)
@@ -175,14 +175,14 @@ def enhanced_likeness(histogram: Histogram) -> Scores:
 
 
 def largest_log_ratio(histogram: Histogram, *, absent: Literal["fail", "ignore"] = "fail") -> Scores:
-    """The δ of δ-disclosure privacy: the greatest |ln(p_s/q_s)|; as published, a value absent from the class fails."""
+    """Return the δ of δ-disclosure privacy, the largest |ln(p_s/q_s)|; as published, an absent value fails."""
     p, q = _gains(histogram)
     ratio = np.maximum.reduceat(np.abs(np.log(p / q)), histogram.starts[:-1])
     return ratio if absent == "ignore" else np.where(np.diff(histogram.starts) < histogram.n_values, np.inf, ratio)
 
 
 class TCloseness(SensitiveModel):
-    """The distribution of the sensitive column in every class is within ``t`` of the whole table's."""
+    """The distribution of the sensitive column in every class is within distance ``t`` of the whole table's."""
 
     model: Literal["t-closeness"] = "t-closeness"
     t: float = Field(ge=0, allow_inf_nan=False, strict=False)
@@ -198,25 +198,25 @@ class TCloseness(SensitiveModel):
         return self
 
     def score(self, histogram: Histogram) -> Scores:
-        """The distance D(p, q) of each class."""
+        """Return the distance D(p, q) of each class."""
         return distance(histogram, self.distance)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """D(p, q) ≤ t."""
+        """Return whether D(p, q) ≤ t for each class."""
         return np.asarray(self.score(histogram) <= self.t + TOLERANCE)
 
     def most(self, histogram: Histogram) -> Scores:
-        """The largest part within t."""
+        """Return an upper bound on the largest part within t."""
         return nearest_part(histogram, self.distance, self.t + TOLERANCE)
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"{self.t:g}-closeness ({self.distance}){self.where}"
 
 
 class BasicLikeness(SensitiveModel):
-    """No value's share grows by more than ``beta`` times itself from the whole to a class."""
+    """No value's share in a class exceeds its share in the whole table by more than ``beta`` times the latter."""
 
     model: Literal["basic-beta-likeness"] = "basic-beta-likeness"
     beta: float = Field(gt=0, allow_inf_nan=False, strict=False)
@@ -225,55 +225,55 @@ class BasicLikeness(SensitiveModel):
     least: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
-        """max (p − q)/q."""
+        """Return max (p − q)/q for each class."""
         return likeness(histogram)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """(p − q)/q ≤ β for every value that gains."""
+        """Return whether (p − q)/q ≤ β for every value that gains."""
         p, q = _gains(histogram)
         return _all(histogram, p <= q * (1 + self.gain(q)) + TOLERANCE)
 
     def gain(self, q: Shares) -> Shares:
-        """By how many times itself a share may grow."""
+        """Return the largest allowed relative gain of each share."""
         return np.full_like(q, self.beta)
 
     def most(self, histogram: Histogram) -> Scores:
-        """The largest part in which no share exceeds its cap."""
+        """Return the size of the largest part in which no share exceeds its cap."""
         q = _domain(histogram).shares
         return by_blocks(histogram, lambda counts: under_caps(counts, q * (1 + self.gain(q)) + TOLERANCE))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"basic {self.beta:g}-likeness{self.where}"
 
 
 class EnhancedLikeness(BasicLikeness):
-    """The same with min(β, −ln q): frequent values may gain less."""
+    """β-likeness with min(β, −ln q) as the bound, so that frequent values may gain less."""
 
-    # A name of its own, by which policies choose: never is one model read where the other is meant.
+    # A separate name, so that a policy can never be read as the other model.
     model: Literal["enhanced-beta-likeness"] = "enhanced-beta-likeness"  # type: ignore[assignment]
     figure: ClassVar[str] = "enhanced_beta"
 
     def score(self, histogram: Histogram) -> Scores:
-        """The least β that suffices."""
+        """Return the smallest β that suffices for each class."""
         return enhanced_likeness(histogram)
 
     def gain(self, q: Shares) -> Shares:
-        """The largest allowed gain, min(β, −ln q)."""
+        """Return the largest allowed relative gain, min(β, −ln q)."""
         return np.minimum(self.beta, -np.log(q))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"enhanced {self.beta:g}-likeness{self.where}"
 
 
 class DeltaDisclosure(SensitiveModel):
-    """Every value's share in a class is within a factor e^±``delta`` of its share in the whole.
+    """Every value's share in a class is within a factor e^±``delta`` of its share in the whole table.
 
-    As published a value that is absent from a class fails it; ``absent = "ignore"`` is how ARX (in log2) and pycanon
-    (in ln) read the definition.
+    As published, a class fails if a value is absent from it. ARX (in log2) and pycanon (in ln) ignore absent values;
+    ``absent = "ignore"`` does the same.
     """
 
     model: Literal["delta-disclosure"] = "delta-disclosure"
@@ -284,20 +284,20 @@ class DeltaDisclosure(SensitiveModel):
     least: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
-        """The largest log ratio, max |ln(p/q)|."""
+        """Return the largest log ratio, max |ln(p/q)|, of each class."""
         return largest_log_ratio(histogram, absent=self.absent)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """|ln(p/q)| < δ: strictly, so a rounding never turns an equality into a pass."""
+        """Return whether |ln(p/q)| < δ, strictly: rounding never turns an equality into a pass."""
         return np.asarray(self.score(histogram) < self.delta - TOLERANCE)
 
     @property
     def unions_pass(self) -> bool:
-        """Not where absence is ignored: a value absent from one class and rare in another is too rare in both."""
+        """False if absence is ignored: a value absent from one class and rare in another may be too rare in both."""
         return self.absent == "fail"
 
     def most(self, histogram: Histogram) -> Scores:
-        """The largest part with every share below its cap and, where absence fails, above its floor."""
+        """Return an upper bound on the part with every share below its cap and, if absence fails, above its floor."""
         q = _domain(histogram).shares
         factor = np.exp(self.delta)
 
@@ -311,10 +311,10 @@ class DeltaDisclosure(SensitiveModel):
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"{self.delta:g}-disclosure privacy{self.where}"
 
 
 def _all(histogram: Histogram, entries: NDArray[np.bool_]) -> Passing:
-    """Whether every entry of a class is true."""
+    """Return whether all entries of each class are true."""
     return np.logical_and.reduceat(entries, histogram.starts[:-1]) if len(entries) else np.zeros(0, np.bool_)

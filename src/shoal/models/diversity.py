@@ -1,7 +1,7 @@
-"""How varied: distinct, entropy and recursive ℓ-diversity.
+"""Models of the variety of sensitive values: distinct, entropy and recursive ℓ-diversity.
 
 A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "ℓ-diversity: privacy beyond k-anonymity", ICDE 2006.
-The recursive condition is a sum of the tail, r_1 < c (r_ℓ + … + r_m); some lecture notes print a comma.
+The recursive condition sums the tail, r_1 < c (r_ℓ + … + r_m); some lecture notes print a comma instead of the sum.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from shoal.table.frequency import Counts, Histogram
 
 
 def distinct(histogram: Histogram) -> Counts:
-    """m: how many different values each class has."""
+    """Return m, the number of distinct values in each class."""
     return np.diff(histogram.starts)
 
 
 def sizes(histogram: Histogram) -> Counts:
-    """n_E: the records of each class."""
+    """Return n_E, the number of records in each class."""
     return np.add.reduceat(histogram.counts, histogram.starts[:-1]) if histogram.n_classes else np.zeros(0, np.int64)
 
 
 def shares(histogram: Histogram) -> NDArray[np.float64]:
-    """p_s of every entry: the share of its value in its class."""
+    """Return p_s for every entry: the share of its value in its class."""
     return np.asarray(histogram.counts / np.repeat(sizes(histogram), distinct(histogram)))
 
 
 def entropy(histogram: Histogram) -> Scores:
-    """−Σ p ln p of each class."""
+    """Return the entropy −Σ p ln p of each class."""
     p = shares(histogram)
     return np.asarray(-np.add.reduceat(p * np.log(p), histogram.starts[:-1])) if len(p) else np.zeros(0)
 
 
 def most_frequent(histogram: Histogram) -> Scores:
-    """The greatest p_s of each class: α of (α,k)-anonymity."""
+    """Return the largest p_s of each class: the α of (α,k)-anonymity."""
     return np.maximum.reduceat(shares(histogram), histogram.starts[:-1]) if histogram.n_classes else np.zeros(0)
 
 
 def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:
-    """r_1, and r_ℓ + r_{ℓ+1} + … + r_m, of each class."""
+    """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class."""
     class_of = histogram.class_of_entry
     order = np.lexsort((-histogram.counts, class_of))  # within a class, most frequent first
     ranked = histogram.counts[order]
@@ -58,14 +58,14 @@ def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:
 
 
 def least_c(histogram: Histogram, l: int) -> Scores:
-    """r_1 / (r_ℓ + … + r_m): recursive (c,ℓ)-diversity holds for every c above it, for none at or below it."""
+    """Return r_1 / (r_ℓ + … + r_m): recursive (c,ℓ)-diversity holds exactly for the values of c above it."""
     head, tail = head_and_tail(histogram, l)
     return np.asarray(np.divide(head, tail, out=np.full(len(head), np.inf), where=tail > 0))
 
 
 @cache
 def largest_share(l: float, n_values: int) -> float:
-    """The largest share of one of ``n_values`` values in a distribution of entropy ln ℓ: the others are equal."""
+    """Return the largest share that one of ``n_values`` values can have at entropy ln ℓ; the others are equal."""
     low, high = 1 / n_values, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -76,7 +76,7 @@ def largest_share(l: float, n_values: int) -> float:
 
 
 class DistinctDiversity(SensitiveModel):
-    """At least ``l`` different sensitive values in every class."""
+    """Every class has at least ``l`` distinct sensitive values."""
 
     model: Literal["distinct-l-diversity"] = "distinct-l-diversity"
     l: int = Field(ge=1, le=MOST)
@@ -85,21 +85,21 @@ class DistinctDiversity(SensitiveModel):
     least: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
-        """The number m of distinct values."""
+        """Return the number m of distinct values in each class."""
         return distinct(histogram).astype(np.float64)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """Return whether m ≥ ℓ."""
+        """Return whether m ≥ ℓ for each class."""
         return np.asarray(distinct(histogram) >= self.l)
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"distinct {self.l}-diversity{self.where}"
 
 
 class EntropyDiversity(SensitiveModel):
-    """The entropy of the sensitive values of every class is at least ln ``l``."""
+    """The entropy of the sensitive values in every class is at least ln ``l``."""
 
     model: Literal["entropy-l-diversity"] = "entropy-l-diversity"
     l: float = Field(ge=1, allow_inf_nan=False, strict=False)
@@ -108,26 +108,26 @@ class EntropyDiversity(SensitiveModel):
     least: ClassVar[bool] = True
 
     def score(self, histogram: Histogram) -> Scores:
-        """exp H: the ℓ that the class reaches."""
+        """Return exp H, the ℓ that each class reaches."""
         return np.exp(entropy(histogram))
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """H ≥ ln ℓ (≥, not >: ℓ values in equal shares are entropy ℓ-diverse)."""
+        """Return whether H ≥ ln ℓ (≥, not >: ℓ values with equal shares are entropy ℓ-diverse)."""
         return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
 
     def most(self, histogram: Histogram) -> Scores:
-        """No value may have a share at which even equal shares of all others leave too little entropy."""
+        """Return a bound from the largest share that one value can have if all others are equally frequent."""
         cap = largest_share(self.l, histogram.n_values)
         return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"entropy {self.l:g}-diversity{self.where}"
 
 
 class RecursiveDiversity(SensitiveModel):
-    """The most frequent value of a class occurs less than ``c`` times as often as all from the ``l``-th on."""
+    """The most frequent value of a class occurs less than ``c`` times as often as the ``l``-th and all rarer ones."""
 
     model: Literal["recursive-l-diversity"] = "recursive-l-diversity"
     c: float = Field(gt=0, allow_inf_nan=False, strict=False)
@@ -137,20 +137,20 @@ class RecursiveDiversity(SensitiveModel):
     least: ClassVar[bool] = False
 
     def score(self, histogram: Histogram) -> Scores:
-        """The c that the class needs (to be exceeded)."""
+        """Return the value that c must exceed for each class."""
         return least_c(histogram, self.l)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """r_1 < c · tail; a rounding of c · tail never turns an equality into a pass."""
+        """Return whether r_1 < c · tail; rounding of c · tail never turns an equality into a pass."""
         head, tail = head_and_tail(histogram, self.l)
         return np.asarray(head * (1 + TOLERANCE) < self.c * tail)
 
     def most(self, histogram: Histogram) -> Scores:
-        """r_1 < c (n − r_1) for ℓ ≥ 2, r_1 < c n for ℓ = 1: a cap on every share."""
+        """Return a bound from the cap on every share: r_1 < c (n − r_1) for ℓ ≥ 2, r_1 < c n for ℓ = 1."""
         cap = self.c / (1 + self.c) if self.l > 1 else min(self.c, 1.0)
         return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"recursive ({self.c:g}, {self.l})-diversity{self.where}"

@@ -1,8 +1,8 @@
-"""Measured limits: a release is attacked, and only written if the attack stays below.
+"""Measured limits: a release is attacked, and written only if the attack's success stays within the limit.
 
-The models beside are conditions that a search can aim at, class by class. A limit is none: what an attack finds is
-known when the release is finished. So searches do not see limits, and a release that exceeds one is refused; ask the
-models for more, and try again.
+The other models are conditions on classes, which a search can satisfy. The success of an attack is known only when the
+release is finished. Searches therefore ignore limits, and a release that exceeds one is refused; the remedy is to
+require more of the models and try again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Reached(NamedTuple):
-    """What attacks reached, and at least and at most where they do not know everything."""
+    """The success of attacks, with lower and upper bounds if it is not fully known."""
 
     least: float
     value: float
@@ -29,28 +29,28 @@ class Reached(NamedTuple):
 
 
 class MeasuredLimit(BaseModel):
-    """The greatest success of an attack that is tolerated."""
+    """The largest tolerated success of an attack."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     model: str
     max: float = Field(ge=0, le=1, strict=False)
     needs_sensitive: ClassVar[bool] = False
-    question: ClassVar[Question]  # that the limit answers
+    question: ClassVar[Question]  # the question that the limit answers
 
     def reached(self, attacks: Attacks) -> Reached:
-        """What the attacks reached; nothing is known of it where none that could tell was run."""
+        """Return the success of the attacks; unknown if no relevant attack was run."""
         raise NotImplementedError
 
     def value(self, attacks: Attacks) -> float:
-        """What the attacks measured; NaN where none that could tell was run."""
+        """Return the measured success; NaN if no relevant attack was run."""
         return self.reached(attacks).value
 
     def judge(self, attacks: Attacks | None, missing: str = "") -> Verdict:
-        """Whether what the attacks on a release reached stays within the limit; unknown without attacks.
+        """Judge whether the success of the attacks on a release stays within the limit; unknown without attacks.
 
-        ``missing`` is what the attacks on this table could not know, such as whose the records are. What they reached
-        at the least they have reached all the same: above the limit it fails, whatever was missing.
+        ``missing`` names information that the attacks on this table lacked, such as which record belongs to whom. A
+        lower bound on their success still counts: if it exceeds the limit, the limit fails, whatever was missing.
         """
         if attacks is None:
             return Verdict(self.asked, "unknown", self.figure, math.nan, 0, 0, "needs the original")
@@ -64,34 +64,34 @@ class MeasuredLimit(BaseModel):
 
     @property
     def figure(self) -> str:
-        """The name of what is limited."""
+        """The name of the limited figure."""
         return self.model.replace("-", "_")
 
     @property
     def asked(self) -> str:
-        """The limit in one line, for people."""
+        """The limit as one readable line."""
         return f"{self.model.replace('-', ' ')} at most {self.max:g}, measured"
 
 
 class SinglingOutRisk(MeasuredLimit):
-    """The share of people for whom exactly one record fits what others know of them."""
+    """The share of people for whom exactly one record matches what others know about them."""
 
     model: Literal["singling-out-risk"] = "singling-out-risk"
     question: ClassVar[Question] = "singling out"
 
     def reached(self, attacks: Attacks) -> Reached:
-        """The share of people singled out."""
+        """Return the share of people singled out."""
         return _worst([_share(risk) for risk in attacks if risk.name == "singling out"])
 
 
 class LinkageRisk(MeasuredLimit):
-    """How often a person is linked to their own record: by what others know, or by the order of the rows."""
+    """How often a person is linked to their own record, by what others know or by the order of the rows."""
 
     model: Literal["linkage-risk"] = "linkage-risk"
     question: ClassVar[Question] = "linkability"
 
     def reached(self, attacks: Attacks) -> Reached:
-        """The share of right links; of other attacks, what they find beyond chance."""
+        """Return the share of correct links; for other attacks, their success beyond chance."""
         linked = [risk for risk in attacks if risk.question == "linkability"]
         if not any(risk.name == "identity linking" for risk in linked):
             return _worst([])
@@ -99,14 +99,14 @@ class LinkageRisk(MeasuredLimit):
 
 
 class InferenceRisk(MeasuredLimit):
-    """How often a sensitive value is learned beyond what a guess without the release's classes gives."""
+    """How often a sensitive value is learned, beyond the success of guessing without the release's classes."""
 
     model: Literal["inference-risk"] = "inference-risk"
     question: ClassVar[Question] = "inference"
     needs_sensitive: ClassVar[bool] = True
 
     def reached(self, attacks: Attacks) -> Reached:
-        """The most that an attack leaves above its control."""
+        """Return the largest success of an attack above its control."""
         return _worst([_above(risk) for risk in attacks.able("inference")])
 
 
@@ -119,7 +119,7 @@ def _above(risk: Risk) -> Reached:
 
 
 def _worst(found: Sequence[Reached]) -> Reached:
-    """Of several attacks the one that does most counts, whichever it is."""
+    """Return the success of the strongest attack."""
     if not found:
         return Reached(0.0, math.nan, math.inf)
     return Reached(*(max(figures) for figures in zip(*found, strict=True)))

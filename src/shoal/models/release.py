@@ -1,7 +1,7 @@
-"""What holds for the release as a whole: the average risk, and how many records are unique.
+"""Limits on the release as a whole: the average risk, and the number of unique records.
 
-These are no verdicts on classes: some classes may be worse than the limit where others make up for it. Where too many
-are, the smallest classes are suppressed first, since that lowers the figure most for each record that goes.
+These are not verdicts on classes: some classes may exceed the limit if others compensate. If the release exceeds the
+limit, the smallest classes are suppressed first, since that lowers the figure most per suppressed record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shoal.table.frequency import Counts, FrequencyTable
 
 
 def records(table: FrequencyTable) -> Counts:
-    """The records of each class; of a neighbourhood, those of the class itself: neighbourhoods share records."""
+    """Return the records of each class; for a neighbourhood only the class's own, as neighbourhoods share records."""
     return table.counts if table.own is None else table.own
 
 
@@ -31,29 +31,29 @@ class ReleaseModel(PrivacyModel):
     least: ClassVar[bool] = False
 
     def value(self, table: FrequencyTable) -> float:
-        """The figure of the whole release."""
+        """Return the figure of the whole release."""
         raise NotImplementedError
 
     def excess(self, table: FrequencyTable) -> Scores:
-        """Per class, by how much it puts the release over the limit; the release holds where the sum is at most 0."""
+        """Return each class's contribution above the limit; the release satisfies the limit if the sum is at most 0."""
         raise NotImplementedError
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The figure, the same for every class."""
+        """Return the figure of the release, repeated for every class."""
         return np.full(table.n_classes, self.value(table))
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """All classes pass, or none does."""
+        """Return the same verdict for every class."""
         excess = float(self.excess(table).sum())
         return np.full(table.n_classes, excess <= TOLERANCE * max(1, int(records(table).sum())))
 
     def enforced(self, table: FrequencyTable, failing: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], int]:
-        """The classes to suppress beyond the failing ones, and how many records at least have to go on any lower node.
+        """Return the classes to suppress besides the failing ones, and the fewest records suppressed on any lower node.
 
-        Per record, the class with the greatest excess goes first. Taking a fraction of the last class bounds from
-        below what any choice of classes suppresses; generalizing can only lower it. With neighbourhoods the bound
-        holds too: they only grow where records are generalized, and only shrink where others go. But then those that
-        stay may exceed the limit again: ask once more.
+        The class with the largest excess per record goes first. Taking a fraction of the last class gives a lower bound
+        on what any choice of classes suppresses; generalizing can only lower it. The bound also holds for
+        neighbourhoods: they only grow when records are generalized, and only shrink when others are suppressed. But
+        then the remaining classes may exceed the limit again, so the caller must repeat.
         """
         n = records(table)
         slack = TOLERANCE * max(1, int(n.sum()))
@@ -76,63 +76,63 @@ class ReleaseModel(PrivacyModel):
 
 
 class AverageRisk(ReleaseModel):
-    """The mean chance of re-identification, Σ_E n_E · (1/n_E) / n = classes / n, is at most ``max``."""
+    """The mean probability of re-identification, Σ_E n_E · (1/n_E) / n = classes / n, is at most ``max``."""
 
     model: Literal["average-risk"] = "average-risk"
     figure: ClassVar[str] = "risk_mean"
 
     def value(self, table: FrequencyTable) -> float:
-        """Mean over records of one in the persons of the class."""
+        """Return the mean over records of 1 / (number of persons in the class)."""
         n = records(table)
         return float((n / table.persons).sum() / n.sum()) if table.n_classes else 0.0
 
     def excess(self, table: FrequencyTable) -> Scores:
-        """What the class has above its allowance."""
+        """Return how much each class exceeds its allowance."""
         n = records(table)
         return np.asarray(n / table.persons - self.max * n)
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"average risk at most {self.max:g}"
 
 
 class SampleUniqueness(ReleaseModel):
-    """At most a share ``max`` of the released records is alone in its class."""
+    """At most a share ``max`` of the released records are alone in their class."""
 
     model: Literal["sample-uniqueness"] = "sample-uniqueness"
     figure: ClassVar[str] = "sample_uniqueness"
 
     def value(self, table: FrequencyTable) -> float:
-        """The share of records that are alone."""
+        """Return the share of records that are alone in their class."""
         n = records(table)
         return float(n[table.persons == 1].sum() / n.sum()) if table.n_classes else 0.0
 
     def excess(self, table: FrequencyTable) -> Scores:
-        """What the class has above its allowance."""
+        """Return how much each class exceeds its allowance."""
         return np.asarray(records(table) * ((table.persons == 1) - self.max))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"at most {self.max:.4g} of the records unique in the release"
 
 
 class PopulationUniqueness(PopulationModel, ReleaseModel):
-    """At most a share ``max`` of the released records belongs to someone unique in the population."""
+    """At most a share ``max`` of the released records belong to a person who is unique in the population."""
 
     model: Literal["population-uniqueness"] = "population-uniqueness"
     figure: ClassVar[str] = "population_uniqueness"
 
     def value(self, table: FrequencyTable) -> float:
-        """The share of records with one person in the population, or, against reason, none."""
+        """Return the share of records that match one person in the population, or (inconsistently) none."""
         return float(table.counts[table.people <= 1].sum() / table.n_records) if table.n_classes else 0.0
 
     def excess(self, table: FrequencyTable) -> Scores:
-        """What the class has above its allowance."""
+        """Return how much each class exceeds its allowance."""
         return np.asarray(table.counts * ((table.people <= 1) - self.max))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"at most {self.max:.4g} of the records unique in the population"

@@ -1,4 +1,4 @@
-"""How many: k-anonymity, k-map, δ-presence, and p-sensitive and (α,k)-anonymity, which look at values as well.
+"""Models of class sizes: k-anonymity, k-map, δ-presence, and p-sensitive and (α,k)-anonymity, which also judge values.
 
 L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002.
 T. M. Truta, B. Vinay, "Privacy protection: p-sensitive k-anonymity property", ICDEW 2006.
@@ -23,10 +23,10 @@ from shoal.table.wildcard import neighbourhoods
 
 
 class KAnonymity(PrivacyModel):
-    """At least ``k`` respondents in every class: records, or persons where an entity column is named.
+    """At least ``k`` respondents in every class: records, or persons if the policy names an entity column.
 
-    ``columns`` narrows the quasi-identifier: who knows only these still faces a crowd of k. Several requirements with
-    several sets protect a table that is linked in several ways.
+    ``columns`` restricts the quasi-identifier: an attacker who knows only these columns still finds at least k
+    respondents. Several requirements with different sets protect a table that can be linked in several ways.
     """
 
     model: Literal["k-anonymity"] = "k-anonymity"
@@ -42,7 +42,7 @@ class KAnonymity(PrivacyModel):
         return tuple(columns) if isinstance(columns, list) else columns
 
     def crowd(self, table: FrequencyTable) -> Counts:
-        """Per class, the respondents that share its values in ``columns``."""
+        """Return for each class the number of respondents that share its values in ``columns``."""
         if self.columns is None:
             return table.persons
         chosen = [table.columns.index(name) for name in self.columns]
@@ -51,13 +51,13 @@ class KAnonymity(PrivacyModel):
             return np.diff(table.entities.merged(class_of, len(firsts)).starts)[class_of]
         if table.own is None:
             return sum_by_class(table.counts, class_of, len(firsts))[class_of]
-        # Neighbourhoods overlap, so their counts do not add up: who matches in these columns is counted anew.
+        # Neighbourhoods overlap, so their counts cannot be added: matches in these columns are counted again.
         alone = sum_by_class(table.own, class_of, len(firsts))
         known = FrequencyTable(self.columns, table.codes[firsts][:, chosen], alone)
         return neighbourhoods(known, [table.nulls[j] for j in chosen]).counts[class_of]
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The size n_E of each class."""
+        """Return the size n_E of each class."""
         return self.crowd(table).astype(np.float64)
 
     def passes(self, table: FrequencyTable) -> Passing:
@@ -66,12 +66,12 @@ class KAnonymity(PrivacyModel):
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"{self.k}-anonymity" + (f" over {', '.join(self.columns)}" if self.columns else "")
 
 
 class MaximumRisk(PrivacyModel):
-    """No record can be re-identified with a chance above ``max``: 1/n_E ≤ max."""
+    """No record can be re-identified with a probability above ``max``: 1/n_E ≤ max."""
 
     model: Literal["maximum-risk"] = "maximum-risk"
     max: float = Field(gt=0, le=1, strict=False)
@@ -80,7 +80,7 @@ class MaximumRisk(PrivacyModel):
     least: ClassVar[bool] = False
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The risk 1/n_E of each class."""
+        """Return the risk 1/n_E of each class."""
         return np.asarray(1 / table.persons)
 
     def passes(self, table: FrequencyTable) -> Passing:
@@ -89,7 +89,7 @@ class MaximumRisk(PrivacyModel):
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"re-identification risk at most {self.max:g}"
 
 
@@ -110,16 +110,16 @@ class PSensitive(SensitiveModel):
         return self
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The least number of distinct values over the sensitive columns."""
+        """Return the smallest number of distinct values over the sensitive columns."""
         return np.asarray(np.minimum.reduce([distinct(h) for h in self.histograms(table)]), np.float64)
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """n_E ≥ k and m ≥ p."""
+        """Return whether n_E ≥ k and m ≥ p for each class."""
         return np.asarray((table.persons >= self.k) & (self.scores(table) >= self.p))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"{self.p}-sensitive {self.k}-anonymity{self.where}"
 
 
@@ -134,43 +134,43 @@ class AlphaK(SensitiveModel):
     least: ClassVar[bool] = False
 
     def components(self) -> tuple[PrivacyModel, ...]:
-        """The crowd alone is absorbing, which a search can use."""
+        """Return k-anonymity separately, because it is absorbing and a search can prune by it."""
         return (KAnonymity(k=self.k), self)
 
     def score(self, histogram: Histogram) -> Scores:
-        """The largest share of a value."""
+        """Return the largest share of a value in each class."""
         return most_frequent(histogram)
 
     def accepts(self, histogram: Histogram) -> Passing:
-        """max p_s ≤ α."""
+        """Return whether max p_s ≤ α for each class."""
         return np.asarray(most_frequent(histogram) <= self.alpha + TOLERANCE)
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """n_E ≥ k and max p_s ≤ α."""
+        """Return whether n_E ≥ k and max p_s ≤ α for each class."""
         return np.asarray((table.persons >= self.k) & super().passes(table))
 
     def most(self, histogram: Histogram) -> Scores:
-        """The largest part with no share above α."""
+        """Return the size of the largest part with no share above α."""
         cap = self.alpha + TOLERANCE
         return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"({self.alpha:g}, {self.k})-anonymity{self.where}"
 
 
 class PopulationModel(PrivacyModel):
-    """A condition on how many people of a population share the tuple of each class.
+    """A condition on the number of people in a population who share the tuple of each class.
 
-    ``population`` is a table of the population, found beside the policy; the frequency table carries its counts.
+    ``population`` is a table of the population, relative to the policy file; the frequency table carries its counts.
     """
 
     population: str
 
 
 class KMap(PopulationModel):
-    """At least ``k`` people of the population have the tuple of every class."""
+    """At least ``k`` people in the population share the tuple of every class."""
 
     model: Literal["k-map"] = "k-map"
     k: int = Field(ge=1, le=MOST)
@@ -179,7 +179,7 @@ class KMap(PopulationModel):
     least: ClassVar[bool] = True
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """The people N_E of the population in each class."""
+        """Return the number N_E of people in the population for each class."""
         return table.people.astype(np.float64)
 
     def passes(self, table: FrequencyTable) -> Passing:
@@ -188,15 +188,15 @@ class KMap(PopulationModel):
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"{self.k}-map"
 
 
 class DeltaPresence(PopulationModel):
-    """Of the people of every population class, a share between ``low`` and ``high`` is in the table.
+    """A share between ``low`` and ``high`` of the people in every population class is in the table.
 
-    A population class of which nobody is in the table has share 0; with ``low`` above 0 it fails, and no suppression
-    can mend that.
+    A population class without anyone in the table has share 0; with ``low`` above 0 it fails, and suppression cannot
+    change that.
     """
 
     model: Literal["delta-presence"] = "delta-presence"
@@ -213,25 +213,25 @@ class DeltaPresence(PopulationModel):
         return self
 
     def scores(self, table: FrequencyTable) -> Scores:
-        """n_E / N_E; infinite where the population, wrongly, has nobody like that."""
+        """Return n_E / N_E for each class; infinite if the population inconsistently has nobody with this tuple."""
         nobody = np.full(table.n_classes, np.inf)
         return np.asarray(np.divide(table.counts, table.people, out=nobody, where=table.people > 0))
 
     def passes(self, table: FrequencyTable) -> Passing:
-        """low ≤ n_E / N_E ≤ high; none where a population class of which nobody is in the table has too low a share."""
+        """Return whether low ≤ n_E / N_E ≤ high; none if a population class without records is below low."""
         share = self.scores(table)
         nobody_missing = self.low == 0 or table.absent == 0
         return np.asarray((share >= self.low - TOLERANCE) & (share <= self.high + TOLERANCE) & nobody_missing)
 
     def most_kept(self, table: FrequencyTable) -> Scores:
-        """No more than the greatest share of the people of the class."""
+        """Return the largest allowed share of the people in each population class."""
         return np.asarray(np.minimum(table.counts, (self.high + TOLERANCE) * table.people))
 
     def possible(self, table: FrequencyTable, suppressed: int) -> bool:
-        """With ``low`` above 0 nobody may be missing: neither a population class, nor a suppressed record."""
+        """Return whether it can hold: with ``low`` above 0, no population class and no record may be missing."""
         return self.low == 0 or (table.absent == 0 and suppressed == 0)
 
     @property
     def asked(self) -> str:
-        """The requirement in one line."""
+        """The requirement as one readable line."""
         return f"({self.low:g}, {self.high:g})-presence"

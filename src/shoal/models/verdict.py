@@ -1,4 +1,4 @@
-"""Verdict: whether a requirement holds, fails, or cannot be told, and what is missing to tell."""
+"""Verdict: whether a requirement holds, fails or is unknown, and what is missing to decide it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from shoal.text.showing import Shown
 if TYPE_CHECKING:
     from shoal.judge.warning_list import Caution
 
-Outcome = Literal["holds", "fails", "unknown"]  # unknown: it cannot be told from what is there
+Outcome = Literal["holds", "fails", "unknown"]  # unknown: it cannot be decided from the available data
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One requirement: what was asked, what was found in the worst class, and who is at fault."""
+    """The verdict on one requirement: the requirement, the figure of the worst class, and the failing classes."""
 
     asked: str
     outcome: Outcome
     figure: str
-    worst: float  # NaN where nothing was measured; where the outcome is unknown, a bound on the figure
+    worst: float  # NaN if nothing was measured; if the outcome is unknown, a bound on the figure
     classes: int  # classes that fail
     records: int  # records in them
-    missing: str = ""  # what is needed to tell, where the outcome is unknown
+    missing: str = ""  # the information needed to decide, if the outcome is unknown
 
     @property
     def holds(self) -> bool:
@@ -34,7 +34,7 @@ class Verdict:
         return self.outcome == "holds"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {"asked": self.asked, "holds": self.holds} | asdict(self)
 
 
@@ -46,38 +46,38 @@ _SENTENCES: dict[Outcome, str] = {
 
 
 class Answered:
-    """What holds, fails, or cannot be told."""
+    """A result that holds, fails or is unknown."""
 
     @property
     def outcome(self) -> Outcome:
-        """Which of the three."""
+        """The outcome: holds, fails or unknown."""
         raise NotImplementedError
 
     @property
     def holds(self) -> bool:
-        """Whether it holds for certain: nothing fails, and nothing that is required cannot be told."""
+        """Whether it certainly holds: nothing fails, and no requirement is unknown."""
         return self.outcome == "holds"
 
     @property
     def hold(self) -> bool:
-        """The old name of ``holds``, for one more version."""
+        """Deprecated name of ``holds``, kept for one more version."""
         warnings.warn("hold is now called holds", DeprecationWarning, stacklevel=2)
         return self.holds
 
 
 @dataclass(frozen=True)
 class Verdicts(Answered, Shown):
-    """The answer to a policy."""
+    """The verdicts on all requirements of a policy."""
 
     verdicts: tuple[Verdict, ...]
-    identifiers: tuple[str, ...]  # columns that should be gone and are not
+    identifiers: tuple[str, ...]  # identifier columns that are still in the table
     records: int
     classes: int
-    warnings: tuple[Caution, ...] = field(default=(), compare=False)  # what a user should know although it holds
+    warnings: tuple[Caution, ...] = field(default=(), compare=False)  # cautions that apply even if everything holds
 
     @property
     def outcome(self) -> Outcome:
-        """fails where one requirement fails or an identifier is left; unknown where one cannot be told; else holds."""
+        """Fails if a requirement fails or an identifier is left; unknown if a requirement is unknown; else holds."""
         found = {verdict.outcome for verdict in self.verdicts}
         if self.identifiers or "fails" in found:
             return "fails"
@@ -85,11 +85,11 @@ class Verdicts(Answered, Shown):
 
     @property
     def sentence(self) -> str:
-        """The answer in words."""
+        """The outcome as a sentence."""
         return _SENTENCES[self.outcome]
 
     def same(self, other: Verdicts) -> bool:
-        """Whether another count says the same; figures are sums of floats, and may differ in their last digits."""
+        """Return whether another count gives the same verdicts; float sums may differ in their last digits."""
         worst, theirs = ([verdict.worst for verdict in found.verdicts] for found in (self, other))
         return self._counts == other._counts and np.allclose(worst, theirs, rtol=1e-9, atol=1e-12, equal_nan=True)
 
@@ -98,11 +98,11 @@ class Verdicts(Answered, Shown):
         return replace(self, verdicts=tuple(replace(verdict, worst=0.0) for verdict in self.verdicts))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "outcome": self.outcome,
             "holds": self.holds,
-            "hold": self.holds,  # its old name, for one more version
+            "hold": self.holds,  # the deprecated name, kept for one more version
             **asdict(self),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }

@@ -1,4 +1,4 @@
-"""A search's answer as data: what becomes of each tuple."""
+"""Recodings: the result of a search as data, which says what each tuple becomes."""
 
 from shoal.recoding.recoding import Cells, Cuts, FullDomain, Parts, Recoding
 

@@ -1,8 +1,8 @@
-"""How intervals are written: as whole numbers, 30-39, unless the release itself shows a number with decimals.
+"""The style of interval labels: whole numbers, 30-39, unless the release itself shows a number with decimals.
 
-A value with decimals makes the intervals of its column half-open, [30, 40): 39.5 lies in no 30-39. Where every such
-value is suppressed, that style would be all that is left of it, and would tell that somebody was there. So the style
-is settled when it is known who stays: the column is then written as if those values had never been.
+A value with decimals makes the intervals of its column half-open, [30, 40), because 39.5 is not in 30-39. If every such
+value is suppressed, the style alone would reveal that such a record existed. The style is therefore settled once it is
+known which records stay: the column is written as if the suppressed values had never been there.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def settled(
     population: FrequencyTable | None,
     raised: Collection[str],
 ) -> Policy:
-    """The policy that writes whole numbers where the answer shows no others; the same policy where it is as it was.
+    """Return the policy with whole-number labels where the recoding shows no other numbers; else unchanged.
 
-    ``raised``: columns in which one leaf of the table stands for all under its lowest label.
+    ``raised``: columns in which one leaf of the table stands for all leaves under its lowest label.
     """
     columns = dict(policy.columns)
     for j, name in enumerate(policy.quasi):
@@ -39,7 +39,7 @@ def settled(
 
 
 def shows_hidden_decimals(table: FrequencyTable, recoding: Recoding, policy: Policy, raised: Collection[str]) -> bool:
-    """Whether an answer to a settled policy shows decimals after all, in labels of whole numbers."""
+    """Return whether a recoding under a settled policy still shows decimals in labels of whole numbers."""
     return any(
         isinstance(policy.columns[name].hierarchy, WholeIntervals)
         and not _only_hidden(j, table, recoding, None, name in raised)
@@ -48,7 +48,7 @@ def shows_hidden_decimals(table: FrequencyTable, recoding: Recoding, policy: Pol
 
 
 def _intervals(spec: object) -> Intervals | None:
-    """The intervals of a column whose policy has whole numbers only: where it has others, all labels are half-open."""
+    """Return a column's intervals if its policy has whole numbers only; with others, all labels are half-open."""
     if isinstance(spec, SafeHarbor) and spec.safe_harbor == "age":
         return SAFE_HARBOR_AGES
     if not isinstance(spec, Intervals):
@@ -59,14 +59,14 @@ def _intervals(spec: object) -> Intervals | None:
 def _only_hidden(
     j: int, table: FrequencyTable, recoding: Recoding, population: FrequencyTable | None, raised: bool
 ) -> bool:
-    """Whether column ``j`` has numbers with decimals, and none of them is in a cell that tells anything."""
+    """Return whether column ``j`` has numbers with decimals, all of them in cells that reveal nothing."""
     hierarchy = table.hierarchies[j]
     numbers = [None if text is None else number(text) for text in hierarchy.leaves]
     fractional = np.array([value is not None and not is_whole(value) for value in numbers], np.bool_)
     if not fractional.any():
         return False
     if population is not None and fractional[population.codes[:, j]].any():
-        return False  # outside the table there are some too, and who is there is no secret of it
+        return False  # decimals occur outside the table too, so the style reveals nothing about its records
     if raised:  # a leaf stands for its neighbours
         fractional = np.isin(hierarchy.table[0], hierarchy.table[0][fractional])
     parts, labels = recoding.parts(table), recoding.released[j].labels

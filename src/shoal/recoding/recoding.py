@@ -1,7 +1,7 @@
-"""Recoding: a search's answer as data, to be shown, applied and replayed.
+"""Recoding: the result of a search as data, which can be shown, applied and replayed.
 
-Full-domain levels, a cut per column, or released tuples record by record: each tells, for every row of the frequency
-table that was searched, what its records become.
+A recoding is a level per column (full domain), a cut per column, or released tuples record by record. Each says what
+the records of every row of the searched frequency table become.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.table.values import Ids, Values
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What becomes of the rows of a frequency table; a row has several parts where its records part ways."""
+    """What the rows of a frequency table become; a row has several parts if its records are recoded differently."""
 
     row: NDArray[np.int64]  # (parts)  ascending
     codes: Codes  # (parts, columns)  numbers of released values
@@ -31,43 +31,43 @@ class Parts:
 
     @property
     def n_suppressed(self) -> int:
-        """Records that are suppressed."""
+        """The number of suppressed records."""
         return int(self.counts[self.suppressed].sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recoding:
-    """What every answer tells."""
+    """The base class of all recodings."""
 
     hierarchies: tuple[Hierarchy, ...]
     algorithm: str
-    proved: bool  # whether the search showed that nothing costs less
-    claim: str = ""  # what else it showed, in a sentence
-    n_evaluated: int = 0  # nodes, or whatever the search looks at
-    n_nodes: int | None = None  # of so many, where they were counted
-    bound: float | None = None  # no answer costs less; where it was not proved that none does
-    unfinished: str = ""  # that a time budget ended the search, and how far it had come
+    proved: bool  # whether the search proved that no solution has a smaller loss
+    claim: str = ""  # what else the search proved, as a sentence
+    n_evaluated: int = 0  # visited nodes, or the search's equivalent
+    n_nodes: int | None = None  # the total number of nodes, if known
+    bound: float | None = None  # a lower bound on the loss, if the solution is not proved optimal
+    unfinished: str = ""  # says that the time budget ended the search, and how far it got
 
     @property
     def released(self) -> tuple[Values, ...]:
-        """Per column, what its cells are released as."""
+        """The released values of each column."""
         raise NotImplementedError
 
     def parts(self, table: FrequencyTable) -> Parts:
-        """What becomes of each row of ``table``, which has leaves of the same hierarchies."""
+        """Return what each row of ``table`` becomes; its codes are leaves of the same hierarchies."""
         raise NotImplementedError
 
     @property
     def levels(self) -> dict[str, int | None]:
-        """The level of each column; None where cells are not all on one."""
+        """The level of each column; None if its cells are on different levels."""
         return dict.fromkeys(h.column for h in self.hierarchies)
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """A hash of each hierarchy that a file or tree lists: with the levels it pins what every value became.
+        """A hash of each hierarchy given by a file or tree; with the levels, it fixes what every value became.
 
-        The leaves of the others are the data's own values. A hash of these would let anyone who can guess the rest
-        test whether one rare value is among them, so they are left out; the policy describes them wholly.
+        The leaves of other hierarchies are the data's own values. A hash of them would allow anyone who can guess the
+        rest to test whether one rare value occurs, so they are left out; the policy describes them completely.
         """
         return {h.column: h.fingerprint for h in self.hierarchies if h.leaf_order == "given"}
 
@@ -81,11 +81,11 @@ class FullDomain(Recoding):
 
     @cached_property
     def released(self) -> tuple[Values, ...]:
-        """The labels of the levels."""
+        """The labels at the chosen levels."""
         return tuple(Values.of_level(h, level) for h, level in zip(self.hierarchies, self.node, strict=True))
 
     def parts(self, table: FrequencyTable) -> Parts:
-        """One part per row."""
+        """Return one part per row."""
         levels = [h.table[level] for h, level in zip(self.hierarchies, self.node, strict=True)]
         return _everywhere_alike(table, levels, self.suppressed)
 
@@ -97,7 +97,7 @@ class FullDomain(Recoding):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cuts(Recoding):
-    """A value of a column becomes the same everywhere, though not all on one level; some tuples are suppressed."""
+    """A cut per column: each value has one generalization, on any level; some tuples are suppressed."""
 
     values: tuple[Values, ...]
     of_leaf: tuple[Ids, ...]  # per column, leaf to released value
@@ -105,30 +105,30 @@ class Cuts(Recoding):
 
     @property
     def released(self) -> tuple[Values, ...]:
-        """The pieces of the cuts."""
+        """The values that the cuts release."""
         return self.values
 
     def parts(self, table: FrequencyTable) -> Parts:
-        """One part per row."""
+        """Return one part per row."""
         return _everywhere_alike(table, self.of_leaf, self.suppressed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cells(Recoding):
-    """What each row of the searched table becomes, part by part."""
+    """A recoding of single records: what each row of the searched table becomes, part by part."""
 
     values: tuple[Values, ...]
     became: Parts
 
     @property
     def released(self) -> tuple[Values, ...]:
-        """Whatever a cell may be."""
+        """The values that the cells of each column may have."""
         return self.values
 
     def parts(self, table: FrequencyTable) -> Parts:
-        """As the search left them; ``table`` is the one that was searched."""
+        """Return the parts that the search produced; ``table`` must be the one that was searched."""
         row = self.became.row
-        # The loop that adds up does not look whether a row is there.
+        # The summing kernel does not check that every row occurs.
         fits = len(row) > 0 and int(row.min()) >= 0 and int(row.max()) < len(table.counts)
         if not fits or not np.array_equal(sum_by_class(self.became.counts, row, len(table.counts)), table.counts):
             raise OtherTableError(
