@@ -27,7 +27,7 @@ from shoal.web.security import Secrets
 from shoal.web.workspace import Draft, WebRun, Workspace
 
 HERE = Path(__file__).parent
-AT_ONCE = 0.25  # seconds that an answer waits for a job before it shows its progress
+AT_ONCE = 0.15  # seconds that an answer waits for a job before it shows its progress
 MOST_FIELDS = 50_000  # of a form: a table may have thousands of columns
 STEPS = ("open", "columns", "promises", "run", "explore", "publish")
 

@@ -32,7 +32,8 @@ def _show(request: Request) -> Response:
     column = column_of(request, draft)
     fields = draft.column(column.name)
     tried = _asked(workspace, draft, dict(request.query_params))
-    preview, error = _preview(workspace, draft, column, tried)
+    generalized = fields.get("role") in ("quasi", "sensitive")  # others may have as many values as records
+    preview, error = _preview(workspace, draft, column, tried) if generalized else (None, None)
     rows = groups.rows_of(preview) if preview is not None and len(preview.hierarchy.leaves) <= EDITABLE else None
     level = request.query_params.get("level", "1")
     at = min(max(1, int(level) if level.isdigit() else 1), len(rows) - 2) if rows and len(rows) > 2 else 0
