@@ -346,3 +346,15 @@ def _raw(page: Served, sent: bytes) -> bytes:
             if b"\r\n\r\n" in found:
                 break
         return found
+
+
+def test_without_its_packages_the_command_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from shoal.cli import app
+
+    monkeypatch.delitem(sys.modules, "shoal.web.server")
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    found = CliRunner().invoke(app, ["web", "--no-browser"])
+    assert found.exit_code == 2
+    assert "pip install 'shoal[web]'" in found.output

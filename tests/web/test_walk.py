@@ -219,3 +219,11 @@ def test_another_node_another_point_and_other_limits_are_built_and_verified(page
     assert "singling out" in user.finished(user.post(f"/runs/{run}/attack")).text
     assert "Record 20" in user.get(f"/runs/{run}/rows").text
     assert "records look like this one now" in user.get(f"/runs/{run}/rows?record=0").text
+
+
+def test_a_list_in_a_requirement_is_typed_with_commas(page: Served) -> None:
+    user = page.user()
+    draft = opened(user, "nasty.csv")
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **{"role-2": "quasi"}))
+    draft = draft_in(user.post(f"/d/{draft}/promises", action="save", number="0", k="3", columns="{{7*7}}"))
+    assert page.workspace.drafts[draft].policy.require[0].model_dump()["columns"] == ("{{7*7}}",)
