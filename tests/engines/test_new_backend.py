@@ -21,6 +21,9 @@ from shoal.errors import DataError, OutputError
 
 LARGEST = 150  # lines of a backend
 
+# Ibis reads SQLite through pandas, which announces what its next version will change.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
 
 class SQLite(IbisPlace):
     """Tables of a file, without a server."""

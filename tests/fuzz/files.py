@@ -29,7 +29,7 @@ import duckdb
 from shoal.engines import connect, scratch
 from shoal.engines.files import formats, formulas
 from shoal.engines.files.layout import INDEX, NAME_LINES, layout_of, pieces
-from shoal.engines.local import require_names_apart
+from shoal.engines.local_columns import require_names_apart
 from shoal.errors import DataError
 
 SECRET = "Qzx"  # in many cells: no message may hold it

@@ -19,6 +19,7 @@ from shoal.search.full_domain.k_minimal import PREFERENCES, minimal_nodes, prefe
 from shoal.search.full_domain.lattice import below
 from shoal.search.full_domain.rollup import Rollup
 from shoal.search.losses.definitions import HeightLoss
+from shoal.search.problem import Terms
 from strategies import KINDS, OBJECTIVES, SENSITIVE_PATHS, SHAPES, cases, labelled, models_of, problem_of, table_of
 
 ABSORBING = ("k", "k over columns", "p", "distinct")
@@ -68,10 +69,7 @@ def posed(case, objective="loss"):
         Problem,
         table,
         models,
-        limit=case.limit,
-        objective=objective,
-        wildcard=case.wildcard,
-        keep_suppressed=case.keep,
+        Terms(limit=case.limit, objective=objective, wildcard=case.wildcard, keep_suppressed=case.keep),
         rollup=rollup,
     )
 
@@ -133,9 +131,8 @@ def shaped_problems(draw, objective):
     pairs = st.tuples(st.integers(0, q - 1), st.integers(0, q - 1)).filter(lambda pair: pair[0] != pair[1])
     after = draw(st.lists(pairs, max_size=2)) if q > 1 else []
     weights = draw(st.one_of(st.just([1] * q), st.lists(st.sampled_from((0.1, 1, 3)), min_size=q, max_size=q)))
-    make = posed(case, objective)
-    keywords = make.keywords | {"rollup": Rollup(table), "weights": weights, "after": after}
-    return partial(Problem, table, *make.args[1:], **keywords)
+    _, models, terms = posed(case, objective).args
+    return partial(Problem, table, models, replace(terms, weights=weights, after=after), rollup=Rollup(table))
 
 
 def distance(problem, node):
@@ -295,7 +292,8 @@ class Hurried(Problem):
 @given(monotone_cases(), st.sampled_from(OBJECTIVES), st.integers(0, 12))
 def test_out_of_time_each_algorithm_answers_with_the_best_it_saw_and_claims_nothing(name, case, objective, looks):
     make = posed(case, objective)
-    problem = Hurried(*make.args, **make.keywords, time_budget=1)
+    table, models, terms = make.args
+    problem = Hurried(table, models, replace(terms, time_budget=1), **make.keywords)
     problem.looks = looks
     whole = make()
     try:

@@ -15,6 +15,7 @@ import pytest
 import shoal
 from shoal import utility
 from shoal.engines import connect
+from shoal.engines.backends import spark
 from shoal.errors import DataError, HierarchyError, OtherTableError, OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Cells, Parts
@@ -330,7 +331,7 @@ def test_levels_are_counted_before_a_search_prepares_for_them(tmp_path: Path) ->
     path = tmp_path / "deep.csv"
     path.write_text("\n".join(lines), encoding="utf-8")
     fields = changed(str(path), "columns", "age", "hierarchy") | {"release": {"time_budget": 2}}
-    with pytest.raises(HierarchyError, match="column 'age': its hierarchy has 3000 levels; 256 are allowed"):
+    with pytest.raises(HierarchyError, match="column 'age': its hierarchy has 3000 levels; at most 256 are allowed"):
         shoal.anonymize(TABLE, fields)
     path.write_text("\n".join(";".join([*line.split(";")[:255], "*"]) for line in lines), encoding="utf-8")
     assert shoal.anonymize(TABLE, fields).classes
@@ -338,9 +339,15 @@ def test_levels_are_counted_before_a_search_prepares_for_them(tmp_path: Path) ->
 
 def test_a_uri_with_brackets_is_no_address_of_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(connect, "_on_spark", lambda uri, *_: asked.append(uri))
+
+    def session(uri: str) -> None:
+        asked.append(uri)
+        raise InterruptedError
+
+    monkeypatch.setattr(spark, "session", session)
     for uri in ("spark://local[2]", "spark://local[*]", "spark://local["):
-        connect.connected(uri, parquet="people")
+        with pytest.raises((DataError, InterruptedError)):
+            connect.connected(uri, parquet="people")
         assert asked[-1] == uri
     with pytest.raises(DataError, match="could not be reached"):
         connect.connected("postgresql://[x", table="t")

@@ -66,10 +66,10 @@ def test_a_folder_of_duckdb_is_private_until_it_is_verified(umask, tmp_path, mon
     (tmp_path / "people.csv").write_text(PEOPLE)
     release = shoal.anonymize(from_files(tmp_path / "people.csv"), shoal.Policy.of(POLICY))
     modes = []
-    verify = shoal.release.release.Release._verify_groups
+    verify = shoal.release.release.Release._verify
     monkeypatch.setattr(
         shoal.release.release.Release,
-        "_verify_groups",
+        "_verify",
         lambda self, written: (modes.extend(seen_aside(tmp_path).values()), verify(self, written)),
     )
     release.save(tmp_path / "out")

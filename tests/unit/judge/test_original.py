@@ -126,7 +126,7 @@ def test_a_dropped_record_that_resembles_a_class_hides_with_it() -> None:
 
 
 def test_more_records_than_there_were_are_refused() -> None:
-    with pytest.raises(DataError, match="has 6 records, the original 5"):
+    with pytest.raises(DataError, match="has 6 records, but the original has 5"):
         compare_with_original(FIVE, pa.concat_tables([FIVE, FIVE.slice(0, 1)]), policy())
 
 

@@ -170,7 +170,7 @@ SECRET = "Zacharias"
         ({"on": ["age", "height"]}, "no column 'height'"),
         ({"on": []}, "no column to compare"),
         ({"on": {"age": "zip", "zip": "zip"}}, "named twice"),
-        ({"numeric": ["zip"]}, "1 of 4 distinct values of the known file"),
+        ({"numeric": ["zip"]}, "1 of 4 distinct values in the known file"),
         ({"numeric": ["nothing"]}, "not compared"),
         ({"truth": [0, 1]}, "4 whole numbers"),
         ({"truth": [0, 1, 2, 4]}, "1 of 4 are not rows"),
@@ -194,13 +194,13 @@ def test_mistakes_are_named_without_a_value_of_the_data(arguments, message):
 
 
 def test_positions_need_files_of_one_length_and_ids_one_record_each():
-    with pytest.raises(DataError, match="positions do not tell"):
+    with pytest.raises(DataError, match="positions do not match"):
         distance_linkage(KNOWN, KNOWN.iloc[:2], truth="position")
     with pytest.raises(DataError, match="more than one record"):
         distance_linkage(KNOWN, pd.concat([KNOWN, KNOWN]), id="age")
     with pytest.raises(DataError, match="no column in common"):
         distance_linkage(KNOWN, KNOWN.rename(columns=str.upper))
-    with pytest.raises(DataError, match="no table"):
+    with pytest.raises(DataError, match="is not a table"):
         distance_linkage(np.zeros(3), KNOWN)
 
 

@@ -465,7 +465,7 @@ def test_a_frontier_is_of_many_releases_and_these_files_are_of_one(option: str, 
     file = tmp_path / "file"
     done = CliRunner().invoke(app, ["anonymize", str(data), "-p", str(asked), "--frontier", "k=2", option, str(file)])
     assert done.exit_code == 2
-    assert f"{option} is of one" in done.output
+    assert f"{option} applies to a single one" in done.output
     assert not file.exists()
 
 

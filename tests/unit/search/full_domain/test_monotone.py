@@ -113,7 +113,7 @@ def test_where_records_may_be_suppressed_a_node_above_a_minimal_one_can_cost_les
         (
             ({"model": "entropy-l-diversity", "l": 2},),
             {"limit": 1},
-            "where records may be suppressed",
+            "if records may be suppressed",
             "max_suppression",
         ),
         (({"model": "entropy-l-diversity", "l": 2},), {"wildcard": True}, "entropy", "use algorithm 'optimal'$"),
