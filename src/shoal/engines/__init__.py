@@ -1,1 +1,1 @@
-"""Where rows live: files, frames and databases."""
+"""Engines: where rows live, in files, frames and databases."""

@@ -1,4 +1,4 @@
-"""What an engine is: it counts rows into a frequency table, and carries the answer of a search back to the rows."""
+"""The Engine protocol: count rows into a frequency table, and apply the solution of a search to the rows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rows:
-    """Released rows, and who stands behind each (for counting persons; never published)."""
+    """Released rows and the person behind each one (to count persons; never published)."""
 
     table: pa.Table
     persons: NDArray[np.int32] | None = None
-    sources: NDArray[np.int64] | None = None  # the row of the original that each was made of; never published either
+    sources: NDArray[np.int64] | None = None  # the row of the original behind each released row; never published either
     notes: tuple[str, ...] = ()
 
     @property
@@ -48,7 +48,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Groups:
-    """Distinct rows of some columns, and how many records each stands for."""
+    """Distinct rows of some columns, and the number of records of each."""
 
     table: pa.Table
     weight: str  # the column with the number of records
@@ -57,14 +57,14 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Released rows that stay in their engine: how they are made, and what they will count to."""
+    """Released rows that stay in their engine: the query that produces them, and their expected counts."""
 
     expression: Any  # an Ibis table
     groups: Groups
-    unordered: Any = None  # the same rows before they were put in order, for counting
+    unordered: Any = None  # the same rows before sorting, for counting
     persons: Any = None  # the same with the column that identifies people; counted, never written
-    households: Groups | None = None  # what its quasi columns, households and persons count to, where that is asked
-    notes: tuple[str, ...] = ()  # what there is to tell about making them
+    households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
+    notes: tuple[str, ...] = ()  # notes about how the rows are produced
 
     def __reduce__(self) -> Any:
         raise DataError(
@@ -84,29 +84,29 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What one count found: the frequency table that a search answers, and what ``apply`` needs to carry it out."""
+    """The result of one count: the frequency table for the search, and what ``apply`` needs to recode the rows."""
 
     table: FrequencyTable
-    row_of: ClassOf  # (rows)  the row of the frequency table that each is in
-    rows: LocalEngine  # the rows in memory, or the distinct tuples of those that stay in their engine
-    apart: bool = False  # whether records that differ in a sensitive value or a person have rows of their own
-    raised: Mapping[str, Any] = field(default_factory=dict, repr=False)  # columns that a budget raised, and how
+    row_of: ClassOf  # (rows)  the row of the frequency table that each row belongs to
+    rows: LocalEngine  # the rows in memory, or the distinct tuples of rows that stay in their engine
+    apart: bool = False  # whether records that differ in a sensitive value or a person have separate rows
+    raised: Mapping[str, Any] = field(default_factory=dict, repr=False)  # columns raised to meet a budget, and how
     notes: tuple[str, ...] = ()
 
     @property
     def n_records(self) -> int:
-        """Records that were counted."""
+        """The number of counted records."""
         return self.rows.n_records
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the file or the frame; of rows in a database, which have no order, a hash of their counts."""
+        """A hash of the file or frame; for rows in a database, which have no order, a hash of their counts."""
         return self.rows.fingerprint
 
 
 @dataclass(frozen=True, eq=False)
 class WrittenFile:
-    """A file that was written and has no name yet, beside the rows that should be in it."""
+    """A written file that was not yet renamed into place, with the rows that it should contain."""
 
     path: Path
     dialect: Dialect | None
@@ -114,11 +114,11 @@ class WrittenFile:
     formulas: Formulas | None
 
 
-Verify = Callable[[WrittenFile | Groups], None]  # takes a file, or what an engine counted in the table it wrote
+Verify = Callable[[WrittenFile | Groups], None]  # takes a file, or the counts by an engine of the table it wrote
 
 
 class Released:
-    """What was made of the rows of an engine under a policy: its rows can be attacked, measured and shown."""
+    """A release made by an engine under a policy; its rows can be attacked, measured and displayed."""
 
     rows: Rows | Query
     engine: Engine
@@ -126,114 +126,114 @@ class Released:
 
     @cached_property
     def table(self) -> Any:
-        """The released rows, as the kind of frame that came in (pyarrow for a path, a query for an engine)."""
+        """The released rows, in the same kind of frame as the input (pyarrow for a path, a query for an engine)."""
         return self.engine.shown(self.rows, self.policy)
 
 
 class Engine(Countable, Protocol):
-    """Where the rows of a table live. It has no memory: ``count`` returns a value, and ``apply`` takes it."""
+    """The place where the rows of a table live. It is stateless: ``count`` returns a value that ``apply`` takes."""
 
     @property
     def in_memory(self) -> bool:
-        """Whether ``table`` has the rows."""
+        """Whether ``table`` holds the rows."""
 
     @property
     def table(self) -> pa.Table:
-        """The rows; raises DataError where they stay in a database, a cluster or in files."""
+        """The rows; raises DataError if they stay in a database, a cluster or files."""
 
     @property
     def text_columns(self) -> list[str]:
-        """The columns whose values are texts."""
+        """The columns that contain texts."""
 
     @property
     def codebook(self) -> Codebook:
-        """Labels that the file has."""
+        """The labels that the file contains."""
 
     @property
     def source(self) -> Any:
-        """The file or folder that is read, which no release may overwrite; None where there is none."""
+        """The file or folder that is read, which no release may overwrite; None if there is none."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What there is to tell about reading the rows."""
+        """Notes about how the rows were read."""
 
     @property
     def scattered(self) -> bool:
-        """Whether the rows lie in several files, so that they have no one order."""
+        """Whether the rows are in several files and therefore have no single order."""
 
     def reading(self, policy: Policy) -> Engine:
-        """The same rows with cells read as the policy says they are spelled, without the columns beside ranges."""
+        """Return the rows with cells parsed as the policy spells them, without the columns that repeat ranges."""
 
     def spelled(self, spellings: Spellings) -> Engine:
-        """The same rows with cells read as they are spelled."""
+        """Return the rows with cells parsed according to their spelling."""
 
     # ── counted ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> Counted:
-        """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too."""
+        """Count rows into a frequency table; the hierarchies of the quasi columns also cover the ``outside`` table."""
 
     def tallied(self, policy: Policy) -> LocalEngine:
-        """The rows, or the distinct tuples of the columns that matter to a policy, which stand for many each."""
+        """Return the rows, or the distinct tuples of the columns that matter to a policy, with their counts."""
 
     def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
-        """The rows, or the distinct tuples of some columns, which stand for many each."""
+        """Return the rows, or the distinct tuples of some columns, with their counts."""
 
     def groups(self, names: Sequence[str]) -> Groups:
-        """The distinct tuples of some columns, and how many records have each."""
+        """Return the distinct tuples of some columns, and the number of records of each."""
 
     def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int] | None:
-        """About ``n`` records, always the same, and how many there are; None where that takes too much."""
+        """Return about ``n`` records, always the same ones, and the total number; None if that is too expensive."""
 
     def in_order(self, names: Sequence[str]) -> pa.Table | None:
-        """Some columns of all rows, as these stand; None where they have no order."""
+        """Return some columns of all rows in their order; None if the rows have no order."""
 
     def first(self, n: int) -> pa.Table:
-        """At most ``n`` of the rows, to be shown to whoever holds them."""
+        """Return at most ``n`` of the rows, to be shown to the owner of the data."""
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
-        """At least some columns of all records, in memory, and whether these stand in their own order."""
+        """Return at least some columns of all records, in memory, and whether they are in their original order."""
 
     # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
 
     def knowing(self, rows: LocalEngine, raised: Mapping[str, Any] | None = None) -> Countable:
-        """The same columns; questions that ``rows``, a tally of them, can answer are not asked again."""
+        """Return the same columns; questions that ``rows``, a tally of them, can answer are not asked again."""
 
     def n_tuples(self, names: Sequence[str]) -> int:
-        """Distinct tuples of some columns."""
+        """Count the distinct tuples of some columns."""
 
     def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
-        """Distinct values of each of some columns; a null is none."""
+        """Count the distinct values of each of some columns, without nulls."""
 
     def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
-        """At most ``n`` values of a column, always the same; how many records have one, and how many there are."""
+        """Return at most ``n`` values of a column, always the same; the number of non-null and of all records."""
 
     def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
-        """Of the tuples of some columns: records, tuples, records that are alone with theirs, pairs that share one."""
+        """Count records, tuples of some columns, records with a unique tuple, and pairs with equal tuples."""
 
     # ── recoded ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, counted: Counted, recoding: Recoding, policy: Policy) -> Rows | Query:
-        """The rows that were counted to released rows: identifiers gone, quasi columns recoded, in hash order."""
+        """Recode the counted rows: identifiers are removed, quasi columns recoded, and rows put in hash order."""
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
     ) -> Rows | Query:
-        """As ``apply``, where it is known what becomes of each of ``rows``, a tally, and whether it stays.
+        """Recode like ``apply``, given the new labels of each of ``rows``, a tally, and whether it is kept.
 
-        Columns without ``labels`` stay as they are.
+        Columns without ``labels`` stay unchanged.
         """
 
     def released(self, rows: Rows | Query) -> Engine:
-        """An engine of released rows."""
+        """Return an engine of released rows."""
 
     def shown(self, rows: Rows | Query, policy: Policy) -> Any:
-        """Released rows as the kind of frame that came in, with the columns beside ranges that the policy asks for."""
+        """Return released rows in the input's kind of frame, with the bound columns that the policy asks for."""
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:
-        """A hash of released rows."""
+        """Return a hash of released rows."""
 
     def check_target(self, target: str, force: bool) -> None:
-        """Raise what ``write`` would raise about its target, before the long work; the input is never overwritten."""
+        """Raise errors about the target of ``write`` before the long computation; the input is never overwritten."""
 
     def write(
         self,
@@ -245,14 +245,14 @@ class Engine(Countable, Protocol):
         verify: Verify,
         formulas: Formulas | None = None,
     ) -> str:
-        """Write where ``target`` says, let ``verify`` judge what was written, then give it its name; a hash."""
+        """Write to ``target``, let ``verify`` judge the result, then rename it into place; return a hash."""
 
 
 def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Role] = ()) -> None:
-    """Every column of the table has a role, and every column with a role is in the table, or may be ``gone``."""
+    """Require a role for every column and a column for every role, except for columns that may be ``gone``."""
     unnamed = [name for name in present if name not in policy.columns]
     absent = [name for name, column in policy.columns.items() if name not in present and column.role not in gone]
-    if unnamed and len(unnamed) == len(present) > 1:  # without a header its first record would be shown
+    if unnamed and len(unnamed) == len(present) > 1:  # without a header, its first record would be shown
         raise PolicyError(
             f"none of the {len(present)} columns of the table is in the policy",
             f"the policy has {_listed(absent)}: does the table begin with a line of names?",

@@ -1,4 +1,4 @@
-"""Cells read as a policy says they are spelled, in memory and in engines: see ``table.spelling``."""
+"""Parse cells as the policy spells them, in memory and in engines: see ``table.spelling``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Spellings = Mapping[str, Spelling]
 
 
 def read_table(table: pa.Table, spellings: Spellings) -> pa.Table:
-    """A table in memory."""
+    """Parse the cells of a table in memory."""
     for j, name in enumerate(table.column_names):
         if name in spellings and not spellings[name].is_plain:
             table = table.set_column(j, name, _read_column(table.column(j), spellings[name]))
@@ -51,7 +51,7 @@ def _read_column(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray
 
 
 def _without(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
-    """Null where a text stands for a missing value."""
+    """Replace texts that mean a missing value by null."""
     if not spelling.missing:
         return column
     gone = pc.is_in(pc.utf8_trim(column, BLANKS), pa.array(spelling.missing, pa.string()))
@@ -59,7 +59,7 @@ def _without(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
 
 
 def read_expression(table: ir.Table, spellings: Spellings) -> ir.Table:
-    """A table in an engine."""
+    """Parse the cells of a table in an engine."""
     changed = {
         name: _expression(table[name], spellings[name])
         for name in table.columns
@@ -98,7 +98,7 @@ def _expression(column: Any, spelling: Spelling) -> Any:
 
 
 def _numbers(missing: Sequence[str]) -> list[float]:
-    """Those of the texts that are numbers, as codes such as 999 for a missing one are."""
+    """Return those of the texts that are numbers, such as the code 999 for a missing value."""
     return [float(x) for x in map(number, missing) if x is not None]
 
 

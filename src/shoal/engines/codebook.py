@@ -1,8 +1,8 @@
-"""The codebook of a file: what SPSS, Stata and SAS say of a column, and of the codes in it.
+"""The codebook of a file: labels of columns and of values in SPSS, Stata and SAS files.
 
-The codes are the data, and a release has codes too. Labels tell ``inspect`` what a column is about, and go along into a
-release of the same kinds: of the columns that are in it, and of the values that occur there. A label of a value that
-does not occur would tell of somebody who was suppressed.
+The codes are the data, and a release contains codes too. Labels tell ``inspect`` the meaning of a column and are copied
+to a release in one of these formats, but only for columns that it contains and values that occur in it. The label of a
+value that does not occur would reveal that someone was suppressed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from shoal.table import codec
 from shoal.table.intervals import number
 from shoal.table.notation import read_range
 
-LONGEST = 120  # bytes of a label in SPSS
+LONGEST = 120  # the longest label in SPSS, in bytes
 
 
 @dataclass(frozen=True)
 class Codebook:
-    """Labels of columns, and per column labels of its values, by the text of the value."""
+    """Labels of columns and, per column, labels of its values, by the text of the value."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, meta: Any) -> Codebook:
-        """From what pyreadstat tells of a file."""
+        """Build a codebook from the metadata that pyreadstat returns."""
         columns = {name: " ".join(label.split()) for name, label in meta.column_names_to_labels.items() if label}
         values = {
             name: {_text(value): " ".join(str(label).split()) for value, label in labels.items()}
@@ -38,7 +38,7 @@ class Codebook:
         return cls({name: label for name, label in columns.items() if label}, values)
 
     def of_release(self, table: pa.Table) -> tuple[dict[str, str], dict[str, dict[float | str, str]]]:
-        """The labels of its columns, and of what occurs in them: codes that stayed, and ranges and sets of codes."""
+        """Return the labels of a release: of its columns, and of the codes, ranges and sets in them."""
         columns = {name: self.columns[name] for name in table.column_names if name in self.columns}
         values: dict[str, dict[float | str, str]] = {}
         for name in table.column_names:
@@ -54,7 +54,7 @@ class Codebook:
         return columns, {name: labels for name, labels in values.items() if labels}
 
     def _label(self, name: str, text: str) -> str:
-        """What a released text stands for, in the words of the codebook."""
+        """Describe a released text with the labels of the codebook."""
         labels = self.values[name]
         if text in labels:
             return labels[text]
@@ -70,7 +70,7 @@ NO_LABELS = Codebook()
 
 
 def _text(value: Any) -> str:
-    """As the codes of a column are written."""
+    """Format a code in the same way as the codes of a column."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -1,4 +1,4 @@
-"""From what a user names, a URI, files, a folder, an Ibis table, to the engine that has its rows."""
+"""Open an engine for what a user names: a URI, files, a folder, or an Ibis table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shoal.errors import DataError
 
 
 def engine_of_expression(table: Any) -> IbisEngine:
-    """The engine of an Ibis table, by the connection that it came with."""
+    """Return the engine of an Ibis table, found by the connection of the table."""
     if isinstance(table, IbisEngine):
         return table
     if not isinstance(table, ibis.expr.types.Table):
@@ -46,14 +46,14 @@ def engine_of_expression(table: Any) -> IbisEngine:
 def connected(
     uri: str, *, table: str | None = None, parquet: str | None = None, memory: str | None = None
 ) -> IbisEngine:
-    """The engine behind a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2]."""
-    name = schemes()[uri.partition("://")[0]]  # urllib takes local[2] for a bad address
+    """Return the engine for a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2]."""
+    name = schemes()[uri.partition("://")[0]]  # urllib rejects local[2] as an address
     place, rows, source = place_class(name).connected(uri, table=table, parquet=parquet, memory=memory)
     return IbisEngine(rows, place, source=source)
 
 
 def neighbour(engine: Engine, table: str) -> IbisEngine:
-    """Another table of the same database."""
+    """Open another table of the same database."""
     if not isinstance(engine, IbisEngine):
         raise TypeError("no other table is beside rows in memory")
     return IbisEngine(engine.place.opened(table), engine.place)
@@ -65,7 +65,7 @@ def neighbour(engine: Engine, table: str) -> IbisEngine:
 def from_files(
     path: Path, *, memory: str | None = None, separator: str | None = None, encoding: str | None = None
 ) -> IbisEngine:
-    """A CSV or Parquet file, or a folder of Parquet files, read by DuckDB in pieces; ``memory`` is such as 4GB."""
+    """Open a CSV or Parquet file, or a folder of Parquet files, with DuckDB; ``memory`` is a size such as 4GB."""
     budget = _bytes(memory)
     backend = ibis.duckdb.connect(**spilling())
     found: Layout | None = None
@@ -91,7 +91,7 @@ def from_files(
 
 
 def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[str, ...]]:
-    """A DuckDB table expression over a scanned CSV file, and what to tell; it must give every record of the scan."""
+    """Return a DuckDB table expression for a scanned CSV file, with notes; it must return every scanned record."""
     raw = partial(pieces, path)
     plain = found.plain and path.suffix.lower() != ".gz"
     source = formats.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
@@ -101,10 +101,10 @@ def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[
 
 
 def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
-    """A DuckDB table expression over Parquet files, and what to tell; raises where memory would refuse a column."""
+    """Return a DuckDB table expression for Parquet files, with notes; reject columns that the local engine rejects."""
     try:
         paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    except OSError as error:  # a folder in it may not be entered, or has gone meanwhile
+    except OSError as error:  # a subfolder may be unreadable, or deleted in the meantime
         raise DataError(f"{path}: its files cannot be listed ({error.strerror})") from None
     if not paths:
         raise DataError(f"{path} is a directory without .parquet files")
@@ -126,7 +126,7 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _copied(raw: Raw, name: str, found: Layout) -> Path:
-    """The file as DuckDB can read it, beside what it spills: readable by its owner only, gone with the process."""
+    """Copy the file in a form that DuckDB can read, next to its spill files: private, and deleted with the process."""
     path = Path(spilling()["temp_directory"]) / f"{secrets.token_hex(8)}.csv"
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -141,7 +141,7 @@ def _copied(raw: Raw, name: str, found: Layout) -> Path:
 
 
 def _hashed(path: Path) -> str:
-    """Of a file its own hash, as of one that is read into memory; a folder has none."""
+    """Return the hash of a file, the same as if it were read into memory; a folder has none."""
     if path.is_dir():
         return ""
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What users pass as a table."""
+"""The types of table that users can pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 
 class Frame(Protocol):
-    """A table in Python: a pandas, polars, pyarrow or Narwhals frame, an Ibis table, or an engine opened before."""
+    """A table in Python: a pandas, polars, pyarrow or Narwhals frame, an Ibis table, or an opened engine."""
 
     @property
     def columns(self) -> Any:

@@ -1,7 +1,7 @@
-"""How well a column tells records apart, and how far it tells another column: counted, without a value leaving.
+"""How well a column distinguishes records, and how far it determines another column, from counts alone.
 
-A column that nearly every record has a value of its own in identifies; one that settles the value of another gives that
-one away. Both are counts of groups, by one or two GROUP BYs in an engine, by sorting codes in memory.
+A column in which nearly every record has its own value identifies people; a column that determines another one
+discloses it. Both are counts of groups: one or two GROUP BYs in an engine, sorted codes in memory.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
     from ibis.expr import types as ir
 
 Numbers = NDArray[np.int64]
-TellingPair = tuple[str, str]  # the column that tells, and the one that is told
+TellingPair = tuple[str, str]  # the determining column, and the determined one
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How the values of a column are spread over records; a null is no value."""
+    """How the values of a column are distributed over records; nulls are not counted as values."""
 
     records: int  # with a value
     distinct: int
-    alone: int  # records whose value no other has
+    alone: int  # records with a unique value
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """How far one column tells another, over the records with a value in the first.
+    """How far one column determines another, over the records with a value in the first.
 
-    Records that share it form a group; ``first`` and ``second`` count those that have the most frequent and the second
-    most frequent value of the other column in their group. A null of the other column is a value like any other.
+    Records with the same value in the first column form a group; ``first`` and ``second`` count the records with the
+    most frequent and second most frequent value of the other column in their group. In the other column, null counts as
+    a value.
     """
 
     records: int
@@ -48,42 +49,42 @@ class Dependence:
     beyond: int  # records beyond the first two of their group
 
     def errors(self, guesses: int) -> int:
-        """Records that are missed by whoever guesses the one or two most frequent values of each group."""
+        """Count the wrong guesses if the one or two most frequent values of each group are guessed."""
         return self.records - self.first - (self.second if guesses == 2 else 0)
 
     def told(self, guesses: int) -> int:
-        """Records that could be missed: the first one or two of a group tell nothing, as they are always guessed."""
+        """Count the records that could be guessed wrong: the first one or two of a group are always guessed right."""
         return self.records - self.groups if guesses == 1 else self.beyond
 
 
 class Countable(Protocol):
-    """Rows that stay where they are, as an engine counts them."""
+    """Rows that are counted by their engine."""
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
 
     def spreads(self, names: Sequence[str], /) -> Mapping[str, Spread]:
-        """How well each of some columns tells the records apart."""
+        """Count how well each of some columns distinguishes the records."""
 
     def dependences(self, pairs: Sequence[TellingPair], /) -> Mapping[TellingPair, Dependence]:
-        """How far the first column of each pair tells the second."""
+        """Count how far the first column of each pair determines the second."""
 
     def frequencies(self, name: str, /) -> Counts:
-        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        """Count how often each value of a column occurs, most frequent first; null is a value."""
 
     def texts(self, name: str, /) -> tuple[str, ...]:
-        """The distinct values of a column, as text."""
+        """Return the distinct values of a column as text."""
 
 
 # ── in memory ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-DENSE = 2**23  # cells that are counted without sorting: 64 MB
+DENSE = 2**23  # cells counted without sorting: 64 MB
 
 
 def numbered(column: pa.ChunkedArray) -> Numbers:
-    """Equal values get equal numbers, from 0 in any order; a null is -1. Quicker than codes, which are sorted texts."""
+    """Number equal values alike, from 0 in any order; null is -1. Faster than codes, which are sorted texts."""
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, np.int64)
     if pa.types.is_dictionary(column.type):
@@ -99,14 +100,14 @@ def numbered(column: pa.ChunkedArray) -> Numbers:
 
 
 def spread_of(values: Numbers, weights: Counts | None = None) -> Spread:
-    """Of numbered values, each of which may stand for several records."""
+    """Compute the spread of numbered values, each of which may represent several records."""
     counts = tallied(values[values >= 0], None if weights is None else weights[values >= 0])
     counts = counts[counts > 0]
     return Spread(int(counts.sum()), len(counts), int((counts == 1).sum()))
 
 
 def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None) -> Dependence:
-    """Of numbered values of two columns, row by row."""
+    """Compute the dependence of the numbered values of two columns, row by row."""
     there = first >= 0
     if not there.all():
         first, second, weights = first[there], second[there], None if weights is None else weights[there]
@@ -125,7 +126,7 @@ def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None
     starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     most = np.maximum.reduceat(n, starts)
     sizes = np.add.reduceat(n, starts)
-    # Without one cell of the most frequent value, the next is the second.
+    # Without one cell of the most frequent value, the next most frequent is the second.
     greatest = np.flatnonzero(n == np.repeat(most, np.diff(starts, append=len(n))))
     of = group[greatest]
     rest = n.copy()
@@ -140,10 +141,10 @@ def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None
 
 
 def tallied(numbers: Numbers, weights: Counts | None) -> Counts:
-    """How many records have each number."""
+    """Count the records with each number."""
     if weights is None:
         return np.bincount(numbers).astype(np.int64)
-    totals = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)  # bincount would add weights up as floats
+    totals = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)  # bincount would sum weights as floats
     np.add.at(totals, numbers, weights)
     return totals
 
@@ -152,7 +153,7 @@ def tallied(numbers: Numbers, weights: Counts | None) -> Counts:
 
 
 def spread_queries(rows: ir.Table, names: Sequence[str]) -> list[ir.Table]:
-    """Per column a query of one row: its place in ``names``, and the fields of its ``Spread``."""
+    """Return a one-row query per column: its index in ``names`` and the fields of its ``Spread``."""
     import ibis
 
     queries = []
@@ -165,7 +166,7 @@ def spread_queries(rows: ir.Table, names: Sequence[str]) -> list[ir.Table]:
 
 
 def dependence_queries(rows: ir.Table, pairs: Iterable[TellingPair]) -> list[ir.Table]:
-    """Per pair a query of one row: its place in ``pairs``, and the fields of its ``Dependence``."""
+    """Return a one-row query per pair: its index in ``pairs`` and the fields of its ``Dependence``."""
     import ibis
 
     queries = []
@@ -194,7 +195,7 @@ def dependence_queries(rows: ir.Table, pairs: Iterable[TellingPair]) -> list[ir.
 
 
 def _one_row(rows: ir.Table, place: int, **figures: Any) -> ir.Table:
-    """Sums as whole numbers, 0 where there is nothing to add."""
+    """Convert sums to integers; an empty sum is 0."""
     import ibis
 
     found = rows.aggregate(**{name: ibis.coalesce(figure.cast("int64"), 0) for name, figure in figures.items()})

@@ -1,4 +1,4 @@
-"""A hash of a table that does not depend on the order of its rows: of its distinct tuples and their numbers."""
+"""A hash of a table that does not depend on the order of its rows: of its distinct tuples and their counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.table.kernels import group, sum_by_class
 
 
 def digest_of_counts(groups: Groups) -> str:
-    """SHA-256 of the names, the texts, and how many records each tuple has."""
+    """Return the SHA-256 of the names, the texts, and the number of records of each tuple."""
     names = sorted(name for name in groups.table.column_names if name != groups.weight)
     coded = [codec.texts(name, groups.table[name]) for name in names]
     digest = hashlib.sha256(b"shoal counts 1\n")

@@ -1,10 +1,10 @@
-"""Frames in and out: pandas, polars and Arrow become one Arrow table and come back as they came.
+"""Convert pandas, polars and Arrow frames to one Arrow table, and results back to the type of the input.
 
-Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps.
-``plain`` brings any Arrow table there. On the way back a column whose values were kept gets its type again. What is no
-column is not released: a frame comes back with an index of its own, since labels of rows may be names, and with the
-categories that occur, since others tell what was suppressed. Messages of pandas, polars and Arrow quote the cell they
-stumble over, so none of them is passed on.
+Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps. ``plain``
+converts any Arrow table to these. On the way back, a column whose values were kept gets its type back. Only columns are
+released: a frame comes back with a new index, because row labels may be names, and only with the categories that occur,
+because others would reveal what was suppressed. Messages of pandas, polars and Arrow quote the cell that they reject,
+so none of them is passed on.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import pyarrow.compute as pc
 
 from shoal.errors import DataError
 
-# Arrow's strings address their bytes with int32; a quarter of that leaves room for quotes and separators.
+# Arrow's strings have int32 offsets; a quarter of that range leaves room for quotes and separators.
 PIECE_BYTES = 2**29
 PIECE_ROWS = 2**20
 
 CONVERT = "convert the column to text, numbers or dates first, or split it into such columns"
-# Types of pandas that differ in how they keep nulls. Periods, intervals and sparse arrays become something else.
+# Types of pandas that differ in how they store nulls. Periods, intervals and sparse arrays are converted.
 KEEPING_NULLS = (
     "String",
     "Boolean",
@@ -41,7 +41,7 @@ NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
 
 
 def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
-    """The rows of a frame, and the way back to the type that came in, which can be pickled."""
+    """Return the rows of a frame, and a picklable function that converts back to the type of the input."""
     native = nw.to_native(data, pass_through=True)
     if native is not data:
         table, back = to_arrow(native)
@@ -65,7 +65,7 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The same rows in the few types shoal works with: no dictionaries, no NaN, no -0.0, no metadata."""
+    """Convert to the few types shoal works with: no dictionaries, no NaN, no -0.0, no metadata."""
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
@@ -75,7 +75,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 
 def require_names(names: Sequence[str]) -> None:
-    """Every column has a name of its own."""
+    """Require that every column has a unique name."""
     if not names:
         raise DataError("the table has no columns")
     nameless = [position for position, name in enumerate(names, 1) if not name.strip()]
@@ -88,7 +88,7 @@ def require_names(names: Sequence[str]) -> None:
         raise DataError(f"{nul} column names contain a NUL character", "rename these columns")
     often = Counter(names)
     if twice := [position for position, name in enumerate(names, 1) if often[name] > 1]:
-        # By their places: where a table has no header the names are its first record.
+        # By position: if a table has no header, the names are its first record.
         at = ", ".join(map(str, twice[:10])) + _and_more(len(twice) - 10)
         raise DataError(
             f"column names occur more than once (columns {at})",
@@ -97,7 +97,7 @@ def require_names(names: Sequence[str]) -> None:
 
 
 def fingerprint(table: pa.Table) -> str:
-    """SHA-256 of names, types, values and nulls; how the columns are cut into chunks does not matter."""
+    """Return the SHA-256 of names, types, values and nulls; chunking does not matter."""
     digest = hashlib.sha256(f"shoal table 1\n{table.num_rows} {table.num_columns}\n".encode())
     for name, column in zip(table.column_names, plain(table).columns, strict=True):
         # Lengths first: without them ("ab", "c") and ("a", "bc") would give the same bytes.
@@ -106,7 +106,7 @@ def fingerprint(table: pa.Table) -> str:
         digest.update(column.null_count.to_bytes(8, "little"))
         for chunk in column.chunks:
             digest.update(_array_bytes(pc.is_valid(chunk).cast(pa.uint8())))
-        values = [chunk.drop_null() for chunk in column.chunks]  # what lies under a null is not content
+        values = [chunk.drop_null() for chunk in column.chunks]  # the bytes under a null are not content
         if pa.types.is_string(column.type):
             for chunk in values:
                 digest.update(_array_bytes(pc.binary_length(chunk)))
@@ -116,7 +116,7 @@ def fingerprint(table: pa.Table) -> str:
 
 
 def pieces(batch: Any) -> Iterator[Any]:
-    """An array or record batch in slices small enough for Arrow's 32-bit offsets."""
+    """Split an array or record batch into slices small enough for Arrow's 32-bit offsets."""
     if len(batch) > 1 and (len(batch) > PIECE_ROWS or batch.nbytes > PIECE_BYTES):
         half = len(batch) // 2
         yield from pieces(batch.slice(0, half))
@@ -126,7 +126,7 @@ def pieces(batch: Any) -> Iterator[Any]:
 
 
 def string_bytes(array: pa.Array) -> bytes:
-    """The UTF-8 of all values of a string array, one after the other."""
+    """Return the UTF-8 of all values of a string array, concatenated."""
     _, offsets, values = array.buffers()
     if len(array) == 0 or values is None:
         return b""
@@ -136,7 +136,7 @@ def string_bytes(array: pa.Array) -> bytes:
 
 
 def _array_bytes(array: pa.Array) -> bytes:
-    """The values of an array without nulls, as they lie in memory."""
+    """Return the bytes of an array without nulls."""
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
     if pa.types.is_string(array.type):
@@ -167,7 +167,7 @@ def _plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _plain_array(array: pa.Array) -> pa.Array | None:
-    """None where the type has no plain form."""
+    """Convert an array; None if the type has no plain form."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_array(array.storage)
@@ -182,11 +182,11 @@ def _plain_array(array: pa.Array) -> pa.Array | None:
     if pa.types.is_date64(kind):
         return array.cast(pa.date32())
     if pa.types.is_decimal(kind) and not (pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision):
-        # As SQL has them: 38 digits, of which some are decimals.
+        # As in SQL: 38 digits, some of them decimals.
         return array.cast(pa.decimal128(38, max(0, kind.scale))) if kind.scale <= 38 else None
     if _is_text(kind):
         text = array.cast(pa.string())
-        text.validate(full=True)  # Parquet and buffers may hold bytes that are no UTF-8
+        text.validate(full=True)  # Parquet and buffers may contain invalid UTF-8
         return text
     return array if _is_kept(kind) else None
 
@@ -209,7 +209,7 @@ def _is_kept(kind: pa.DataType) -> bool:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
-    """Column by column and by position, so that the index never takes part and equal names are seen."""
+    """Convert column by column and by position, so that the index is ignored and duplicate names are noticed."""
     if frame.columns.nlevels > 1:
         levels = frame.columns.nlevels
         raise DataError(f"column names have {levels} levels (a pandas MultiIndex)", "join them into one name each")
@@ -250,13 +250,13 @@ def _pandas_column(name: str, series: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def _values(series: Any) -> list[object]:
-    """The cells of a pandas column, None for each kind of missing."""
+    """Return the cells of a pandas column, with None for every kind of missing value."""
     cells = zip(series.astype(object).tolist(), series.isna().tolist(), strict=True)
     return [None if missing else value for value, missing in cells]
 
 
 def _objects(name: str, series: Any) -> pa.Array:
-    """A column of Python objects: its own type if there is just one that Arrow knows, text otherwise."""
+    """Convert a column of Python objects: to its own type if there is one that Arrow knows, otherwise to text."""
     values = _values(series)
     kinds = {type(value) for value in values if value is not None}
     if any(issubclass(kind, NESTED_OBJECTS) for kind in kinds):
@@ -277,7 +277,7 @@ def _as_text(name: str, values: list[object]) -> pa.Array:
 
 
 def _to_pandas(table: pa.Table, kinds: Mapping[str, Any], schema: pa.Schema) -> Any:
-    """A frame with a fresh RangeIndex; integers and booleans with nulls do not become floats and objects."""
+    """Build a frame with a new RangeIndex; integers and booleans with nulls do not become floats and objects."""
     pd = nw.dependencies.get_pandas()
     frame = table.replace_schema_metadata(None).to_pandas()
     for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
@@ -296,7 +296,7 @@ def _to_pandas(table: pa.Table, kinds: Mapping[str, Any], schema: pa.Schema) -> 
 
 
 def _as_it_was(series: Any, kind: Any, pd: Any) -> Any:
-    """A column of released values in the pandas type that it came with, where that holds them."""
+    """Convert released values to the original pandas type of the column if it can hold them."""
     if isinstance(kind, pd.CategoricalDtype):
         there = set(series.dropna().unique())
         if not there <= set(kind.categories):
@@ -343,7 +343,7 @@ def _reader(released: pa.Table, *, back: Callable[[pa.Table], Any]) -> Any:
 
 
 def _collected(frame: Any) -> Any:
-    """An eager frame, of Arrow where the lazy one is DuckDB's."""
+    """Return an eager frame, from Arrow if the lazy one is DuckDB's."""
     try:
         return frame.collect().to_native() if frame.implementation.is_duckdb() else frame.collect()
     except Exception as error:
@@ -352,14 +352,14 @@ def _collected(frame: Any) -> Any:
 
 
 def _relation(table: pa.Table) -> Any:
-    """A relation of DuckDB's default connection."""
+    """Return a relation of DuckDB's default connection."""
     import duckdb
 
     return duckdb.from_arrow(table)
 
 
 def _category(frame: Any, name: str, kind: Any) -> Any:
-    """A column of categories, where they can be what is released: an Enum holds no other values than it lists."""
+    """Return a categorical column if the categories can be released: an Enum holds only the values that it lists."""
     column = frame.get_column(name)
     if not isinstance(kind, nw.Enum):
         return column.cast(nw.Categorical)
@@ -380,10 +380,10 @@ def _by_column(frame: Any) -> pa.Table:
 
 
 def _with_dictionaries(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Columns that came as dictionaries are some again, of the values that are released."""
+    """Convert columns that were dictionaries back to dictionaries, of released values only."""
     for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         kind = schema.field(name).type if name in schema.names else column.type
-        # Of an ordered one the order is lost; labels may be more than a narrow index can number.
+        # The order of an ordered one is lost; there may be more labels than a narrow index can number.
         if pa.types.is_dictionary(kind) and column.type == kind.value_type and not kind.ordered:
             with contextlib.suppress(pa.ArrowInvalid):
                 encoded = pa.concat_arrays([pa.array([], column.type), *column.chunks]).dictionary_encode()

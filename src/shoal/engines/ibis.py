@@ -1,9 +1,8 @@
-"""DuckDB, PostgreSQL and Spark through Ibis: one GROUP BY, one JOIN, written once, where the data is.
+"""DuckDB, PostgreSQL and Spark through Ibis: one GROUP BY and one JOIN, run where the data are.
 
-Nothing leaves the engine but the frequency table: the distinct tuples of the quasi and sensitive columns (and of the
-one that identifies people), each with its number of records. They are coded here as if they were rows in memory, so
-hierarchies, codes and searches are the same whatever engine counted. Back goes one table of distinct tuples and what
-each becomes.
+Only the frequency table leaves the engine: the distinct tuples of the quasi and sensitive columns (and of the one that
+identifies people), each with its number of records. They are coded here like rows in memory, so hierarchies, codes and
+searches are the same on every engine. A table of distinct tuples and their recoded values is sent back.
 """
 
 from __future__ import annotations
@@ -64,12 +63,12 @@ class IbisEngine(IbisColumns):
         self.notes = notes
         self.source = source  # a file that no release may overwrite
         self._fingerprint = fingerprint  # of a file
-        self._records = records  # of a CSV file, as they were counted by the scan that accepted it
+        self._records = records  # records of a CSV file, as counted by the scan that accepted it
 
     def reading(self, policy: Policy) -> IbisEngine:
-        """The same rows with cells read as the policy says they are spelled.
+        """Return the rows with cells parsed as the policy spells them.
 
-        Columns beside ranges, which repeat what these say, are checked and left out.
+        Columns that repeat ranges are checked and left out.
         """
         found = there(self.columns, policy)
         for column, names in found.items():
@@ -78,7 +77,7 @@ class IbisEngine(IbisColumns):
         return (self._with(self.expression.drop(*gone)) if gone else self).spelled(policy.spellings)
 
     def spelled(self, spellings: Spellings) -> IbisEngine:
-        """The same rows with cells read as they are spelled."""
+        """Return the rows with cells parsed according to their spelling."""
         table = read_expression(self.expression, spellings)
         return self if table is self.expression else self._with(table)
 
@@ -95,7 +94,7 @@ class IbisEngine(IbisColumns):
 
     @property
     def table(self) -> pa.Table:
-        """No: rows stay where they are."""
+        """Raise an error: the rows stay where they are."""
         raise DataError(
             "this needs the rows in memory, and they stay in their engine",
             "write the release to a file first, and use that file",
@@ -103,18 +102,18 @@ class IbisEngine(IbisColumns):
 
     @property
     def in_one_file(self) -> bool:
-        """Whether the rows stand in an order: that of a file, where the backend can keep it."""
+        """Whether the rows have an order: that of a file, if the backend can keep it."""
         return self.place.keeps_order and self.source is not None and not Path(self.source).is_dir()
 
     @property
     def scattered(self) -> bool:
-        """Whether the rows lie in several files, so that they have no one order."""
+        """Whether the rows are in several files and therefore have no single order."""
         return self.source is not None and not self.in_one_file
 
     # ── one GROUP BY ─────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> Counted:
-        """Rows to frequency table, as ``LocalEngine.count``: the distinct tuples come here, with their numbers."""
+        """Count rows into a frequency table like ``LocalEngine.count``, from the distinct tuples and their counts."""
         require_columns(self.columns, policy)
         notes = [] if policy.release.shuffle else [NO_ORDER]
         engine, asked = self, policy
@@ -123,7 +122,7 @@ class IbisEngine(IbisColumns):
             engine, asked, covered, more = self._within(policy.release.max_tuples, policy, outside)
             notes += more
         local = engine.tallied(policy)
-        named = set(local.columns)  # the others never come here; that they have a role was asked above
+        named = set(local.columns)  # the others are never fetched; that they have a role was checked above
         found = local.count(
             asked.model_copy(update={"columns": {n: c for n, c in asked.columns.items() if n in named}}),
             covered,
@@ -134,9 +133,7 @@ class IbisEngine(IbisColumns):
     def _within(
         self, limit: int, policy: Policy, outside: LocalEngine | None
     ) -> tuple[IbisEngine, Policy, Texts | None, list[str]]:
-        """The rows with columns raised until no more than ``limit`` tuples are left; the policy of the levels that
-        remain, all values that its hierarchies cover, and what to tell.
-        """
+        """Raise columns until at most ``limit`` tuples are left; return the rows, policy, covered values and notes."""
         entity = policy.release.entity
         names = [*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]
         n = self.n_tuples(names)
@@ -178,11 +175,11 @@ class IbisEngine(IbisColumns):
         return self.place.upload(table, {inside.key(0): kind, inside.label(name): kind})
 
     def tallied(self, policy: Policy) -> LocalEngine:
-        """The distinct tuples of the columns that matter to a policy, as rows that each stand for many."""
+        """Return the distinct tuples of the columns that matter to a policy, with their counts."""
         return self.tally([*policy.quasi, *policy.sensitive], policy.release.entity)
 
     def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
-        """The distinct tuples of some columns, as rows that each stand for many."""
+        """Return the distinct tuples of some columns, with their counts."""
         groups = self.groups([*names, *([] if person is None else [person])])
         weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
         if self._records is not None:
@@ -190,7 +187,7 @@ class IbisEngine(IbisColumns):
         return LocalEngine(groups.table.drop_columns([groups.weight]), fingerprint=self._fingerprint, weights=weights)
 
     def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int] | None:
-        """All distinct tuples, where they are at most ``n``, and how many records there are."""
+        """Return all distinct tuples if there are at most ``n``, and the number of records."""
         entity = policy.release.entity
         if self.n_tuples([*policy.quasi, *policy.sensitive, *([] if entity is None else [entity])]) > n:
             return None
@@ -198,18 +195,18 @@ class IbisEngine(IbisColumns):
         return rows, rows.n_records
 
     def in_order(self, names: Sequence[str]) -> pa.Table | None:
-        """Some columns of all rows as they stand in the file; None where the rows are in none."""
+        """Return some columns of all rows in the order of the file; None if the rows have no order."""
         if not self.in_one_file:
             return None
         rows = self.expression.select(**{name: self.place.plain(self.expression[name], key=True) for name in names})
         return plain(self.place.in_order(rows))
 
     def first(self, n: int) -> pa.Table:
-        """At most ``n`` rows, whichever come first."""
+        """Return any ``n`` rows, or fewer."""
         return self.place.fetch(self.expression.limit(n))
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
-        """Some columns of all records, in memory: the rows of a file, else as many of each kind as there are."""
+        """Return some columns of all records in memory: rows of a file, otherwise tuples as often as they occur."""
         there = [name for name in names if name in self.columns]
         if (rows := self.in_order(there)) is not None:
             return LocalEngine(rows), True
@@ -219,13 +216,13 @@ class IbisEngine(IbisColumns):
         return LocalEngine(table), False
 
     def knowing(self, rows: LocalEngine, raised: Mapping[str, Any] | None = None) -> Partly:
-        """The same columns; questions that ``rows``, a tally of them, can answer are not asked again."""
+        """Return the same columns; questions that ``rows``, a tally of them, can answer are not asked again."""
         return Partly(self._raising(raised or {}), rows)
 
     # ── one JOIN ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, counted: Counted, recoding: Recoding, policy: Policy) -> Query:
-        """The rows that were counted to released rows: a query that makes them, and what they will count to."""
+        """Recode the counted rows: return a query that produces them, and their expected counts."""
         entity, row_of = policy.release.entity, counted.row_of
         groups = counted.rows.weighed(entity)
         parts = recoding.parts(counted.table)
@@ -248,9 +245,9 @@ class IbisEngine(IbisColumns):
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
     ) -> Query:
-        """As ``apply``, where it is known what becomes of each of ``rows``, a tally, and whether it stays.
+        """Recode like ``apply``, given the new labels of each of ``rows``, a tally, and whether it is kept.
 
-        Tuples that differ in sensitive values or persons only share their fate. Columns without ``labels`` stay.
+        Tuples that differ only in sensitive values or persons are recoded alike. Columns without ``labels`` stay.
         """
         groups = rows.weighed(policy.release.entity)
         codes = np.column_stack([rows.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
@@ -276,15 +273,15 @@ class IbisEngine(IbisColumns):
     # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
 
     def released(self, rows: Rows | Query) -> IbisEngine:
-        """An engine of released rows."""
+        """Return an engine of released rows."""
         return IbisEngine(_query(rows).unordered, self.place)
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:
-        """A hash of what the released rows count to."""
+        """Return a hash of the counts of the released rows."""
         return digest_of_counts(_query(rows).groups)
 
     def check_target(self, target: str, force: bool) -> None:
-        """Raise what ``write`` would raise about its target, before the long work; the input is never overwritten."""
+        """Raise errors about the target of ``write`` before the long computation; the input is never overwritten."""
         for table in self.expression.op().find(DatabaseTable):
             if self.place.is_table(target, table.name, table.namespace.database):
                 raise OutputError(f"{target} is the input itself", "write to another table")
@@ -308,7 +305,7 @@ class IbisEngine(IbisColumns):
         verify: Verify,
         formulas: Formulas | None = None,
     ) -> str:
-        """Write where ``target`` says, let ``verify`` judge what is counted there, then give it its name; a hash."""
+        """Write to ``target``, let ``verify`` judge its counts, then rename it into place; return a hash."""
         self.check_target(target, force)
         rows = _query(rows)
         names = [*policy.quasi, *policy.sensitive]
@@ -332,7 +329,7 @@ class IbisEngine(IbisColumns):
         return file or digest_of_counts(written[-1])
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
-        """The released rows with the columns beside ranges that the policy asks for, in the same order."""
+        """Return the released rows in the same order, with the bound columns that the policy asks for."""
         rows = _query(rows)
         more = added(policy)
         if not more:
@@ -358,7 +355,7 @@ class IbisEngine(IbisColumns):
         return found
 
     def _with_persons(self, rows: Query, written: Groups, policy: Policy) -> Groups:
-        """Who stands behind the written rows. Persons are not written: they are counted on what the rows come from."""
+        """Add persons to the written rows. They are not written: they are counted on the rows of the source."""
         entity = policy.release.entity
         names = [*policy.quasi, *policy.sensitive]
         groups = self.groups([*names, str(entity)], rows.persons)

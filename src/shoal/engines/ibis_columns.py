@@ -1,4 +1,4 @@
-"""A table in a database, a cluster or files, and what can be asked of its columns through Ibis."""
+"""A table in a database, a cluster or files, and queries about its columns through Ibis."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from shoal.engines.local_columns import require_names_apart
 from shoal.engines.sql import unused
 from shoal.table.frequency import Counts
 
-TOGETHER = 16  # queries of one row that are asked for in one statement
+TOGETHER = 16  # one-row queries that are combined in one statement
 
 
 class IbisColumns:
-    """Rows that stay where they are."""
+    """Rows that stay in their engine."""
 
     def __init__(self, table: ir.Table, place: Place, stand_ins: Mapping[str, ir.Table] | None = None) -> None:
         require_names_apart(list(table.columns))
         self.expression = table
         self.place = place
-        self.stand_ins = stand_ins or {}  # where a budget raises columns, one value for all with a label
+        self.stand_ins = stand_ins or {}  # if a budget raises columns, one value for all with the same label
 
     @property
     def columns(self) -> list[str]:
@@ -38,17 +38,17 @@ class IbisColumns:
 
     @property
     def text_columns(self) -> list[str]:
-        """The columns whose values are texts."""
+        """The columns that contain texts."""
         return [name for name, kind in self.expression.schema().items() if kind.is_string()]
 
     def groups(self, names: Sequence[str], table: ir.Table | None = None) -> Groups:
-        """The distinct tuples of some columns, and how many records have each."""
+        """Return the distinct tuples of some columns, and the number of records of each."""
         rows = self.told(names) if table is None else table
         weight = unused("n", names)
         return Groups(plain(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight)
 
     def told(self, keys: Sequence[str]) -> ir.Table:
-        """The rows with values told apart as in memory: no NaN, no -0.0, and ``keys`` of types that come back equal."""
+        """Return the rows with values compared as in memory: no NaN, no -0.0, and ``keys`` of types that round-trip."""
         rows = self.expression.select(
             **{name: self.place.plain(self.expression[name], key=name in keys) for name in self.columns}
         )
@@ -60,18 +60,18 @@ class IbisColumns:
         return rows
 
     def n_tuples(self, names: Sequence[str]) -> int:
-        """Distinct tuples of some columns."""
+        """Count the distinct tuples of some columns."""
         rows = self.told(names).select(*names).distinct()
         return int(self.place.fetch(rows.aggregate(n=rows.count()))["n"][0].as_py())
 
     def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
-        """Distinct values of each of some columns."""
+        """Count the distinct values of each of some columns."""
         rows = self.told(names)
         found = self.place.fetch(rows.aggregate(**{name: rows[name].nunique() for name in names}))
         return {name: int(found[name][0].as_py()) for name in names}
 
     def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
-        """At most ``n`` values of a column, always the same; how many records have one, and how many there are."""
+        """Return at most ``n`` values of a column, always the same; the number of non-null and of all records."""
         rows = self.told([name])
         value = rows.filter(rows[name].notnull()).select(name).distinct()
         some = value.order_by(md5(value[name].cast(str))).limit(n)
@@ -80,7 +80,7 @@ class IbisColumns:
         return plain(self.place.fetch(some))[name], int(counts[filled][0].as_py()), int(counts[records][0].as_py())
 
     def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
-        """Of the tuples of some columns: records, tuples, records that are alone with theirs, pairs that share one."""
+        """Count records, tuples of some columns, records with a unique tuple, and pairs with equal tuples."""
         rows = self.told(names)
         n = unused("n", names)
         tuples = rows.group_by(list(names)).agg(**{n: rows.count()})
@@ -98,14 +98,14 @@ class IbisColumns:
         return records, n_tuples, n_alone, n_pairs
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
-        """How well each of some columns tells the records apart."""
+        """Count how well each of some columns distinguishes the records."""
         rows = self._asked(spread_queries(self.told(names), names))
         return {
             name: Spread(row["records"], row["groups"], row["alone"]) for name, row in zip(names, rows, strict=True)
         }
 
     def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
-        """How far the first column of each pair tells the second."""
+        """Count how far the first column of each pair determines the second."""
         rows = self.told(list(dict.fromkeys(name for pair in pairs for name in pair)))
         return {
             pair: Dependence(row["records"], row["groups"], row["first"], row["second"], row["beyond"])
@@ -113,16 +113,16 @@ class IbisColumns:
         }
 
     def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        """Count how often each value of a column occurs, most frequent first; null is a value."""
         groups = self.groups([name])
         return np.sort(np.asarray(groups.table[groups.weight]).astype(np.int64))[::-1]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The distinct values of a column, as text."""
+        """Return the distinct values of a column as text."""
         return LocalEngine(self.groups([name]).table).texts(name)
 
     def _asked(self, queries: Sequence[ir.Table]) -> list[dict[str, int]]:
-        """The rows of queries of one row each, in their order."""
+        """Run one-row queries and return their rows in order."""
         found: list[dict[str, int]] = []
         for i in range(0, len(queries), TOGETHER):
             some = queries[i : i + TOGETHER]
@@ -132,7 +132,7 @@ class IbisColumns:
 
 
 class Partly:
-    """The same columns, some of which were counted already: what these tell is not asked for again."""
+    """Columns, some of which are counted already: questions about these are not asked again."""
 
     def __init__(self, columns: IbisColumns, rows: LocalEngine) -> None:
         self._there = columns
@@ -147,28 +147,28 @@ class Partly:
         return self._there.columns
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
-        """How well each of some columns tells the records apart."""
+        """Count how well each of some columns distinguishes the records."""
         far = [name for name in names if not self._has(name)]
         told = self._here.spreads([name for name in names if name not in far]) | self._there.spreads(far)
         return {name: told[name] for name in names}
 
     def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
-        """How far the first column of each pair tells the second."""
+        """Count how far the first column of each pair determines the second."""
         far = [pair for pair in pairs if not self._has(*pair)]
         told = self._here.dependences([pair for pair in pairs if pair not in far]) | self._there.dependences(far)
         return {pair: told[pair] for pair in pairs}
 
     def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        """Count how often each value of a column occurs, most frequent first; null is a value."""
         return (self._here if self._has(name) else self._there).frequencies(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The distinct values of a column, as text."""
+        """Return the distinct values of a column as text."""
         return (self._here if self._has(name) else self._there).texts(name)
 
 
 class Inside:
-    """Names of columns that go along with the rows inside a query, and never come out."""
+    """Names of auxiliary columns that are used inside a query and never returned."""
 
     def __init__(self, taken: Sequence[str]) -> None:
         self._taken = list(taken)
@@ -177,9 +177,9 @@ class Inside:
         self.row, self.place, self.part, self.first, self.last = (unused(name, taken) for name in names)
 
     def key(self, j: int) -> str:
-        """Of what a tuple is found by."""
+        """Return the name of a key column that tuples are matched by."""
         return unused(f"shoal_key_{j}", self._taken)
 
     def label(self, column: str) -> str:
-        """Of what a column becomes."""
+        """Return the name of the column that holds recoded values."""
         return self._labels.setdefault(column, unused(f"shoal_label_{len(self._labels)}", self._taken))

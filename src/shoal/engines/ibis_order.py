@@ -1,4 +1,4 @@
-"""The order of ``row_order``, computed where the rows are: in DuckDB, PostgreSQL or Spark."""
+"""The order of ``row_order``, computed in the engine: DuckDB, PostgreSQL or Spark."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SEPARATOR, NULL = "\x1f", "\x1e"
 
 @ibis.udf.scalar.builtin
 def md5(text: str) -> str:  # type: ignore[empty-body]
-    """The hexadecimal MD5 of a text, as DuckDB, PostgreSQL and Spark name it."""
+    """Return the hexadecimal MD5 of a text, under the name that DuckDB, PostgreSQL and Spark share."""
 
 
 def order_keys(rows: ir.Table, seed: int, *, of: ir.Table | None = None) -> list[Any]:
-    """What to sort by; ``of`` is the table to sort, where it has more columns than take part."""
+    """Return the sort keys; ``of`` is the table to sort if it has more columns than are hashed."""
     table = rows if of is None else of
     texts = [ibis.literal(str(seed)), *(_hashed(table[name]).fill_null(NULL) for name in rows.columns)]
     return [md5(ibis.literal(SEPARATOR).join(texts)), *_floats(table, rows.columns)]

@@ -1,4 +1,4 @@
-"""What becomes of each tuple, carried back to the rows by a JOIN where these are."""
+"""Recode rows in their engine with a JOIN on their tuples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def joined(
     changed: dict[str, pa.Array],
     kept: NDArray[np.bool_],
 ) -> ir.Table:
-    """Every tuple has one part: what it becomes stands beside it."""
+    """Join if every tuple has a single part: its recoded values are next to it."""
     inside = Inside(rows.columns)
     own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
     distinct = pa.table(own | {inside.row: part_of}).group_by([*own, inside.row]).aggregate([])
@@ -57,7 +57,7 @@ def dealt(
     kept: NDArray[np.bool_],
     policy: Policy,
 ) -> ir.Table:
-    """Where equals part ways, the order of a keyed hash deals them out: a second join, by place in that order."""
+    """Split equal tuples among parts by the order of a keyed hash: a second join, on the position in that order."""
     inside = Inside(rows.columns)
     own = {inside.key(j): groups.table[name] for j, name in enumerate(keys)}
     distinct = pa.table(own | {inside.row: row_of}).group_by([*own, inside.row]).aggregate([])
@@ -93,7 +93,7 @@ def dealt(
 
 
 def _relabelled(joined: Any, columns: Sequence[str], changed: dict[str, pa.Array], inside: Inside) -> ir.Table:
-    """The rows as they were, with the released value in the place of what it replaces."""
+    """Return the rows with released values in place of the original ones."""
     shown: ir.Table = joined.select(
         **{name: joined[inside.label(name)] if name in changed else joined[name] for name in columns}
     )
@@ -101,7 +101,7 @@ def _relabelled(joined: Any, columns: Sequence[str], changed: dict[str, pa.Array
 
 
 def labels_of(values: Values, parts: Parts, j: int, stars: bool) -> pa.Array:
-    """What is released for each part in one column."""
+    """Return the released value of each part in one column."""
     labels = pa.array([*values.labels, TOP], pa.string())
     codes = np.where(parts.suppressed, len(values.labels), parts.codes[:, j]) if stars else parts.codes[:, j]
     return labels.take(pa.array(codes))
@@ -115,10 +115,10 @@ def foreseen(
     kept: NDArray[np.bool_],
     policy: Policy,
 ) -> Groups:
-    """What the released rows will count to, from the frequency table alone."""
+    """Predict the counts of the released rows from the frequency table alone."""
     if (np.diff(parts.row) == 1).all():
         part, tuples, weights = row_of, np.arange(len(row_of)), np.asarray(groups.table[groups.weight])
-    else:  # all tuples of a row have the same leaves, sensitive values and person: any stands for them
+    else:  # all tuples of a row have the same leaves, sensitive values and person: any represents them
         part = np.arange(len(parts.row))
         tuples = np.empty(int(parts.row[-1]) + 1, np.int64)
         tuples[row_of] = np.arange(len(row_of))

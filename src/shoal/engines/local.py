@@ -1,4 +1,4 @@
-"""Frames and files in memory: Arrow and Numba."""
+"""Frames and files in memory, with Arrow and Numba."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from shoal.table.values import Values
 
 
 class Texts(Protocol):
-    """Values outside the table that its hierarchies must cover too."""
+    """Values outside the table that its hierarchies must also cover."""
 
     @property
     def columns(self) -> Sequence[str]:
         """The names of the columns read."""
 
     def coded(self, name: str, /) -> codec.Coded:
-        """The texts of one, and whether it has nulls."""
+        """Return the texts of a column, and whether it has nulls."""
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
@@ -51,7 +51,7 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 
 class LocalEngine(LocalColumns):
-    """A table in memory; or a tally, the distinct tuples of a table elsewhere, which stand for many records each."""
+    """A table in memory; or a tally, the distinct tuples of a table elsewhere with their counts."""
 
     in_memory = True
     scattered = False
@@ -70,15 +70,15 @@ class LocalEngine(LocalColumns):
     ) -> None:
         super().__init__(table, weights)
         self._fingerprint = fingerprint
-        self.back = back  # turns Arrow into the kind of frame that came in
+        self.back = back  # converts Arrow to the kind of frame that was given
         self.dialect = dialect
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
-        self.codebook = codebook or Codebook()  # labels that the file has
+        self.codebook = codebook or Codebook()  # labels in the file
 
     @classmethod
     def of(cls, data: Data, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
-        """From a path or a frame."""
+        """Build the engine from a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
             read = formats.read(path, separator=separator, encoding=encoding)
@@ -95,9 +95,9 @@ class LocalEngine(LocalColumns):
         return cls(table, fingerprint=frames.fingerprint(table), back=back)
 
     def reading(self, policy: Policy) -> LocalEngine:
-        """The same rows with cells read as the policy says they are spelled.
+        """Return the rows with cells parsed as the policy spells them.
 
-        Columns beside ranges, which repeat what these say, are checked and left out.
+        Columns that repeat ranges are checked and left out.
         """
         found = there(self.columns, policy)
         for column, names in found.items():
@@ -106,7 +106,7 @@ class LocalEngine(LocalColumns):
         return (self._with(self.table.drop_columns(gone)) if gone else self).spelled(policy.spellings)
 
     def spelled(self, spellings: Spellings) -> LocalEngine:
-        """The same rows with cells read as they are spelled."""
+        """Return the rows with cells parsed according to their spelling."""
         table = read_table(self.table, spellings)
         return self if table is self.table else self._with(table)
 
@@ -124,16 +124,16 @@ class LocalEngine(LocalColumns):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the file or the frame; of tuples that an engine counted, of these and their numbers."""
+        """A hash of the file or frame; for tuples counted by an engine, of these and their counts."""
         if self._fingerprint:
             return self._fingerprint
         return frames.fingerprint(self.table) if self.weights is None else digest_of_counts(self.weighed())
 
     def count(self, policy: Policy, outside: Texts | None = None, *, apart: bool = False) -> Counted:
-        """Rows to frequency table, with the hierarchies of the quasi columns, which cover the ``outside`` table too.
+        """Count rows into a frequency table; the hierarchies of the quasi columns also cover the ``outside`` table.
 
-        ``apart``: records that differ in a sensitive value or a person get rows of their own, for searches that
-        may part records with equal quasi-identifiers.
+        ``apart``: records that differ in a sensitive value or a person get separate rows, for searches that may
+        separate records with equal quasi-identifiers.
         """
         require_columns(self.table.column_names, policy)
         if policy.release.nulls == "forbid":
@@ -151,7 +151,7 @@ class LocalEngine(LocalColumns):
         return Counted(table, row_of, self, apart)
 
     def apply(self, counted: Counted, recoding: Recoding, policy: Policy) -> Rows:
-        """The rows that were counted to released rows: identifiers gone, quasi columns recoded, in hash order."""
+        """Recode the counted rows: identifiers are removed, quasi columns recoded, and rows put in hash order."""
         parts = recoding.parts(counted.table)
         part = self._part_of(parts, counted.row_of, policy)
         gone = parts.suppressed[part]
@@ -170,14 +170,14 @@ class LocalEngine(LocalColumns):
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
     ) -> Rows:
-        """As ``apply``, where it is known what becomes of each row and whether it stays."""
+        """Recode like ``apply``, given the new labels of each row and whether it is kept."""
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         left = np.flatnonzero(kept)
         table = pa.table({name: labels.get(name, self.table[name]) for name in names})
         return self._in_hash_order(table.take(left), left, policy)
 
     def _in_hash_order(self, released: pa.Table, rows: NDArray[np.int64], policy: Policy) -> Rows:
-        """The released rows with whose they are; ``rows`` are those that they were made of."""
+        """Return the released rows in hash order with their persons; ``rows`` are the rows they were made from."""
         if policy.release.shuffle:
             order = hash_order(released, policy.release.seed)
             released, rows = released.take(pa.array(order)), rows[order]
@@ -185,7 +185,7 @@ class LocalEngine(LocalColumns):
         return Rows(released, None if persons is None else persons[rows], rows)
 
     def _part_of(self, parts: Parts, row_of: ClassOf, policy: Policy) -> NDArray[np.int64]:
-        """The part of each record. Where equals part ways, the order of a keyed hash deals them out."""
+        """Return the part of each record. Equal records are split among parts by the order of a keyed hash."""
         if (np.diff(parts.row) == 1).all():
             return row_of
         order = hash_order(self.table, policy.release.seed)
@@ -197,19 +197,19 @@ class LocalEngine(LocalColumns):
     # ── written ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def released(self, rows: Rows | Query) -> LocalEngine:
-        """An engine of released rows."""
+        """Return an engine of released rows."""
         return LocalEngine(_in_memory(rows).table)
 
     def shown(self, rows: Rows | Query, policy: Policy) -> Any:
-        """Released rows as the kind of frame that came in, with the columns beside ranges that the policy asks for."""
+        """Return released rows in the input's kind of frame, with the bound columns that the policy asks for."""
         return self.back(with_bounds(_in_memory(rows).table, policy))
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:
-        """A hash of released rows."""
+        """Return a hash of released rows."""
         return frames.fingerprint(with_bounds(_in_memory(rows).table, policy))
 
     def check_target(self, target: str, force: bool) -> None:
-        """Raise what ``write`` would raise about its target, before the long work."""
+        """Raise the errors that ``write`` would raise about its target, before the long computation."""
         if target.startswith("table:"):
             raise OutputError(
                 "a table in memory can only be saved to a file", "use a .csv, .parquet, .xlsx, .sav or .dta file"
@@ -226,7 +226,7 @@ class LocalEngine(LocalColumns):
         verify: Verify,
         formulas: Formulas | None = None,
     ) -> str:
-        """Write a file, let ``verify`` judge it, then give it its name; its hash."""
+        """Write a file, let ``verify`` judge it, then rename it into place; return its hash."""
         self.check_target(target, force)
         rows = _in_memory(rows)
         rows = replace(rows, table=with_bounds(rows.table, policy))
@@ -242,49 +242,49 @@ class LocalEngine(LocalColumns):
     # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
 
     def tallied(self, policy: Policy) -> LocalEngine:
-        """Itself: the rows are here."""
+        """Return the engine itself: the rows are in memory."""
         return self
 
     def tally(self, names: Sequence[str], person: str | None = None) -> LocalEngine:
-        """Itself: the rows are here."""
+        """Return the engine itself: the rows are in memory."""
         return self
 
     def knowing(self, rows: LocalEngine, raised: Mapping[str, Any] | None = None) -> LocalEngine:
-        """Itself: nothing is asked of anybody else."""
+        """Return the engine itself: there is nothing to save."""
         return self
 
     def first(self, n: int) -> pa.Table:
-        """The first ``n`` rows, as they stand."""
+        """Return the first ``n`` rows, in their order."""
         return self.table.slice(0, n)
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
-        """Itself, in its own order."""
+        """Return the engine itself, in its own order."""
         return self, True
 
     def in_order(self, names: Sequence[str]) -> pa.Table:
-        """Some columns of all rows, as these stand."""
+        """Return some columns of all rows, in their order."""
         return self.table.select(names)
 
     def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int]:
-        """Records evenly spaced, and how many there are."""
+        """Return evenly spaced records, and the total number."""
         total = self.table.num_rows
         if total <= n:
             return self, total
         return LocalEngine(self.table.take(pa.array(np.linspace(0, total - 1, n).astype(np.int64)))), total
 
     def domains(self, policy: Policy) -> dict[str, Domain]:
-        """The sensitive columns' values, and how often each occurs in the whole table."""
+        """Return the values of the sensitive columns, and how often each occurs in the whole table."""
         return {name: self._domain(name, policy)[0] for name in policy.sensitive}
 
     def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
-        """The rows as a population: the quasi columns alone, along hierarchies made for both tables, or its own."""
+        """Count the rows as a population: only the quasi columns, with hierarchies for both tables or its own ones."""
         if absent := [name for name in policy.quasi if name not in self.table.column_names]:
             raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
         hierarchies = hierarchies or tuple(self.hierarchy(name, policy) for name in policy.quasi)
         return counted(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
 
     def values(self, columns: Sequence[str]) -> FrequencyTable:
-        """The rows counted by the values of some columns as they stand."""
+        """Count the rows by the unchanged values of some columns."""
         if absent := [name for name in columns if name not in self.table.column_names]:
             raise PolicyError(f"the population has no column {', '.join(map(repr, absent))}")
         hierarchies = []
@@ -295,7 +295,7 @@ class LocalEngine(LocalColumns):
         return counted(tuple(columns), self._leaves(tuple(hierarchies)), {}, None, tuple(hierarchies))[0]
 
     def hierarchy(self, name: str, policy: Policy, outside: Texts | None = None) -> Hierarchy:
-        """The hierarchy that the policy describes for a column, over the values of it here and ``outside``."""
+        """Return the hierarchy that the policy describes for a column, over its values here and ``outside``."""
         tables: list[Texts] = [self] if outside is None else [self, outside]
         coded = [table.coded(name) for table in tables if name in table.columns]
         column = policy.columns[name]
@@ -311,7 +311,7 @@ class LocalEngine(LocalColumns):
         return built
 
     def _allowed(self, hierarchy: Hierarchy, policy: Policy) -> Hierarchy:
-        """Only the levels that the policy lets the search choose from."""
+        """Keep only the levels that the policy allows."""
         column = policy.columns[hierarchy.column]
         top = hierarchy.height
         if column.only == "suppress":
@@ -326,7 +326,7 @@ class LocalEngine(LocalColumns):
         return hierarchy if len(levels) == hierarchy.n_levels else hierarchy.selected(levels)
 
     def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
-        """Leaf codes of every row."""
+        """Return the leaf codes of every row."""
         leaves = np.empty((self.table.num_rows, len(hierarchies)), np.int32)
         for j, hierarchy in enumerate(hierarchies):
             coded = self.coded(hierarchy.column)
@@ -339,7 +339,7 @@ class LocalEngine(LocalColumns):
         return domain_of(name, self.coded(name), hierarchy, self.weights)
 
     def forbid_nulls(self, policy: Policy) -> None:
-        """Raise where a value that matters is missing."""
+        """Raise an error if a required value is missing."""
         for name in (*policy.quasi, *policy.sensitive):
             if missing := self._records(self.coded(name).codes < 0):
                 raise MissingValueError(
@@ -350,7 +350,7 @@ class LocalEngine(LocalColumns):
     def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> pa.Array:
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
-        if unchanged(values) and stars is None:  # the values keep their type; one stands for all that share a text
+        if unchanged(values) and stars is None:  # the values keep their type; one represents all that share a text
             kept = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
             return kept.cast(self.table.schema.field(hierarchy.column).type)
         labels = np.array([*values.labels, TOP], dtype=object)
@@ -360,7 +360,7 @@ class LocalEngine(LocalColumns):
 
 
 def _require_labels_stay(hierarchy: Hierarchy, spelling: Spelling) -> None:
-    """A label must not be read as another, or as missing, when the release is checked: its classes would be others."""
+    """Reject labels that a check of the release would read as another label or as missing: classes would change."""
     labels = {label for level in hierarchy.labels[1:] for label in level}
     if not spelling.is_plain and any(label is not None and spelling.read(label) != label for label in labels):
         raise PolicyError(
@@ -371,7 +371,7 @@ def _require_labels_stay(hierarchy: Hierarchy, spelling: Spelling) -> None:
 
 
 def unchanged(values: Values) -> bool:
-    """Whether nothing is generalized. Labels alone do not tell: a leaf that is written as the top is one with it."""
+    """Return whether nothing is generalized; labels do not show it, as a leaf spelled like the top joins it."""
     hierarchy = values.hierarchy
     alone = values.labels == hierarchy.leaves and all(len(leaves) == 1 for leaves in values.covers)
     return alone and hierarchy.uncovered is None

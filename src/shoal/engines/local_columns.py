@@ -1,4 +1,4 @@
-"""A table in memory, and what can be asked of its columns."""
+"""A table in memory, and queries about its columns."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from shoal.table.frequency import Counts
 
 
 class LocalColumns:
-    """Rows, which may stand for many records each."""
+    """Rows, each of which may represent several records."""
 
     def __init__(self, table: pa.Table, weights: Counts | None = None) -> None:
         require_names_apart(table.column_names)
         self.table = table
-        self.weights = weights  # how many records each row stands for, where an engine has counted already
+        self.weights = weights  # the number of records of each row, if an engine has counted them already
         self._remember()
 
     def _remember(self) -> None:
         self.coded = cache(self._coded)
-        self.numbered = cache(lambda name: numbered(self.table[name]))  # cheaper than coded, where texts do not matter
+        self.numbered = cache(lambda name: numbered(self.table[name]))  # cheaper than coded, if texts do not matter
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("coded", "numbered")}
@@ -46,12 +46,12 @@ class LocalColumns:
 
     @property
     def text_columns(self) -> list[str]:
-        """The columns whose values are texts."""
+        """The columns that contain texts."""
         return [field.name for field in self.table.schema if is_text(field.type)]
 
     @property
     def n_records(self) -> int:
-        """Records of the table."""
+        """The number of records of the table."""
         return self.table.num_rows if self.weights is None else int(self.weights.sum())
 
     def _records(self, rows: NDArray[np.bool_]) -> int:
@@ -61,7 +61,7 @@ class LocalColumns:
         return codec.texts(column, self.table[column])
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
-        """Whose each record is, where the policy names an entity column."""
+        """Return the person of each record if the policy names an entity column."""
         if policy.release.entity is None:
             return None
         codes = self.coded(policy.release.entity).codes
@@ -73,71 +73,71 @@ class LocalColumns:
         return codes
 
     def weighed(self, person: str | None = None) -> Groups:
-        """The rows and how many records each stands for; ``person`` is the column that identifies people."""
+        """Return the rows with their numbers of records; ``person`` is the column that identifies people."""
         weights = np.ones(self.table.num_rows, np.int64) if self.weights is None else self.weights
         weight = unused("n", self.columns)
         return Groups(self.table.append_column(weight, pa.array(weights)), weight, person)
 
     def countable(self, policy: Policy | None = None) -> Rows | Groups:
-        """What a second count is given: the rows, or where they stand for many each the tuples with their numbers."""
+        """Return the input of a second count: the rows, or the tuples with their counts."""
         if self.weights is None:
             return Rows(self.table, None if policy is None else self.persons(policy))
         return self.weighed(None if policy is None else policy.release.entity)
 
     def groups(self, names: Sequence[str]) -> Groups:
-        """The distinct tuples of some columns, and how many records have each."""
+        """Return the distinct tuples of some columns, and the number of records of each."""
         found = self.weighed()
         grouped = found.table.group_by(list(names)).aggregate([(found.weight, "sum")])
         return Groups(grouped.rename_columns([*names, found.weight]), found.weight)
 
     def n_tuples(self, names: Sequence[str]) -> int:
-        """Distinct tuples of some columns."""
+        """Count the distinct tuples of some columns."""
         return int(self.groups(names).table.num_rows)
 
     def n_distinct(self, names: Sequence[str]) -> dict[str, int]:
-        """Distinct values of each of some columns; a null is none."""
+        """Count the distinct values of each of some columns, without nulls."""
         return {name: len(self.coded(name).texts) for name in names}
 
     def some_values(self, name: str, n: int) -> tuple[pa.ChunkedArray, int, int]:
-        """At most ``n`` values of a column, always the same; how many records have one, and how many there are."""
+        """Return at most ``n`` values of a column, always the same; the number of non-null and of all records."""
         coded = self.coded(name)
         return pa.chunked_array([coded.values[:n]]), self._records(coded.codes >= 0), self.n_records
 
     def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
-        """Of the tuples of some columns: records, tuples, records that are alone with theirs, pairs that share one."""
+        """Count records, tuples of some columns, records with a unique tuple, and pairs with equal tuples."""
         groups = self.groups(names)
         n = np.asarray(groups.table[groups.weight]).astype(np.int64)
         return int(n.sum()), len(n), int((n == 1).sum()), int((n * (n - 1) // 2).sum())
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
-        """How well each of some columns tells the records apart."""
+        """Count how well each of some columns distinguishes the records."""
         return {name: spread_of(self.numbered(name), self.weights) for name in names}
 
     def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
-        """How far the first column of each pair tells the second."""
+        """Count how far the first column of each pair determines the second."""
         return {
             (first, second): dependence_of(self.numbered(first), self.numbered(second), self.weights)
             for first, second in pairs
         }
 
     def frequencies(self, name: str) -> Counts:
-        """How often each value of a column occurs, the most frequent first; a null is a value."""
+        """Count how often each value of a column occurs, most frequent first; null is a value."""
         counts = tallied(self.numbered(name) + 1, self.weights)
         return np.sort(counts[counts > 0])[::-1]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """The distinct values of a column, as text."""
+        """Return the distinct values of a column as text."""
         return self.coded(name).texts
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether the values of a column are texts, however they are stored."""
+    """Return whether the values of a column are texts, in any storage type."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def require_names_apart(names: list[str]) -> None:
-    """SQL, which counts the release again, takes ``id`` and ``ID`` for the same column."""
+    """Reject names that differ only in case: SQL, which recounts the release, treats ``id`` and ``ID`` as equal."""
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.setdefault(name.lower(), name)) != name:

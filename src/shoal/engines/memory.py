@@ -1,4 +1,4 @@
-"""How much memory there is to use, how much this process has taken, and what that leaves to DuckDB."""
+"""How much memory is available, how much this process uses, and how much that leaves for DuckDB."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal.errors import DataError
 
-WRITING = 2**28  # bytes that a release takes on its way from DuckDB to its file
+WRITING = 2**28  # bytes that a release needs on its way from DuckDB to its file
 LEAST = 2**28  # bytes without which DuckDB cannot even spill, and fails
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -20,7 +20,7 @@ _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
 def size(text: str) -> int:
-    """The bytes that a text such as 4GB or 500 MiB stands for."""
+    """Parse a size such as 4GB or 500 MiB into bytes."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?B)", text.strip().upper())
     if found is None or not (n := int(float(found[1]) * _UNITS.get(found[2], 0))):
         raise DataError("memory: not a size", "write a number and a unit, such as 4GB or 500MB")
@@ -28,7 +28,7 @@ def size(text: str) -> int:
 
 
 def shortage(limit: int) -> str:
-    """A note where so many bytes cannot be kept to, as too much is held here already; else nothing."""
+    """Return a note if this limit cannot be met because too much is in use already, otherwise an empty text."""
     if resident() + WRITING + LEAST <= limit:
         return ""
     return (
@@ -38,11 +38,11 @@ def shortage(limit: int) -> str:
 
 
 def resident() -> int:
-    """What this process has taken and cannot give back; 0 where the system does not tell."""
+    """Return the memory that this process uses and cannot free; 0 if the system does not report it."""
     pa.default_memory_pool().release_unused()
     with contextlib.suppress(
         OSError, AttributeError, TypeError
-    ):  # glibc keeps what was freed; others have no such call
+    ):  # glibc keeps freed memory; other libraries have no such call
         ctypes.CDLL(None).malloc_trim(0)
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -51,5 +51,5 @@ def resident() -> int:
 
 
 def share(memory: int, held: int) -> int:
-    """What DuckDB may use of ``memory``, of which ``held`` is taken; it exceeds its limit by a tenth or so."""
+    """Return DuckDB's part of ``memory``, of which ``held`` is in use; it exceeds its limit by about a tenth."""
     return max((memory - held - WRITING) * 7 // 8, min(max(LEAST, memory // 8), memory // 2))

@@ -1,6 +1,6 @@
-"""One way from what a user names, data in Python, a path or a URI, to the engine that has its rows.
+"""Open an engine, in one way, for data in Python, a path or a URI.
 
-Ibis is imported only where it is needed: that takes a second.
+Ibis is imported only when it is needed, because that takes a second.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def engine_of(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Engine:
-    """Where the rows of ``data`` live: a path or a URI, a frame, an Ibis table, a release, or an engine already.
+    """Return the engine for ``data``: a path or a URI, a frame, an Ibis table, a release, or an engine.
 
-    Cells are read as the policy says, where one is given. A file is read into memory.
+    Cells are parsed as the policy says, if one is given. A file is read into memory.
     """
     if policy is not None:
         return engine_of(data, separator=separator, encoding=encoding).reading(policy)
@@ -44,7 +44,7 @@ def engine_of(
 
 
 def rows_of(data: Data | Released, policy: Policy | None = None) -> LocalEngine:
-    """As ``engine_of``, for what needs the rows themselves: raises DataError where they stay in an engine."""
+    """Open like ``engine_of``, for callers that need the rows: raise DataError if they stay in an engine."""
     engine = engine_of(data, policy)
     if isinstance(engine, LocalEngine):
         return engine
@@ -52,7 +52,7 @@ def rows_of(data: Data | Released, policy: Policy | None = None) -> LocalEngine:
 
 
 def is_uri(data: str) -> bool:
-    """Whether a text names a connection rather than a path."""
+    """Return whether a text is a URI and not a path."""
     scheme, mark, _ = data.partition("://")
     if not mark or not scheme.replace("+", "").isalnum():
         return False
@@ -66,9 +66,9 @@ def is_uri(data: str) -> bool:
 
 
 def located(data: str, table: str | None, parquet: str | None) -> tuple[str, str | None, str | None]:
-    """A URI, and what it names behind ``#``: a table, or a folder for Spark to read, which has slashes in it."""
+    """Split a URI at ``#``: what follows is a table, or a folder for Spark to read, which contains slashes."""
     uri, mark, named = data.rpartition("#")
-    # Before an @ stands a password, though a # in it should be written %23.
+    # A password stands before an @, although a # in it should be written as %23.
     if not mark or not is_uri(uri) or "@" in named or table is not None or parquet is not None:
         return data, table, parquet
     return (uri, None, named) if uri.startswith("spark:") and "/" in named else (uri, named, None)
@@ -84,7 +84,7 @@ def opened(
     separator: str | None = None,
     encoding: str | None = None,
 ) -> Engine:
-    """The engine for a path or a URI; files that would fill the memory, and folders, are read by DuckDB in pieces."""
+    """Return the engine for a path or URI; folders, and files too large for memory, are read by DuckDB in pieces."""
     if is_uri(data):
         from shoal.engines.connect import connected
 
@@ -105,7 +105,7 @@ def opened(
 
 
 def beside(data: str, rows: Engine, *, engine: str = "auto", memory: str | None = None) -> Engine:
-    """The engine for what is named beside other ``rows``: as ``opened``, or ``table:name`` where those are."""
+    """Return the engine for a second table: like ``opened``, or ``table:name`` in the database of ``rows``."""
     if not data.startswith("table:"):
         return opened(data, engine=engine, memory=memory)
     if rows.in_memory:
@@ -116,11 +116,11 @@ def beside(data: str, rows: Engine, *, engine: str = "auto", memory: str | None 
 
 
 def in_memory(data: str, engine: str, memory: str | None) -> bool:
-    """Whether the rows are read into memory."""
+    """Return whether the rows are read into memory."""
     path = Path(data)
     if is_uri(data):
         return False
-    if is_foreign(path):  # Excel and its like: DuckDB would take them for text
+    if is_foreign(path):  # Excel and similar formats: DuckDB would read them as text
         return True
     if engine == "duckdb":
         return False
@@ -137,12 +137,12 @@ def _is_there(path: Path) -> bool:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # a name that is too long, a folder that may not be entered: reading tells
+    except OSError:  # a name that is too long, an unreadable folder: reading reports it
         return False
 
 
 def _large(path: Path) -> bool:
-    """Whether a file may not fit: in memory a table takes several times its size, a Parquet file ten times."""
+    """Return whether a file may be too large: in memory a table takes several times its size, Parquet ten times."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         growth = 20 if path.suffix.lower() in (".parquet", ".pq") else 4
@@ -152,20 +152,20 @@ def _large(path: Path) -> bool:
 
 
 def order_of(release: Engine, original: Engine | None) -> str:
-    """What an attack by the order of the rows lacks; a table of a database has no order that could tell anything."""
+    """Return what an attack on the row order lacks; a database table has no order that could reveal anything."""
     scattered = original is not None and (release.scattered or original.scattered)
     return "needs rows in one order: write the folder as one file" if scattered else ""
 
 
 def order_of_release(engine: Engine, policy: Policy) -> str:
-    """What is not known of the order in which the rows of a release will be written."""
+    """Return what is unknown about the order in which a release will be written."""
     if policy.release.shuffle or engine.in_memory:
         return ""
     return "the order of rows from an engine is unknown: set shuffle = true, or use the local engine"
 
 
 def in_order(engine: Engine, rows: Rows | Groups, policy: Policy) -> Rows | Groups:
-    """The rows that are attacked: of a file that an engine has counted, as they stand in it."""
+    """Return the rows to attack: for a file that an engine counted, in the order of the file."""
     if isinstance(rows, Rows) or not policy.limits or rows.person is not None:
         return rows
     table = engine.in_order([*policy.quasi, *policy.sensitive])
@@ -173,7 +173,7 @@ def in_order(engine: Engine, rows: Rows | Groups, policy: Policy) -> Rows | Grou
 
 
 def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
-    """The sensitive columns of the original, as rows or as distinct rows with counts."""
+    """Return the sensitive columns of the original, as rows or as distinct rows with counts."""
     engine = engine_of(data, policy)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:
         raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
@@ -181,5 +181,5 @@ def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
 
 
 def population_of(policy: Policy) -> LocalEngine | None:
-    """The table of the population that the policy names."""
+    """Return the population table that the policy names."""
     return None if policy.population is None else rows_of(policy.folder / policy.population, policy)

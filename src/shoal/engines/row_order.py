@@ -1,9 +1,9 @@
-"""An order of rows that every engine can compute: that of a keyed hash of what they say.
+"""An order of rows that every engine can compute: by a keyed hash of their values.
 
-It depends on the values and on the seed, not on where a row stood, so it gives nothing away, and where records with
-equal tuples part ways it deals them out alike everywhere. Texts, whole numbers, dates and booleans are written alike by
-all engines. Floats are not, but they are calculated with alike: what is hashed of one is its whole part below 2^53 and
-40 bits behind the point, and those that still agree follow each other by size.
+It depends on the values and the seed, not on the original position of a row, so it reveals nothing, and it splits
+records with equal tuples in the same way on every engine. Texts, integers, dates and booleans have the same text on all
+engines. Floats do not, but arithmetic on them is the same: the hash uses the whole part below 2^53 and 40 binary
+places, and floats that agree in these are sorted by size.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from shoal.engines import scratch
 from shoal.engines.sql import quoted, unused
 
-# What is left of a float when it is hashed: its whole part below 2^53, and 40 bits behind the point.
+# The part of a float that is hashed: the whole part below 2^53, and 40 binary places.
 WHOLE, FRACTION = 2.0**53, 2.0**40
 
 
 def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
-    """An order that depends on what the rows say and on the seed, not on where they stood.
+    """Return an order that depends on the values of the rows and on the seed, not on their positions.
 
-    Equal rows stand in any order but the original one: knowing whose they are reveals nothing about their positions.
+    Equal rows come in any order but the original one: knowing whose they are reveals nothing about their positions.
     """
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
     texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in table.schema)
     with scratch.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")  # instants are hashed as they are there, wherever this runs
+        connection.execute("SET TimeZone = 'UTC'")  # instants are hashed in UTC, as in engines, wherever this runs
         connection.register("rows", rows)
         ordered = connection.sql(
             f"SELECT {quoted(place)} FROM rows "
@@ -39,8 +39,8 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
 
 
 def _hashed(name: str, kind: pa.DataType) -> str:
-    """The text of a column that enters the hash, the same as in every engine."""
-    if pa.types.is_floating(kind):  # engines write floats each in their own way, but calculate alike
+    """Return the text of a column that is hashed, the same as on every engine."""
+    if pa.types.is_floating(kind):  # engines format floats differently, but calculate alike
         x = f"CASE WHEN abs({name}) < {WHOLE} THEN CAST({name} AS DOUBLE) ELSE 0 END"
         whole, fraction = f"floor({x})", f"floor((({x}) - floor({x})) * {FRACTION})"
         return f"CASE WHEN {name} IS NOT NULL THEN {_int(whole)} || '/' || {_int(fraction)} END"

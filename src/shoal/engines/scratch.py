@@ -1,4 +1,4 @@
-"""One in-memory DuckDB per process, for counting and ordering what Python already holds."""
+"""One in-memory DuckDB per process, for counting and sorting data that Python already holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import duckdb
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A session of its own: its registered tables and its settings are seen by nobody else.
+    """Open a separate session: its registered tables and settings are not visible to others.
 
     Opening a database takes about 20 ms and a session on an open one 1 ms; a release is counted several times.
     """
@@ -22,15 +22,15 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _database(_process: int) -> duckdb.DuckDBPyConnection:
-    """The database of this process: a child after a fork must not use its parent's threads."""
+    """Return the database of this process: a child after a fork must not use its parent's threads."""
     return duckdb.connect()
 
 
 @cache
 def spilling() -> dict[str, Any]:
-    """Room for what does not fit in memory: a folder of our own, as what is spilled are rows of the table.
+    """Return a private folder for data that do not fit in memory, because spilled data are rows of the table.
 
-    One for all connections: a database is not opened twice with different settings.
+    It is shared by all connections: a database cannot be opened twice with different settings.
     """
     folder = tempfile.mkdtemp(prefix="shoal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Names as SQL writes them."""
+"""Quoting and choosing names for SQL."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def quoted(name: str) -> str:
-    """An identifier, whatever it contains."""
+    """Quote an identifier, whatever it contains."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def unused(name: str, taken: Sequence[str]) -> str:
-    """A name like this one that is no other's, also where letters of either case are the same."""
+    """Return a similar name that is not in use, ignoring case."""
     lowered = {other.lower() for other in taken}
     while name.lower() in lowered:
         name += "_"

@@ -1,9 +1,9 @@
-"""A budget for the frequency table: where there are too many distinct tuples, counting starts from coarser levels.
+"""A budget for the frequency table: if there are too many distinct tuples, counting starts at coarser levels.
 
-The values of each column come here, which are few, and the engine gets back a table of each: a value, and one value
-that stands for all that share its label on the lowest level allowed. Grouping by these gives the tuples of that level.
-The column with the most labels is raised first. Whatever is released keeps the policy as ever; finer releases are not
-looked for, and a note says so.
+The values of each column, which are few, are fetched, and the engine gets a table for each column: every value, and one
+value that represents all values with the same label at the lowest allowed level. Grouping by these gives the tuples of
+that level. The column with the most labels is raised first. Every release still satisfies the policy; finer releases
+are not searched, and a note says so.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from shoal.table.hierarchy import Hierarchy
 
 @dataclass(frozen=True, eq=False)
 class Coarse:
-    """A column on its way up."""
+    """A column that is raised level by level."""
 
-    values: pa.ChunkedArray  # distinct, as they are in the engine
+    values: pa.ChunkedArray  # distinct, as in the engine
     hierarchy: Hierarchy  # all of it
     leaves: NDArray[np.int32]  # of the values
     level: int
@@ -43,29 +43,29 @@ class Coarse:
 
     @property
     def codes(self) -> NDArray[np.int32]:
-        """The label of each value on the level."""
+        """The label of each value at the current level."""
         return np.asarray(self.hierarchy.table[self.level][self.leaves])
 
     @property
     def n_labels(self) -> int:
-        """Distinct labels on the level."""
+        """The number of distinct labels at the current level."""
         return len(np.unique(self.codes))
 
     @property
     def stand_ins(self) -> pa.ChunkedArray:
-        """For each value, the one that stands for all with its label."""
+        """For each value, the one that represents all values with its label."""
         _, first, inverse = np.unique(self.codes, return_index=True, return_inverse=True)
         return self.values.take(pa.array(first[inverse.ravel()]))
 
 
 def next_up(columns: Mapping[str, Coarse]) -> str | None:
-    """The column to raise: the one with the most labels, of those that may still rise."""
+    """Return the column to raise: the one with the most labels among those that can still be raised."""
     free = {name: column.n_labels for name, column in columns.items() if column.level < column.top}
     return max(free, key=lambda name: free[name], default=None)
 
 
 class Domains:
-    """All values of the raised columns, for hierarchies that do not depend on how the table was counted."""
+    """All values of the raised columns, so that hierarchies do not depend on how the table was counted."""
 
     def __init__(self, columns: Mapping[str, Coarse], outside: LocalEngine | None) -> None:
         self._columns = columns
@@ -73,7 +73,7 @@ class Domains:
         self.columns = [*columns, *([] if outside is None else outside.columns)]
 
     def coded(self, name: str) -> Coded:
-        """The texts of a column, and whether it has nulls; nothing else is asked."""
+        """Return the texts of a column, and whether it has nulls; nothing else is needed."""
         parts = [] if self._outside is None or name not in self._outside.columns else [self._outside.coded(name)]
         if name in self._columns:
             parts.append(LocalEngine(pa.table({name: self._columns[name].values})).coded(name))

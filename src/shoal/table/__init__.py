@@ -1,1 +1,1 @@
-"""What the rows become before anything is searched: roles, codes, hierarchies, counts."""
+"""What rows are converted to before a search: codes, hierarchies and counts."""

@@ -1,9 +1,9 @@
-"""Released ranges as numbers: columns beside a range that analysts can compute with.
+"""Released ranges as numbers: additional columns that analysts can compute with.
 
-With ``ranges = "bounds"`` a column ``age`` of numbers or dates has ``age_from`` and ``age_to`` beside it, with
-``ranges = "midpoint"`` a column of numbers has ``age_mid``. They repeat what the text says and nothing else, so classes
-are those of the texts: whoever reads a release back checks that, and drops them. A star and a missing value have no
-bounds, and the text tells which it is; a range that is open at one end has the other bound only.
+With ``ranges = "bounds"`` a column ``age`` of numbers or dates is followed by ``age_from`` and ``age_to``, with
+``ranges = "midpoint"`` a column of numbers by ``age_mid``. They only repeat what the text says, so the classes are
+those of the texts: a reader of the release checks that and drops them. A star and a missing value have no bounds, and
+the text shows which it is; a range that is open at one end has only the other bound.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ End = Decimal | dt.date | None
 
 
 def added(policy: Policy) -> dict[str, tuple[str, ...]]:
-    """Per quasi column the names of the columns that stand beside it in the release."""
+    """Return the names of the additional columns of each quasi column."""
     form = policy.release.ranges
     if form == "text":
         return {}
@@ -52,7 +52,7 @@ def _is_numeric(spec: object) -> bool:
 
 
 def ends(text: str | None, dates: Dates | None = None) -> tuple[End, End]:
-    """The first and the last value of a released text; None at an open end, and twice where it says nothing."""
+    """Return the first and last value of a released text; None at an open end, and twice if it says nothing."""
     if text is None:
         return None, None
     if (members := read_set(text)) is not None:
@@ -62,7 +62,7 @@ def ends(text: str | None, dates: Dates | None = None) -> tuple[End, End]:
 
 
 def _end(found: Sequence[End], which: Callable[[list[Any]], End]) -> End:
-    """The least or the greatest of numbers, or of days; none where one of them is open."""
+    """Return the least or the greatest of some numbers or days; None if one of them is open."""
     known = [end for end in found if end is not None]
     return which(known) if len(known) == len(found) else None
 
@@ -79,7 +79,7 @@ def _numbers(text: str) -> tuple[End, End]:
 def _days(text: str, dates: Dates) -> tuple[End, End]:
     if (day := dates.day(text)) is not None:
         return day, day
-    for at in (i for i, letter in enumerate(text) if letter == "/"):  # the format may have slashes of its own
+    for at in (i for i, letter in enumerate(text) if letter == "/"):  # the format itself may contain slashes
         first, last = dates.day(text[:at]), dates.day(text[at + 1 :])
         if first is not None and last is not None:
             return first, last
@@ -100,7 +100,7 @@ def _row(text: str | None, form: str, dates: Dates | None) -> tuple[End, ...]:
 
 
 def beside(texts: Sequence[str | None], column: str, policy: Policy) -> dict[str, pa.Array]:
-    """The columns beside one, for these texts of it."""
+    """Return the additional columns of a column with these texts."""
     spec, form = policy.columns[column].hierarchy, policy.release.ranges
     dates = spec if isinstance(spec, Dates) else None
     rows = {text: _row(text, form, dates) for text in set(texts)}
@@ -119,7 +119,7 @@ def _array(values: Sequence[End], *, dated: bool) -> pa.Array:
 
 
 def with_bounds(table: pa.Table, policy: Policy) -> pa.Table:
-    """Released rows with the columns that the policy asks for, each right behind its own."""
+    """Add the columns that the policy asks for to released rows, each directly after its own column."""
     more = {}
     for column in added(policy):
         coded = codec.texts(column, table[column])
@@ -135,14 +135,14 @@ def with_bounds(table: pa.Table, policy: Policy) -> pa.Table:
 
 
 def there(columns: Iterable[str], policy: Policy) -> dict[str, list[str]]:
-    """Those of the columns beside each that a table has; of columns that have a role of their own, none."""
+    """Return the additional columns that a table has; a column with its own role is not one of them."""
     names = set(columns)
     found = {of: [name for name in more if name in names] for of, more in added(policy).items() if of in names}
     return {of: more for of, more in found.items() if more}
 
 
 def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Policy) -> None:
-    """Raise where a column beside another says something else than its text; ``groups`` are distinct rows of both."""
+    """Raise an error if an additional column contradicts its text; ``groups`` are distinct rows of both."""
     coded = codec.texts(column, groups[column])
     said = beside([*coded.texts, None], column, policy)
     for name in names:
@@ -172,11 +172,11 @@ def _same(expected: str | None, text: str | None) -> bool:
 
 
 def distinct_rows(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The distinct rows of some columns."""
+    """Return the distinct rows of some columns."""
     return table.select(list(columns)).group_by(list(columns)).aggregate([])
 
 
 def collisions(policy: Policy) -> Mapping[str, str]:
-    """Columns of the policy that would be there twice, and which column brings the other."""
+    """Return columns of the policy whose name an additional column would repeat, each with the column that adds it."""
     taken = {name.lower(): name for name in policy.columns}
     return {taken[new.lower()]: of for of, names in added(policy).items() for new in names if new.lower() in taken}

@@ -1,8 +1,8 @@
-"""Descriptions of hierarchies, as a policy writes them, and how each becomes one.
+"""Descriptions of generalization hierarchies, as a policy writes them, and how each one is built.
 
-Intervals, masks, dates, times, codes, scales and flat hierarchies have the data's values as leaves; trees and files
-bring their own. What a description cannot place (a text that is no number, a date that is none) is left out here, and
-``build`` either refuses it or sends it to the top.
+Intervals, masks, dates, times, codes, scales and flat hierarchies have the values of the data as leaves; trees and
+files list their own. Values that a description cannot place (a text that is not a number, an invalid date) are left out
+here, and ``build`` either rejects them or sends them to the top.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from shoal.table.times import Times
 
 # ── Masks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-LONGEST = 64  # characters of a code; a level for each of them
+LONGEST = 64  # characters of a code; one level for each
 
 
 class Mask(Description):
-    """Characters become ``*`` one after the other: 35138, 3513*, 351**, …, ``*``.
+    """Replace characters by ``*`` one by one: 35138, 3513*, 351**, …, ``*``.
 
-    Level n hides n characters of each value, and a shorter value wholly. A mask is as wide as its own value, whatever
-    other values there are; only on the top level, where nothing is left of any, all are ``*``.
+    Level n hides n characters of each value, and a shorter value completely. A mask is as wide as its own value,
+    independently of other values; only at the top level, where nothing of any value remains, all are ``*``.
     """
 
     mask: Literal["right", "left"] = Field(description="The side from which characters are masked.")
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in text order, one level per character of the longest."""
+        """Build with the leaves in text order and one level per character of the longest."""
         leaves = sorted(set(values))
         length = max(1, max(map(len, leaves), default=1))
         if length > LONGEST:
@@ -65,7 +65,7 @@ class Mask(Description):
         return Hierarchy.from_levels(column, leaves, levels, leaf_order="text")
 
     def masked(self, text: str, n: int) -> str:
-        """A value with ``n`` of its characters hidden."""
+        """Return a value with ``n`` of its characters hidden."""
         if n >= len(text):
             return "*" * max(1, len(text))
         return text[:-n] + "*" * n if self.mask == "right" else "*" * n + text[n:]
@@ -75,9 +75,9 @@ class Mask(Description):
 
 
 class Tree(Description):
-    """Groups within groups: ``{ "*" = { been_married = ["divorced", "widow"], single = ["single"] } }``.
+    """Nested groups: ``{ "*" = { been_married = ["divorced", "widow"], single = ["single"] } }``.
 
-    A value that sits higher than others stays as it is on the levels below.
+    A value that is higher in the tree than others stays unchanged at the levels below.
     """
 
     tree: dict[str, Any] | list[Any] = Field(description="Groups within groups; the outermost name is the top.")
@@ -89,7 +89,7 @@ class Tree(Description):
         return tree
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves as the tree lists them, in the data or not."""
+        """Build with the leaves in the order of the tree, whether they occur in the data or not."""
         paths = list(_paths(self.tree, ()))
         longest = max(map(len, paths))
         return Hierarchy.from_paths(column, [(path[0],) * (longest - len(path)) + path for path in paths])
@@ -113,12 +113,12 @@ def _paths(node: object, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         for below in node:
             yield from _paths(below, above)
     else:
-        # As a file writes them: TOML's true is the text true.
+        # As in a file: TOML's true is the text true.
         yield (str(node).lower() if isinstance(node, bool) else str(node), *above)
 
 
 class Flat(Description):
-    """A value, or ``*``."""
+    """A flat hierarchy: a value, or ``*``."""
 
     flat: Literal[True] = Field(default=True, description="The value, or `*`.")
 
@@ -127,7 +127,7 @@ class Flat(Description):
         return {"flat": True}
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in text order."""
+        """Build with the leaves in text order."""
         leaves = sorted(set(values))
         if not leaves:
             return Hierarchy.empty(column, 2, "text")
@@ -135,7 +135,7 @@ class Flat(Description):
 
 
 class File(Description):
-    """A CSV file in ARX's layout, a line per value without a header: leaf;level 1;…;*."""
+    """A CSV file in ARX's layout, one line per value without a header: leaf;level 1;…;*."""
 
     path: str = Field(min_length=1)
 
@@ -151,7 +151,7 @@ class File(Description):
         return self.path
 
     def build(self, column: str, values: Sequence[str], *, folder: Path = Path()) -> Hierarchy:
-        """Leaves as the file lists them, in the data or not: the loss divides by all of them."""
+        """Build with the leaves in the order of the file, in the data or not: the loss divides by all of them."""
         paths = self._paths(column, folder)
         path_of: dict[str, tuple[str, ...]] = {}
         at_fault = {path[0] for path in paths if path_of.setdefault(path[0], path) != path}
@@ -165,7 +165,7 @@ class File(Description):
         if not tables[0]:
             raise self._error(column, "is empty")
         for rows in tables:
-            # A label may hold another delimiter; the right one makes rows of one length that end in one top.
+            # A label may contain another delimiter; the right one gives rows of equal length that end in the same top.
             if len(rows[0][1]) > 1 and len({(len(row), row[-1]) for _, row in rows}) == 1:
                 return [row for _, row in rows]
         rows = max(tables, key=lambda rows: len(rows[0][1]))
@@ -185,7 +185,7 @@ class File(Description):
             raise self._error(column, reason) from None
 
     def _rows(self, column: str, text: str, delimiter: str) -> list[tuple[int, tuple[str, ...]]]:
-        """Every row with the number of the line where it begins."""
+        """Return every row with the number of its first line."""
         rows = []
         begin = 1
         reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
@@ -233,10 +233,10 @@ SAFE_HARBOR_AGES = Intervals.model_validate({"intervals": [5, 10, 30], "top": 90
 
 
 class SafeHarbor(Description):
-    """What 45 CFR 164.514(b)(2) leaves of a ZIP code, a date, a birth date or an age, already at level 0.
+    """The generalization of a ZIP code, a date, a birth date or an age under 45 CFR 164.514(b)(2), from level 0 on.
 
-    ZIP codes keep three digits, 000 where few people live; dates keep the year; ages above 89 are one group, and so are
-    the birth years of those who are that old in the year ``as_of``.
+    ZIP codes keep three digits, or 000 if few people live there; dates keep the year; ages above 89 form one group, and
+    so do the birth years of people who are that old in the year ``as_of``.
     """
 
     safe_harbor: Literal["zip", "date", "birth", "age"] = Field(description="What the values are.")
@@ -257,7 +257,7 @@ class SafeHarbor(Description):
         return self
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """The hierarchy of the kind named."""
+        """Build the hierarchy of the given kind."""
         if self.safe_harbor == "age":
             return SAFE_HARBOR_AGES.build(column, values)
         if self.safe_harbor == "zip":
@@ -267,7 +267,7 @@ class SafeHarbor(Description):
             return Hierarchy.empty(column, 3, "time")
         years, decades, top = ([dates.label(level, code) for code in dates.table[level]] for level in (1, 2, 3))
         if self.as_of is not None:
-            last = self.as_of - 90  # who was born then or before is 90 or turns 90
+            last = self.as_of - 90  # people born then or earlier are 90 or turn 90
             old = [int(str(year)) <= last for year in years]
             years = [f"<={last}" if is_old else year for year, is_old in zip(years, old, strict=True)]
             decades = [f"<={last}" if is_old else label for label, is_old in zip(decades, old, strict=True)]
@@ -299,7 +299,7 @@ BY_KEY: dict[str, type[Description]] = {
 
 
 def _chosen(given: Any) -> Any:
-    """The description whose key is there; a text is the name of a file."""
+    """Return the description that has this key; a text is the name of a file."""
     if isinstance(given, Description):
         return given
     kind: type[Description] = File
@@ -311,7 +311,7 @@ def _chosen(given: Any) -> Any:
     try:
         return kind.model_validate(given)
     except ValidationError as error:
-        # Told as one message: the path of a union's member would name the key twice.
+        # As one message: the path of a union's member would name the key twice.
         raise ValueError("; ".join(_explained(error))) from None
 
 
@@ -323,7 +323,7 @@ def _explained(error: ValidationError) -> Iterator[str]:
 
 
 def _dumped(spec: Description, info: SerializationInfo) -> Any:
-    # A union would try each member's own serializer on any of them, and a file would be dumped as flat.
+    # A union would try the serializer of every member on any of them, and dump a file as flat.
     return spec.model_dump(
         mode=info.mode,
         exclude_unset=info.exclude_unset,
@@ -348,7 +348,7 @@ def build(
     uncovered: Literal["error", "suppress"],
     folder: Path,
 ) -> Hierarchy:
-    """The hierarchy of a column with these distinct values, ready for every one of them and for null."""
+    """Build the hierarchy of a column with these distinct values, which covers every one of them and null."""
     if isinstance(spec, File):
         hierarchy = spec.build(column, values, folder=folder)
     else:

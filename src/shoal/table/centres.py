@@ -1,9 +1,8 @@
-"""Centres: cells released as one number or label for a whole class, its mean, its median or its mode.
+"""Centres: cells released as one number or label for a whole class: its mean, median or mode.
 
-A centre is no set of leaves. What it stands for is whatever the cells of its class could be: their range, as a cell of
-kind ``range`` would say, and it costs as much. Equal texts must stand for equal sets, though, and classes with
-different ranges may well have the same mean. The value then stands for all of these ranges, and costs what they do in
-the mean over its records.
+A centre is not a set of leaves. It covers every value that the cells of its class could have: their range, like a cell
+of kind ``range``, and has the same loss. Equal texts must cover equal sets, however, and classes with different ranges
+may have the same mean. The value then covers all of these ranges, and its loss is their mean over its records.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ Starts = NDArray[np.int64]
 
 
 def needs(cells: str) -> tuple[str, ...]:
-    """The orders of leaves that a kind of cell can be made of; none where any will do."""
+    """Return the orders of leaves that a kind of cell requires; empty if any will do."""
     return {"mean": ("numeric",), "median": ("numeric", "time")}.get(cells, ())
 
 
 def centred(
     hierarchy: Hierarchy, cells: str, leaves: Leaves, counts: NDArray[np.int64], starts: Starts
 ) -> tuple[Values, Ids]:
-    """The centre of each class, as values and their numbers; class i owns ``leaves[starts[i]:starts[i+1]]``.
+    """Return the centre of each class, as values and their numbers; class i owns ``leaves[starts[i]:starts[i+1]]``.
 
-    ``counts`` has the records of each. A class with a leaf that is not shown as it is on the lowest level, a null or a
-    top-coded number, say, has no mean that could be shown, and gets what covers it.
+    ``counts`` has the number of records of each. A class with a leaf that is not shown unchanged at the lowest level,
+    such as a null or a top-coded number, has no mean that could be shown, and gets the label that covers it.
     """
     vocabulary = Vocabulary(hierarchy, "range" if hierarchy.leaf_order in ("numeric", "time") else "set")
     covers = covering(vocabulary, leaves, starts)
@@ -55,7 +54,7 @@ def centred(
 def _values(
     vocabulary: Vocabulary, labels: Sequence[Label], ranges: Values, of_class: NDArray[np.int64], sizes: Starts
 ) -> tuple[Values, Ids]:
-    """One value per text."""
+    """Build one value per text."""
     hierarchy = vocabulary.hierarchy
     numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
     value_of = np.array([numbers[label] for label in labels], np.int64)
@@ -68,7 +67,7 @@ def _values(
     for of in members:
         together = np.unique(np.concatenate([ranges.covers[i] for i in of])).astype(np.int32)
         stood_for.append(together)
-        # A value without an entry may be any.
+        # A value without an entry may be anything.
         leaves_of.append(hierarchy.domain if hierarchy.uncovered in together.tolist() else len(together))
         levels.append(hierarchy.number(vocabulary.lowest(together)[0]))
     values = Values(
@@ -90,14 +89,14 @@ def _numbers(
     starts: Starts,
     hidden: Sequence[Label],
 ) -> list[Label]:
-    """Means or medians, exact before they are rounded; ``hidden`` where there is none to show."""
+    """Return means or medians, exact before rounding; ``hidden`` if none can be shown."""
     alone = np.bincount(hierarchy.table[0]) == 1
     shown = [
         number(text) if text is not None and alone[code] and text == hierarchy.labels[0][code] else None
         for text, code in zip(hierarchy.leaves, hierarchy.table[0].tolist(), strict=True)
     ]
     places = max((_places(value) for value in shown if value is not None), default=0) + DIGITS
-    # Python's integers, which never overflow; the table has few leaves next to its records.
+    # Python's integers never overflow; the table has few leaves compared with its records.
     scaled = np.array([0 if value is None else int(EXACT.scaleb(value, places)) for value in shown], dtype=object)
     is_shown = np.logical_and.reduceat(np.array([value is not None for value in shown])[leaves], starts)
     sizes = np.add.reduceat(counts, starts)
@@ -106,7 +105,7 @@ def _numbers(
         doubled = [2 * total for total in totals.tolist()]
         parts = sizes.tolist()
     else:
-        # Leaves are in the order of their numbers, so the middle of a class is found by counting.
+        # Leaves are in numeric order, so the median of a class is found by counting.
         owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
         order = np.lexsort((leaves, owner))
         ends = np.cumsum(counts[order])
@@ -134,7 +133,7 @@ def _places(value: Decimal) -> int:
 
 
 def _chosen(hierarchy: Hierarchy, cells: str, leaves: Leaves, counts: NDArray[np.int64], starts: Starts) -> list[Label]:
-    """The label of the lowest level that most records have, or, of dates, the middle one; of equals the first."""
+    """Return the most frequent label of the lowest level or, for dates, the median; the first one in case of ties."""
     codes = hierarchy.table[0][leaves].astype(np.int64)
     n_codes = hierarchy.cardinality(0)
     owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))

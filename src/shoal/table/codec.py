@@ -1,8 +1,7 @@
-"""Values to integer codes and back, one dictionary per column.
+"""Convert values to integer codes and back, with one dictionary per column.
 
-Text stays text. Other types get one text per value, the same whatever engine or frame they come from:
-a whole float prints as an integer (pandas turns integers with a gap into floats), ``-0.0`` is ``0``,
-NaN is a null, dates and times are ISO.
+Text stays text. Values of other types get one text each, the same for every engine and frame: a whole float prints as
+an integer (pandas converts integers with nulls to floats), ``-0.0`` is ``0``, NaN is a null, dates and times are ISO.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ class Coded:
 
     codes: NDArray[np.int32]
     texts: tuple[str, ...]
-    values: pa.Array  # one value of the column's own type for each text
+    values: pa.Array  # one value of the column's original type for each text
 
 
 def texts(name: str, column: pa.ChunkedArray) -> Coded:
-    """Encode ``column``: the codes do not depend on the order of its rows."""
+    """Encode ``column``; the codes do not depend on the order of its rows."""
     if pa.types.is_null(column.type):
         return Coded(np.full(len(column), -1, np.int32), (), pa.array([], pa.string()))
     if pa.types.is_dictionary(column.type):
@@ -36,7 +35,7 @@ def texts(name: str, column: pa.ChunkedArray) -> Coded:
     if pa.types.is_floating(column.type):
         column = _plain_floats(column)
     encoded = column.dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # what combine_chunks returns has changed between releases
+    if isinstance(encoded, pa.ChunkedArray):  # the return type of combine_chunks differs between releases
         encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks != 1 else encoded.chunk(0)
     words = _as_text(name, encoded.dictionary)
     order = pc.sort_indices(words)  # UTF-8 bytes sort as code points do
@@ -45,7 +44,7 @@ def texts(name: str, column: pa.ChunkedArray) -> Coded:
     new = np.ones(len(ranked), np.bool_)
     new[1:] = pc.not_equal(ranked[1:], ranked[:-1]).to_numpy(zero_copy_only=False)
     place = order.to_numpy()
-    lookup = np.full(len(words) + 1, -1, np.int32)  # the last entry is reached by index -1: null
+    lookup = np.full(len(words) + 1, -1, np.int32)  # index -1, for null, refers to the last entry
     lookup[place] = np.cumsum(new) - 1
     indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     distinct = ranked.filter(pa.array(new))
@@ -76,7 +75,7 @@ def _as_text(name: str, values: pa.Array) -> pa.Array:
     )
 
 
-# Zeros that end a fraction say nothing; those of an offset behind it (+0530) do.
+# Trailing zeros of a fraction are removed; those of the UTC offset after it (+0530) are kept.
 _ZERO_FRACTION = re.compile(r"\.(\d*?)0+(?=\D|$)")
 
 

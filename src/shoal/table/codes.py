@@ -1,9 +1,9 @@
-"""Codes of classifications that many tables use, and the groups that a code lies in.
+"""Codes of common classifications, and the groups that a code belongs to.
 
-What a group is follows from how a code is written (its first characters), and from a few facts: which chapter of
-ICD-10 and which section of NACE a code belongs to, and in which region of the world a country lies (M49, the regions
-that the statistics of the United Nations use). Groups are named by codes, without titles. A value that is no such code
-stays as it is until the top.
+Groups follow from the way a code is written (its first characters) and from a few facts: the chapter of ICD-10 and the
+section of NACE that a code belongs to, and the region of the world that a country lies in (M49, the regions of the
+United Nations' statistics). Groups are named by codes, without titles. A value that is not such a code stays unchanged
+below the top.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ Path = tuple[str, ...]  # the groups of a code, from the narrowest to the widest
 
 
 class ClassificationCodes(Description):
-    """Codes of a classification to the groups they lie in, then ``*``.
+    """Generalize codes of a classification to their groups, then to ``*``.
 
     ``icd-10``: E11.9, E11, E10-E19, E00-E99. ``isco-08``: 2512, 251*, 25**, 2***. ``nace``: 01.11, 01.1, 01, A.
-    ``country``: AT or AUT, Western Europe, Europe. A value that is no such code stays as it is until the top.
+    ``country``: AT or AUT, Western Europe, Europe. A value that is not such a code stays unchanged below the top.
     """
 
     codes: Classification = Field(description="The classification: `icd-10`, `isco-08`, `nace` or `country`.")
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in text order."""
+        """Build with the leaves in text order."""
         leaves = sorted(set(values))
         of = CLASSIFICATIONS[self.codes]
         if not leaves:
             return Hierarchy.empty(column, of.groups + 2, "text")
         paths = {leaf: (leaf, *groups) for leaf in leaves if (groups := of.path(leaf)) is not None}
         known = _rest(paths.values())
-        for leaf in leaves:  # a group among the codes, such as Europe, stands for itself
+        for leaf in leaves:  # a group among the codes, such as Europe, represents itself
             if leaf not in paths:
                 rest = known.get(leaf, (leaf,))
                 paths[leaf] = (leaf,) * (of.groups + 1 - len(rest)) + rest
@@ -48,7 +48,7 @@ class ClassificationCodes(Description):
 
 
 def _rest(paths: Iterable[Path]) -> dict[str, Path]:
-    """For every label its path from the highest level that has it."""
+    """Return, for every label, its path from the highest level that has it."""
     found: dict[str, Path] = {}
     for path in paths:
         for level, label in enumerate(path):
@@ -66,7 +66,7 @@ CHAPTERS = ("A00", "C00", "D50", "E00", "F00", "G00", "H00", "H60", "I00", "J00"
 
 
 def icd_path(code: str) -> Path | None:
-    """E11.9 lies in the category E11, in E10-E19, and in the chapter E00-E99."""
+    """Return the groups of a code: E11.9 belongs to the category E11, to E10-E19, and to the chapter E00-E99."""
     found = ICD.fullmatch(code.strip().upper())
     if found is None:
         return None
@@ -78,7 +78,7 @@ def icd_path(code: str) -> Path | None:
 def _chapter(start: str) -> str:
     at = max(i for i, first in enumerate(CHAPTERS) if first[:2] <= start)
     following = CHAPTERS[at + 1] if at + 1 < len(CHAPTERS) else "[00"
-    if following[1:] == "00":  # the letter before ends it
+    if following[1:] == "00":  # the previous letter ends it
         return f"{CHAPTERS[at]}-{chr(ord(following[0]) - 1)}99"
     return f"{CHAPTERS[at]}-{following[0]}{int(following[1:]) - 1}"
 
@@ -92,7 +92,7 @@ SUB_MAJOR = frozenset(
 
 
 def isco_path(code: str) -> Path | None:
-    """2512 lies in the minor group 251, the sub-major group 25 and the major group 2."""
+    """Return the groups of a code: 2512 belongs to the minor group 251, sub-major group 25 and major group 2."""
     if not ISCO.fullmatch(code) or code[:2] not in SUB_MAJOR:
         return None
     return (code[:3].ljust(4, "*"), code[:2] + "**", code[0] + "***")
@@ -113,7 +113,7 @@ LATER = {division: chr(ord(letter) + 1) for division, letter in SECTION_OF.items
 
 
 def nace_path(code: str) -> Path | None:
-    """01.11 lies in the group 01.1, the division 01 and the section A; a code that has a letter keeps it."""
+    """Return the groups of a code: 01.11 belongs to 01.1, 01 and section A; a code with a letter keeps it."""
     found = NACE.fullmatch(code.strip())
     if found is None or found[2] not in SECTION_OF:
         return None
@@ -164,7 +164,7 @@ Oceania | Polynesia | AS ASM CK COK NU NIU PF PYF PN PCN TK TKL TO TON TV TUV WF
 
 @cache
 def countries() -> dict[str, Path]:
-    """The sub-region and the region of every country, by either code."""
+    """Return the sub-region and region of every country, by either code."""
     found: dict[str, Path] = {}
     for line in WORLD.strip().splitlines():
         region, part, codes = line.split(" | ")
@@ -173,7 +173,7 @@ def countries() -> dict[str, Path]:
 
 
 def country_path(code: str) -> Path | None:
-    """AT and AUT lie in Western Europe, in Europe."""
+    """Return the groups of a code: AT and AUT belong to Western Europe and to Europe."""
     return countries().get(code.strip().upper())
 
 

@@ -1,4 +1,4 @@
-"""Dates in units from the day to the decade, each unit within one of the next."""
+"""Dates in units from the day to the decade; each unit lies within one of the next."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ UNITS: dict[Unit, Callable[[date], str]] = {
 
 
 class Dates(Description):
-    """Dates to the units named, then ``*``; the text as it was written is level 0.
+    """Generalize dates to the named units, then to ``*``; level 0 is the text as written.
 
-    Without a ``format``, ISO dates and date-times are read, the date as written whatever the zone. With one,
-    a two-digit year from ``pivot`` on is 19yy, below it 20yy. A week is a week of its month, 1-7 to 29-end.
+    Without a ``format``, ISO dates and date-times are read; the date is taken as written, regardless of the zone. With
+    one, a two-digit year from ``pivot`` on is 19yy, below it 20yy. A week is a week of its month, 1-7 to 29-end.
     """
 
     dates: tuple[Unit, ...] = Field(description="The units, from fine to coarse.")
@@ -96,7 +96,7 @@ class Dates(Description):
 
     @property
     def _written(self) -> Unit:
-        """The finest unit that the format tells."""
+        """Return the finest unit that the format contains."""
         directives = set(re.findall(r"%(.)", self.format))
         months = directives & set("mbB")
         if self.format == ISO or "j" in directives or (months and "d" in directives):
@@ -104,7 +104,7 @@ class Dates(Description):
         return "month" if months else "year"
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in the order of time, those of one day by their text."""
+        """Build with the leaves in chronological order, and by text within a day."""
         days = {text: day for text in set(values) if (day := self.day(text)) is not None}
         if not days:
             return Hierarchy.empty(column, len(self.dates) + 2, "time")
@@ -117,7 +117,7 @@ class Dates(Description):
         return Hierarchy.from_levels(column, leaves, levels, leaf_order="time")
 
     def day(self, text: str) -> date | None:
-        """The day that a text writes in the format; None where it writes none."""
+        """Parse the day in a text with the format; None if there is none."""
         if self.format == ISO:
             return _iso_date(text)
         try:

@@ -9,14 +9,14 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 
 def in_a_row(names: Iterable[str]) -> str:
-    """Names in a row, for messages."""
+    """Join names for a message."""
     return ", ".join(names)
 
 
 class Description(BaseModel):
-    """How a policy writes a hierarchy; ``build`` makes one of the values of a column."""
+    """A hierarchy as described in a policy; ``build`` builds it for the values of a column."""
 
-    # hide_input: an error must not quote what may be a value of the data.
+    # hide_input: an error must not quote its input, which may be a value from the data.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     @model_validator(mode="before")

@@ -1,4 +1,4 @@
-"""The values of a sensitive column in order, as the distances between distributions need them."""
+"""The values of a sensitive column in order, as distances between distributions need them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from shoal.table.intervals import EXACT, number
 def domain_of(
     column: str, coded: Coded, hierarchy: Hierarchy | None, weights: Counts | None = None
 ) -> tuple[Domain, Codes]:
-    """The domain of a column and the codes of its records, each of which may stand for several.
+    """Return the domain of a column and the codes of its records, each of which may represent several.
 
-    Values are ordered as a file or tree lists them, else as numbers where all are, else as text; a null is a value
-    of its own, after all others.
+    Values are in the order of the file or tree that lists them, otherwise in numeric order if all are numbers,
+    otherwise in text order; a null is a separate value after all others.
     """
     numbers = [number(text) for text in coded.texts]
     numeric = all(x is not None for x in numbers) and bool(numbers)
@@ -49,7 +49,7 @@ def domain_of(
 
 
 def _offsets(numbers: Sequence[Decimal]) -> NDArray[np.float64]:
-    """How far each is from the least; the unit is a power of ten near the range, so that no float overflows."""
+    """Return each number's distance from the least; the unit, a power of ten near the range, avoids overflow."""
     least = min(numbers)
     unit = -EXACT.subtract(max(numbers), least).adjusted()
     return np.array([float(EXACT.scaleb(EXACT.subtract(x, least), unit)) for x in numbers])
@@ -58,6 +58,6 @@ def _offsets(numbers: Sequence[Decimal]) -> NDArray[np.float64]:
 def _tally(codes: Codes, n: int, weights: Counts | None) -> Counts:
     if weights is None:
         return np.bincount(codes, minlength=n).astype(np.int64)
-    totals = np.zeros(n, np.int64)  # bincount would add weights up as floats
+    totals = np.zeros(n, np.int64)  # bincount would sum weights as floats
     np.add.at(totals, codes, weights)
     return totals

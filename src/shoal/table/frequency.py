@@ -1,6 +1,6 @@
-"""FrequencyTable: the distinct quasi-identifier tuples, how often each occurs, with which sensitive values.
+"""FrequencyTable: the distinct quasi-identifier tuples, with their counts and sensitive values.
 
-Everything that matters about a table for anonymity is in it; rows stay in the engines.
+It contains everything about a table that matters for anonymity; rows stay in the engines.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """The values of a sensitive column, in order, and how often each occurs in the whole table."""
+    """The values of a sensitive column in order, and how often each occurs in the whole table."""
 
     column: str
     texts: tuple[str | None, ...]
     whole: Counts
-    numbers: NDArray[np.float64] | None = None  # the values as numbers, where every one of them is
-    hierarchy: Codes | None = None  # (levels, values) codes along the column's hierarchy, where it has one
+    numbers: NDArray[np.float64] | None = None  # the values as numbers, if all of them are
+    hierarchy: Codes | None = None  # (levels, values) codes along the column's hierarchy, if it has one
     # How far each number is from the least, in a unit of their own: exact before it is rounded, as 2^53 + 1 is not.
     offsets: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        # Texts are values of the data, and what is printed is logged.
+        # Texts are values from the data, and printed objects are logged.
         return f"<Domain of {self.column!r}: {len(self.texts)} values>"
 
     @property
     def places(self) -> NDArray[np.float64] | None:
-        """Where the numbers lie, up to origin and unit; what is a distance between them is made of these."""
+        """The positions of the numbers, up to origin and unit; distances are computed from these."""
         return self.numbers if self.offsets is None else self.offsets
 
     @property
@@ -49,7 +49,7 @@ class Domain:
         return np.asarray(self.whole / self.whole.sum())
 
     def restricted(self, present: NDArray[np.bool_], whole: Counts) -> Domain:
-        """Only the values ``present``, compared with another whole."""
+        """Return only the values ``present``, compared with another whole."""
         return Domain(
             self.column,
             tuple(text for text, kept in zip(self.texts, present, strict=True) if kept),
@@ -68,11 +68,11 @@ class Histogram:
     values: Codes  # (entries)
     counts: Counts  # (entries)
     n_values: int
-    domain: Domain | None = None  # None where the values are persons, not a sensitive column
+    domain: Domain | None = None  # None if the values are persons, not a sensitive column
 
     @property
     def n_classes(self) -> int:
-        """Rows of the histogram."""
+        """The number of rows of the histogram."""
         return len(self.starts) - 1
 
     @property
@@ -81,19 +81,19 @@ class Histogram:
         return np.repeat(np.arange(self.n_classes), np.diff(self.starts))
 
     def merged(self, class_of: ClassOf, n_classes: int) -> Histogram:
-        """The histogram after row ``i`` joins class ``class_of[i]``."""
+        """Return the histogram after row ``i`` joins class ``class_of[i]``."""
         merged = merge_histograms(self.starts, self.values, self.counts, class_of, n_classes, self.n_values)
         return replace(self, starts=merged[0], values=merged[1], counts=merged[2])
 
     def taken(self, rows: NDArray[np.int64]) -> Histogram:
-        """The given rows, in that order, repeats allowed."""
+        """Return the given rows in that order; repetitions are allowed."""
         lengths = np.diff(self.starts)[rows]
         starts = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
         return replace(self, starts=starts, values=self.values[entries], counts=self.counts[entries])
 
     def dense(self, first: int, last: int) -> NDArray[np.float64]:
-        """Classes ``first`` … ``last`` as a matrix of counts, one column per value."""
+        """Return classes ``first`` … ``last`` as a matrix of counts, one column per value."""
         out = np.zeros((last - first, self.n_values))
         entries = slice(self.starts[first], self.starts[last])
         row = np.repeat(np.arange(last - first), np.diff(self.starts[first : last + 1]))
@@ -109,7 +109,7 @@ class Histogram:
         domain: Domain | None,
         weights: Counts | None = None,
     ) -> Histogram:
-        """Count the ``values`` of records that lie in the classes ``class_of``; a record may stand for several."""
+        """Count the ``values`` of records in the classes ``class_of``; a record may represent several."""
         starts = np.arange(len(values) + 1)
         each = np.ones(len(values), np.int64) if weights is None else weights
         records = Histogram(starts, values, each, n_values, domain)
@@ -118,16 +118,16 @@ class Histogram:
 
 @dataclass(frozen=True, eq=False)
 class FrequencyTable:
-    """Distinct quasi-identifier tuples, how often each occurs, with which sensitive values."""
+    """Distinct quasi-identifier tuples, with their counts and sensitive values."""
 
     columns: tuple[str, ...]
     codes: Codes  # (classes, columns)  one row per equivalence class, codes of the hierarchy's leaves
     counts: Counts  # (classes)           records in the class
     sensitive: Mapping[str, Histogram] = field(default_factory=dict)  # per sensitive column, its values in each class
-    entities: Histogram | None = None  # the persons in each class, where one person has many records
+    entities: Histogram | None = None  # the persons in each class, if one person has several records
     hierarchies: tuple[Hierarchy, ...] = ()  # of each column; empty for a table of released values
-    population: Counts | None = None  # per class, people of a population with the same tuple
-    absent: int = 0  # population classes of which nobody is in the table
+    population: Counts | None = None  # per class, the people of a population with the same tuple
+    absent: int = 0  # population classes without anyone in the table
     nulls: tuple[int | None, ...] = ()  # the code of the null in each column, for released values and neighbourhoods
     own: Counts | None = None  # of a neighbourhood, the records of the class itself
 
@@ -143,18 +143,18 @@ class FrequencyTable:
 
     @property
     def persons(self) -> Counts:
-        """How many respondents stand behind each class: distinct entities, or records where each is a person."""
+        """The number of respondents in each class: distinct entities, or records if each is a person."""
         return self.counts if self.entities is None else np.diff(self.entities.starts)
 
     @property
     def people(self) -> Counts:
-        """How many of the population share the tuple of each class."""
+        """The number of people of the population with the tuple of each class."""
         if self.population is None:
             raise TypeError("no population was counted")
         return self.population
 
     def merged(self, class_of: ClassOf, n_classes: int, codes: Codes) -> FrequencyTable:
-        """The table after row ``i`` joins class ``class_of[i]``, which has ``codes``."""
+        """Return the table after row ``i`` joins class ``class_of[i]``, which has ``codes``."""
         return replace(
             self,
             codes=codes,
@@ -165,12 +165,12 @@ class FrequencyTable:
         )
 
     def recoded(self, codes: Codes) -> FrequencyTable:
-        """The table after row ``i`` becomes ``codes[i]``; rows that now coincide are merged."""
+        """Return the table after row ``i`` becomes ``codes[i]``; rows that are equal then are merged."""
         class_of, firsts = group(packed(codes))
         return self.merged(class_of, len(firsts), codes[firsts])
 
     def taken(self, rows: NDArray[np.int64]) -> FrequencyTable:
-        """Only the given classes; the whole table's distribution stays the reference."""
+        """Return only the given classes; the distribution of the whole table stays the reference."""
         return replace(
             self,
             codes=self.codes[rows],
@@ -182,16 +182,16 @@ class FrequencyTable:
 
 
 def among(codes: Codes, tuples: Codes) -> NDArray[np.bool_]:
-    """Which rows of ``codes`` are one of ``tuples``."""
+    """Return which rows of ``codes`` are one of ``tuples``."""
     keys = packed(np.concatenate([codes, tuples]))
     return np.isin(keys[: len(codes)], keys[len(codes) :])
 
 
 def packed(codes: Codes) -> NDArray[np.uint64]:
-    """One word per row, equal exactly where the rows are equal, and sorting as they do.
+    """Return one word per row; words are equal exactly if the rows are, and sort in the same order.
 
-    Columns share the word bit by bit, the first in the highest bits; where 64 bits do not suffice the columns so far
-    are ranked first, which needs no more bits than there are rows.
+    Columns share the bits of the word, the first column in the highest bits; if 64 bits are not enough, the columns so
+    far are replaced by their ranks, which need no more bits than there are rows.
     """
     keys = np.zeros(len(codes), np.uint64)
     used = 0
@@ -215,7 +215,7 @@ def counted(
     apart: bool = False,
     weights: Counts | None = None,
 ) -> tuple[FrequencyTable, ClassOf]:
-    """Count records into a frequency table, and tell the class of each record.
+    """Count records into a frequency table, and return the class of each record.
 
     Classes come sorted by their codes, so that nothing downstream depends on the order of the records. ``apart``:
     records that differ in a sensitive value or a person are counted apart, so that a row has one of each.

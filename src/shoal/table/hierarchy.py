@@ -1,7 +1,7 @@
 """Generalization hierarchies as lookup tables from leaf and level to code.
 
-Two laws are checked whenever one is made: C1, a label has exactly one parent on the next level; C2, the top
-level has one label. Messages count labels and never quote them, since a leaf is a value of the data.
+Two laws are checked whenever a hierarchy is made: C1, a label has exactly one parent at the next level; C2, the top
+level has one label. Messages count labels and never quote them, because a leaf is a value from the data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Label = str | None
 Scalar = TypeVar("Scalar", bound=np.generic)
 LeafOrder = Literal["given", "numeric", "time", "rank", "text"]
 
-# Searches prepare for every pair of levels, before they look at the clock.
+# Searches prepare every pair of levels before they check the time.
 MOST_LEVELS = 256
 
 TOP = "*"
@@ -41,13 +41,13 @@ class Hierarchy:
     labels: tuple[tuple[Label, ...], ...]  # labels[level][code] is what is released; unique within a level
     shares: tuple[NDArray[np.float64], ...]  # shares[level][code] is the loss of a released cell, 0 to 1
     leaf_order: LeafOrder  # as the file or tree lists them, by number, date, place on a scale, or text
-    uncovered: int | None = None  # the leaf that stands for every value without an entry of its own
+    uncovered: int | None = None  # the leaf that represents every value without an entry of its own
     share_of: Literal["leaves", "range"] = "leaves"  # what a share measures: (M-1)/(D-1), or a range
-    numbers: tuple[int, ...] = ()  # of the levels, where some were left out
-    top_number: int | None = None  # of the highest level, where it may have been left out
+    numbers: tuple[int, ...] = ()  # of the levels, if some were left out
+    top_number: int | None = None  # of the highest level, which may have been left out
 
     def __repr__(self) -> str:
-        # Leaves are values of the data, and what is printed is logged.
+        # Leaves are values from the data, and printed objects are logged.
         return f"<Hierarchy of {self.column!r}: {len(self.leaves)} values, {self.n_levels} levels>"
 
     @classmethod
@@ -59,7 +59,7 @@ class Hierarchy:
         shares: Sequence[Sequence[float]] | None = None,
         leaf_order: LeafOrder = "given",
     ) -> Hierarchy:
-        """One path (leaf, level 1, …, top) per leaf."""
+        """Build from one path (leaf, level 1, …, top) per leaf."""
         if not paths:
             raise HierarchyError(f"column {column!r}: its hierarchy has no values")
         lengths = Counter(map(len, paths))
@@ -84,9 +84,9 @@ class Hierarchy:
         shares: Sequence[Sequence[float]] | None = None,
         leaf_order: LeafOrder = "given",
     ) -> Hierarchy:
-        """``levels[level][leaf]`` is a label; level 0 differs from ``leaves`` where it is already coarser.
+        """Build from labels ``levels[level][leaf]``; level 0 differs from ``leaves`` if it is already coarser.
 
-        ``shares[level][code]`` replaces the shares by leaves; codes count labels by first appearance.
+        ``shares[level][code]`` replaces the shares by leaves; codes number labels by first appearance.
         """
         if len(levels) > MOST_LEVELS:
             raise HierarchyError(
@@ -111,33 +111,33 @@ class Hierarchy:
 
     @classmethod
     def empty(cls, column: str, n_levels: int, leaf_order: LeafOrder) -> Hierarchy:
-        """No leaves yet, as for a column of nulls only; the top has its label, so leaves can be added."""
+        """Build without leaves, as for a column of nulls; the top has its label, so leaves can be added."""
         labels: list[tuple[Label, ...]] = [()] * (n_levels - 1) + [(TOP,)]
         table = np.empty((n_levels, 0), np.int32)
         return cls(column, (), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order)
 
     @property
     def n_levels(self) -> int:
-        """Levels, the ground and the top among them."""
+        """The number of levels, including the ground and the top."""
         return len(self.labels)
 
     @property
     def height(self) -> int:
-        """Steps from the ground to the top."""
+        """The number of steps from the ground to the top."""
         return self.n_levels - 1
 
     @property
     def domain(self) -> int:
-        """The D of the loss: all leaves, the null among them, without the one for uncovered values."""
+        """The D of the loss: all leaves, including the null, without the one for uncovered values."""
         return max(1, len(self.leaves) - (self.uncovered is not None))
 
     @property
     def top(self) -> Label:
-        """The one label of the top level."""
+        """The single label of the top level."""
         return self.labels[-1][0]
 
     def selected(self, levels: Sequence[int]) -> Hierarchy:
-        """Only these levels, in ascending order; each keeps its number."""
+        """Return only these levels, in ascending order; each keeps its number."""
         return replace(
             self,
             table=_frozen(self.table[list(levels)]),
@@ -153,12 +153,12 @@ class Hierarchy:
         return self.height if self.top_number is None else self.top_number
 
     def number(self, level: int) -> int:
-        """The number of a level in the whole hierarchy."""
+        """Return the number of a level in the whole hierarchy."""
         return self.numbers[level] if self.numbers else level
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what every listed leaf becomes on every level; nulls and uncovered values are the data's."""
+        """A hash of the labels of every listed leaf at every level; nulls and uncovered values belong to the data."""
         listed = [i for i, text in enumerate(self.leaves) if text is not None and i != self.uncovered]
         paths = [
             [self.leaves[i], *(labels[row[i]] for labels, row in zip(self.labels, self.table, strict=True))]
@@ -167,16 +167,16 @@ class Hierarchy:
         return hashlib.sha256(json.dumps(paths).encode()).hexdigest()
 
     def cardinality(self, level: int) -> int:
-        """How many labels a level has."""
+        """Return the number of labels of a level."""
         return len(self.labels[level])
 
     def label(self, level: int, code: int) -> Label:
-        """What is released for a code of a level."""
+        """Return the released label for a code of a level."""
         return self.labels[level][code]
 
     @cached_property
     def sizes(self) -> tuple[NDArray[np.int64], ...]:
-        """``sizes[level][code]``: the leaves under a label (M); an uncovered value may be any, hence D."""
+        """``sizes[level][code]``: the number of leaves under a label (M); an uncovered value may be any, hence D."""
         sizes = _sizes(self.table, self.labels, self.uncovered)
         if self.uncovered is not None:
             for level, code in enumerate(self.table[:, self.uncovered]):
@@ -188,11 +188,11 @@ class Hierarchy:
         return {text: leaf for leaf, text in enumerate(self.leaves) if leaf != self.uncovered}
 
     def missing(self, values: Sequence[Label]) -> int:
-        """How many distinct values have no leaf of their own."""
+        """Count the distinct values without a leaf of their own."""
         return len(set(values).difference(self._leaf_of))
 
     def encode(self, values: Sequence[Label]) -> NDArray[np.int32]:
-        """The leaf of each value."""
+        """Return the leaf of each value."""
         other = -1 if self.uncovered is None else self.uncovered
         leaves = np.fromiter(map(self._leaf_of.get, values, repeat(other)), np.int32, len(values))
         if self.uncovered is None and (leaves < 0).any():
@@ -200,7 +200,7 @@ class Hierarchy:
         return leaves
 
     def step(self, lower: int, upper: int) -> NDArray[np.int32]:
-        """For every code at level ``lower`` its code at level ``upper``; C1 makes it a function."""
+        """Map every code at level ``lower`` to its code at level ``upper``; C1 makes it a function."""
         if not 0 <= lower <= upper < self.n_levels:
             raise ValueError(f"no step from level {lower} to level {upper} of {self.n_levels} levels")
         codes = np.zeros(self.cardinality(lower), np.int32)
@@ -208,9 +208,9 @@ class Hierarchy:
         return codes
 
     def with_null(self) -> Hierarchy:
-        """Null as a leaf: a value of its own on every level but the top.
+        """Add null as a leaf: a separate value at every level but the top.
 
-        A hierarchy of one level has no room for that (C2), so it grows a top first.
+        A hierarchy of one level has no room for that (C2), so it gets a top first.
         """
         if None in self._leaf_of:
             return self
@@ -228,12 +228,12 @@ class Hierarchy:
         return replace(grown, shares=shares)
 
     def with_uncovered(self) -> Hierarchy:
-        """A leaf for all values without an entry: at the top on every level, and lost there."""
+        """Add a leaf for all values without an entry: it is at the top on every level, with full loss."""
         if self.uncovered is not None:
             return self
         grown = self._with_leaf(self.top, [self.top] * self.n_levels)
         leaf = len(self.leaves)
-        # Share 1 on the top too, even where D = 1: a loss that falls while climbing would mislead a search.
+        # Share 1 at the top too, even if D = 1: a loss that decreases on the way up would mislead a search.
         shares = _raised(_extended(self.shares, grown.labels), grown.table[:, leaf])
         return replace(grown, shares=shares, uncovered=leaf)
 
@@ -251,7 +251,7 @@ class Hierarchy:
 
 
 def uncovered_values(column: str, missing: int, distinct: int) -> UncoveredValueError:
-    """The error for values that a hierarchy does not know."""
+    """Build the error for values that a hierarchy does not cover."""
     return UncoveredValueError(
         f"column {column!r}: {missing} of {distinct} distinct values are missing from its hierarchy",
         'extend the hierarchy, or set uncovered = "suppress" to send them to the top level',
@@ -262,7 +262,7 @@ def _require_single_parents(column: str, table: NDArray[np.int32]) -> None:
     for level, (lower, upper) in enumerate(pairwise(table)):
         parent = np.zeros(lower.max(initial=-1) + 1, np.int32)
         parent[lower] = upper
-        # The last leaf wins the assignment, so a label with two parents disagrees with at least one leaf.
+        # The last assignment wins, so a label with two parents disagrees with at least one leaf.
         if at_fault := len(np.unique(lower[parent[lower] != upper])):
             raise HierarchyError(
                 f"column {column!r}: {at_fault} labels at level {level} have more than one parent "
@@ -289,7 +289,7 @@ def _sizes(
 def _by_leaves(
     table: NDArray[np.int32], labels: Sequence[Sequence[Label]], uncovered: int | None = None
 ) -> tuple[NDArray[np.float64], ...]:
-    """Iyengar's (M-1)/(D-1), which is 0 where the domain has one value and nothing can be lost."""
+    """Return Iyengar's (M-1)/(D-1), which is 0 if the domain has one value and nothing can be lost."""
     others = max(1, table.shape[1] - (uncovered is not None) - 1)
     return tuple(_frozen(np.maximum(size - 1, 0) / others) for size in _sizes(table, labels, uncovered))
 
@@ -297,13 +297,13 @@ def _by_leaves(
 def _extended(
     shares: tuple[NDArray[np.float64], ...], labels: Sequence[Sequence[Label]]
 ) -> tuple[NDArray[np.float64], ...]:
-    """Shares of 0 for labels that have joined."""
+    """Add shares of 0 for new labels."""
     pairs = zip(shares, labels, strict=True)
     return tuple(_frozen(np.pad(share, (0, len(of) - len(share)))) for share, of in pairs)
 
 
 def _raised(shares: tuple[NDArray[np.float64], ...], codes: NDArray[np.int32]) -> tuple[NDArray[np.float64], ...]:
-    """Share 1 for one code per level."""
+    """Set the share of one code per level to 1."""
     pairs = zip(shares, codes, strict=True)
     return tuple(_frozen(np.where(np.arange(len(share)) == code, 1.0, share)) for share, code in pairs)
 

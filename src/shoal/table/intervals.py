@@ -1,6 +1,6 @@
-"""Numbers in intervals, each level wider than the one below, top- and bottom-coded where asked.
+"""Numbers in intervals, each level wider than the one below, with optional top- and bottom-coding.
 
-All arithmetic is exact, on decimals as they are written: in binary 0.3 lies below 3 · 0.1, and would get a label that
+All arithmetic is exact, on decimals as they are written: in binary, 0.3 is less than 3 · 0.1 and would get a label that
 does not contain it.
 """
 
@@ -27,18 +27,18 @@ from shoal.table.description import Description
 from shoal.table.hierarchy import TOP, Hierarchy
 
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
-# Every double fits. Beyond it, 1e999999999 is nine characters that would fill the memory when written out.
+# Every double fits. Beyond it, 1e999999999 is a short text that would fill the memory when written out.
 LARGEST = 400
-# Room for the digits of any number within LARGEST, so that nothing is ever rounded.
+# Enough digits for any number within LARGEST, so that nothing is ever rounded.
 EXACT = Context(prec=4 * LARGEST)
 
-# Lower bound within, upper bound without; None where unbounded, on one side only.
+# Lower bound included, upper bound excluded; None if unbounded, on one side only.
 Interval = tuple[int, int] | tuple[int, None] | tuple[None, int]
-Cut = Callable[[int], Interval]  # the interval that holds a point
+Cut = Callable[[int], Interval]  # the interval that contains a point
 
 
 def number(text: str) -> Decimal | None:
-    """The number that a text writes, exactly; None where it is not a finite number of sane size."""
+    """Parse a text as an exact number; None if it is not a finite number of reasonable size."""
     if len(text) > LARGEST or not NUMBER.fullmatch(text):
         return None
     value = Decimal(text)
@@ -46,7 +46,7 @@ def number(text: str) -> Decimal | None:
 
 
 def _number(given: object) -> Decimal:
-    """A number of the policy; a float counts as it is written, 0.1 and not 0.1000000000000000055."""
+    """Return a number of the policy; a float counts as it is written, 0.1 and not 0.1000000000000000055."""
     if isinstance(given, int | float | Decimal) and not isinstance(given, bool):
         value = number(str(given))
         if value is not None:
@@ -62,11 +62,11 @@ Number = Annotated[Decimal, BeforeValidator(_number), PlainSerializer(_as_toml)]
 
 
 class Intervals(Description):
-    """Numbers to intervals, one width per level or the boundaries of each, then ``*``.
+    """Generalize numbers to intervals, with one width or list of boundaries per level, then to ``*``.
 
-    Values from ``top`` on and below ``bottom`` are never released, not even at level 0. Labels hold their
-    values at both ends: 20-24, or [-10, -6] where a bound of its own is negative. Half-open [0.5, 1) is written where
-    the policy has decimals here, or some released record has.
+    Values from ``top`` on and below ``bottom`` are never released, not even at level 0. Labels include both ends:
+    20-24, or [-10, -6] if one of its bounds is negative. Half-open [0.5, 1) is used if the policy has decimals here, or
+    some released record has.
     """
 
     intervals: tuple[Number, ...] = Field(
@@ -138,23 +138,23 @@ class Intervals(Description):
 
     @model_serializer(mode="wrap")
     def _one_of_both(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # A description is told by its key, so the other one must not be there, not even empty.
+        # The key identifies a description, so the other key must be absent, even if empty.
         empty = {"intervals", "boundaries", "log_from"}
         return {name: value for name, value in dumped(self).items() if value or name not in empty}
 
     @property
     def numbers(self) -> tuple[Decimal, ...]:
-        """All that it is written with."""
+        """All numbers in the description."""
         more = (bound for bound in (self.bottom, self.top, self.log_from) if bound is not None)
         return (*self.intervals, self.origin, *(edge for edges in self.boundaries for edge in edges), *more)
 
     @property
     def n_cuts(self) -> int:
-        """Levels between the numbers and the top."""
+        """The number of levels between the numbers and the top."""
         return len(self.intervals) + len(self.boundaries) + (self.log_from is not None)
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in numeric order; 39 and 039 are two leaves with one number."""
+        """Build with the leaves in numeric order; 39 and 039 are two leaves with the same number."""
         exact = {text: value for text in set(values) if (value := number(text)) is not None}
         if not exact:
             return Hierarchy.empty(column, self.n_cuts + 2, "numeric")
@@ -162,22 +162,22 @@ class Intervals(Description):
 
 
 def round_numbers(first: Decimal, below: Decimal) -> list[Decimal]:
-    """1, 2 and 5 times powers of ten, from ``first`` to the last below ``below``."""
+    """Return 1, 2 and 5 times powers of ten, from ``first`` to the last one below ``below``."""
     powers = range(first.adjusted(), below.adjusted() + 1)
     return [n for power in powers for n in (Decimal(d).scaleb(power) for d in (1, 2, 5)) if first <= n < below]
 
 
 class WholeIntervals(Intervals):
-    """The same, in labels of whole numbers although some values have decimals: for releases that show none of those."""
+    """Intervals with whole-number labels although some values have decimals, for releases that show none of these."""
 
 
 def is_whole(value: Decimal) -> bool:
-    """Whether a number has no decimals."""
+    """Return whether a number has no decimals."""
     return not EXACT.remainder(value, Decimal(1))
 
 
 class _Bins:
-    """The arithmetic of intervals in whole multiples of 10^-places, where nothing is rounded."""
+    """Exact arithmetic of intervals in whole multiples of 10^-places."""
 
     def __init__(self, spec: Intervals, exact: Mapping[str, Decimal]) -> None:
         self.places = max(_places(value) for value in (*exact.values(), *spec.numbers))
@@ -188,7 +188,7 @@ class _Bins:
         self.bottom = None if spec.bottom is None else self.scaled(spec.bottom)
         self.top = None if spec.top is None else self.scaled(spec.top)
         unit = 10**self.places
-        # One step back from an open upper bound to the last whole number below it.
+        # The distance from an open upper bound to the last whole number below it.
         whole = not any(x % unit for x in (*self.points, *map(self.scaled, spec.numbers)))
         self.step = unit if whole else 0
         self.unit = unit if whole or isinstance(spec, WholeIntervals) else 0  # 0 where labels are half-open
@@ -220,7 +220,7 @@ class _Bins:
         return (None, upper) if lower is None else (lower, upper)
 
     def runs(self, cut: Cut) -> list[tuple[Interval, int]]:
-        """The intervals that hold leaves, each with how many: in numeric order they follow one another."""
+        """Return the intervals that contain leaves, with the number of each: in numeric order they are consecutive."""
         runs = []
         begin = 0
         while begin < len(self.points):
@@ -240,7 +240,7 @@ class _Bins:
             for interval, n in level:
                 labels[-1] += [self.label(interval)] * n
             shares.append([self.share(interval) for interval, _ in level])
-        # Top- and bottom-coding hold at level 0 too: the first and the last run of any level.
+        # Top- and bottom-coding apply at level 0 too: the first and the last run of any level.
         (first, n_first), (last, n_last) = levels[0][0], levels[0][-1]
         if self.top is not None and self.points[-1] >= self.top:
             labels[0][-n_last:] = labels[1][-n_last:]
@@ -263,12 +263,12 @@ class _Bins:
         first, last = self.text(lower), self.text(upper - self.unit)
         if first == last:
             return first
-        # 20-24 reads well, -10--6 does not. Each label for itself: a negative value that nobody sees must not change
+        # 20-24 is readable, -10--6 is not. Decided label by label: a negative value that nobody sees must not change
         # how all others are written.
         return f"[{first}, {last}]" if lower < 0 else f"{first}-{last}"
 
     def share(self, interval: Interval) -> float:
-        """The part of the data's range that lies in the interval."""
+        """Return the share of the data's range that lies in the interval."""
         lower, upper = interval
         least, most = self.points[0], self.points[-1]
         begin = least if lower is None else max(lower, least)
@@ -282,7 +282,7 @@ class _Bins:
 
 
 def _even(width: int, origin: int) -> Cut:
-    """Intervals of one width."""
+    """Return intervals of equal width."""
 
     def cut(point: int) -> Interval:
         lower = origin + (point - origin) // width * width
@@ -292,7 +292,7 @@ def _even(width: int, origin: int) -> Cut:
 
 
 def _between(edges: Sequence[int]) -> Cut:
-    """Intervals that begin at the edges; the first has no lower end, the last no upper one."""
+    """Return intervals that begin at the edges; the first has no lower bound, the last no upper one."""
 
     def cut(point: int) -> Interval:
         at = bisect_right(edges, point)

@@ -1,9 +1,9 @@
-"""Compile a loop when it is first called, and keep it for the next run.
+"""Compile a loop when it is first called, and cache it for the next run.
 
-Numba keeps what it compiled in files, and gives each the next free name without looking whether another process is at
-it: two that keep one function for different types at the same moment may find the code of the other under their name,
-and run it. Here they keep their code one after the other. What an earlier version of shoal has kept may name classes
-that are gone: then it is compiled anew.
+Numba caches compiled code in files, and gives each the next free name without checking for other processes: two
+processes that cache one function for different types at the same time may find each other's code under their name, and
+run it. Here a lock makes them take turns. Code cached by an earlier version of shoal may refer to classes that no
+longer exist: then it is compiled again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 def compiled(loop: Loop) -> Loop:
-    """The same, compiled; it runs without Python's lock, so that threads share the work."""
+    """Compile a function; it runs without Python's lock, so that threads can share the work."""
     found: Any = njit(cache=True, nogil=True)(loop)
     kept = getattr(getattr(found, "_cache", None), "_cache_file", None)
     if kept is not None:
@@ -42,9 +42,9 @@ def compiled(loop: Loop) -> Loop:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """While no other process is in here with the same file."""
+    """Hold a lock that excludes other processes using the same file."""
     with path.open("a", encoding="utf-8") as file:
-        with suppress(ImportError, OSError):  # Windows has no such lock, and some network disks have none
+        with suppress(ImportError, OSError):  # Windows and some network disks have no such lock
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
-"""The few Numba loops: arrays in, arrays out, no objects.
+"""Numba loops: arrays in, arrays out, no objects.
 
-Each is compiled when first called and kept on disk; each has a NumPy twin in its test.
+Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from shoal.table.jit import compiled
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
-PART = 4096  # rows that are grouped at a time where a table is beyond the processor's cache
+PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
 
 @compiled
 def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number equal keys alike, by first appearance: the class of each key, and the place where each class starts."""
+    """Number equal keys alike, by first appearance; return the class of each key, and where each class starts."""
     n = keys.shape[0]
     bits = 4
     while (1 << bits) < 2 * n:
@@ -48,7 +48,7 @@ def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 @compiled
 def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
-    """Add up the ``values`` that fall into the same class."""
+    """Sum the ``values`` that belong to the same class."""
     out = np.zeros(n_classes, np.int64)
     for i in range(values.shape[0]):
         out[class_of[i]] += values[i]
@@ -64,7 +64,7 @@ def merge_histograms(
     n_classes: int,
     n_values: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Add up the sparse histograms of the rows that fall into the same class; values ascend within a class."""
+    """Sum the sparse histograms of rows that belong to the same class; values ascend within a class."""
     n_rows = class_of.shape[0]
     place = np.zeros(n_classes + 1, np.int64)
     for i in range(n_rows):
@@ -115,14 +115,14 @@ def derive(
     most: int,
     with_classes: bool,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """Recode some columns of rows packed into one word each, and group again.
+    """Recode some columns of rows that are packed into one word each, and group again.
 
-    Gives the new keys, their counts, and the class of each old row. Column ``c`` sits at bit ``shifts[c]``; its code
-    ``x`` becomes ``steps[offsets[c] + x]``, or 0 where the offset is negative. At most ``most`` keys are different,
-    which keeps the hash table small.
+    Returns the new keys, their counts, and the class of each old row. Column ``c`` is at bit ``shifts[c]``; its code
+    ``x`` becomes ``steps[offsets[c] + x]``, or 0 if the offset is negative. At most ``most`` keys are different, which
+    keeps the hash table small.
 
-    Rows go in blocks, column by column: a loop over one column is loads and shifts that run side by side. Indices are
-    unsigned: they need no check for negative ones, which would cost as much as the loop itself.
+    Rows are processed in blocks, column by column: a loop over one column consists of loads and shifts that run in
+    parallel. Indices are unsigned: they need no check for negative ones, which would cost as much as the loop itself.
     """
     n = keys.shape[0]
     most = min(n, most)
@@ -154,8 +154,8 @@ def derive(
             for i in range(old.shape[0]):
                 rows[i] |= step[(old[i] >> at) & wide] << at
         for i in range(old.shape[0]):
-            # Each row is written down as if it began a class, and an empty slot stands for that class: whether it
-            # does begin one cannot be foreseen, and a wrong guess of the processor costs more than all this.
+            # Each row is recorded as if it began a class, and an empty slot stands for that class: whether it
+            # does begin one is unpredictable, and a wrong branch prediction costs more than all this.
             key = rows[i]
             out[n_classes] = key
             sums[n_classes] = 0
@@ -187,15 +187,15 @@ def derive_node(
     steps: NDArray[np.uint64],
     with_classes: bool,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """``derive`` from the levels ``here`` to the levels ``there``.
+    """Apply ``derive`` from the levels ``here`` to the levels ``there``.
 
     The step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
-    ``n_labels[c, b]`` codes, and where it has only one, that is 0.
+    ``n_labels[c, b]`` codes; if it has only one, that is 0.
     """
     q = here.shape[0]
     at, wide, starts = np.empty(q, np.uint64), np.empty(q, np.uint64), np.empty(q, np.int64)
     n_changed = 0
-    most = np.int64(1)  # typed, or derive would be compiled for the literal too
+    most = np.int64(1)  # typed, or derive would also be compiled for the literal
     for c in range(q):
         most = min(keys.shape[0], most * n_labels[c, there[c]])
         if here[c] != there[c]:
@@ -216,7 +216,7 @@ def _recode_block(
     rows: NDArray[np.uint64],
     hashes: NDArray[np.uint64],
 ) -> None:
-    """Recode some columns of a block of rows of several words each, and hash what comes out."""
+    """Recode some columns of a block of rows of several words each, and hash the result."""
     n_words = old.shape[1]
     for i in range(old.shape[0]):
         for w in range(n_words):
@@ -247,15 +247,15 @@ def derive_large(
     share: int,
     share_bits: int,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """``derive`` for keys of several words, column ``c`` in ``words[c]``, and for tables beyond the processor's cache.
+    """Apply ``derive`` to keys of several words, column ``c`` in ``words[c]``, and to tables larger than the cache.
 
-    Only the rows whose hash begins with the ``share_bits`` of ``share`` are taken.
+    Only the rows whose hash begins with the ``share_bits`` of ``share`` are processed.
 
-    One hash table of millions of slots misses the cache with every row. So rows are first dealt out by the next bits
-    of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have
-    no class in common, so that each can be done by a thread of its own; rows of other shares get class −1.
+    One hash table of millions of slots misses the cache with every row. So rows are first distributed by the next bits
+    of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have no
+    class in common, so each can be processed by a separate thread; rows of other shares get class −1.
 
-    Rows are recoded twice, to count the parts and to deal them out: that costs less than keeping what came out.
+    Rows are recoded twice, to count the parts and to distribute them: that costs less than storing the result.
     """
     n_rows, n_words = keys.shape
     part_bits = 1
@@ -278,7 +278,7 @@ def derive_large(
     for p in range(n_parts):
         ends[p + 1] += ends[p]
     n = ends[n_parts]
-    # Rows of other shares are all written to one place beyond the end: whose a row is cannot be foreseen.
+    # Rows of other shares are all written to one place beyond the end, because branches would be unpredictable.
     out = np.empty((n + 1, n_words), np.uint64)
     sums = np.empty(n + 1, np.int64)
     from_row = np.empty(n + 1 if with_classes else 0, np.int64)
@@ -303,7 +303,7 @@ def derive_large(
     mask = np.uint64((1 << bits) - 1)
     slots = np.empty(1 << bits, np.int32)
     class_of = np.full(n_rows if with_classes else 0, -1, np.int64)
-    # Classes take the place of the rows they are made from: there are never more of them than rows read.
+    # Classes overwrite the rows they are made from: there are never more classes than rows read.
     n_classes = np.uint64(0)
     for p in range(n_parts):
         slots[:] = -1
@@ -335,7 +335,7 @@ def derive_large(
 
 @compiled
 def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
-    """Which counts are below ``least``, these counts with 0 for the others, and their sum."""
+    """Return which counts are below ``least``, these counts with 0 for the others, and their sum."""
     small = np.empty(counts.shape[0], np.bool_)
     lost = np.empty(counts.shape[0], np.int64)
     total = 0
@@ -359,12 +359,12 @@ def price_levels(
     prices: NDArray[np.float64],
     base: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """``base`` and Σ over rows of weight × price, per column and level: the least for the level or any above it.
+    """Return ``base`` + Σ over rows of weight × price, per column and level: the least for the level or any above it.
 
-    Up to ``levels``, those of the rows; beyond, ``base`` alone. A cell of column ``j`` that has code ``x``, one of
+    Up to ``levels``, those of the rows; beyond, ``base`` alone. A cell of column ``j`` with code ``x``, one of
     ``n_labels[j, levels[j]]``, costs ``prices[offsets[j, levels[j], l] + x]`` at level ``l``.
     """
-    rows = np.empty(keys.shape, np.uint64)  # those that weigh anything
+    rows = np.empty(keys.shape, np.uint64)  # those with a nonzero weight
     weight = np.empty(weights.shape[0], np.int64)
     n = 0
     for i in range(weights.shape[0]):
@@ -378,8 +378,8 @@ def price_levels(
         w, at, wide, top = words[j], shifts[j], masks[j], levels[j]
         n_codes = n_labels[j, top]
         if n_codes <= n:
-            # Weights per code first, four sums each in turn: rows that follow each other often have the same code,
-            # and an addition would wait for the one before it.
+            # Weights per code first, in four alternating sums: consecutive rows often have the same code,
+            # and an addition would wait for the previous one.
             held = np.zeros(4 * n_codes, np.int64)
             for i in range(n):
                 held[((rows[i, w] >> at) & wide) * four + np.uint64(i) % four] += weight[i]
@@ -399,7 +399,7 @@ def price_levels(
 
 @compiled
 def raise_low(low: NDArray[np.int64], high: NDArray[np.int64], barren: NDArray[np.int64]) -> bool:
-    """Raise ``low`` to the lowest node up to ``high`` that is not below a ``barren`` one; false where there is none."""
+    """Raise ``low`` to the lowest node up to ``high`` that is not below a ``barren`` one; return whether it exists."""
     for b in range(barren.shape[0]):
         n_over = 0
         for j in range(high.shape[0]):

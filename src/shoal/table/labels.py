@@ -1,8 +1,8 @@
-"""Released cells that no hierarchy lists: how a range or a set is written, and read back.
+"""Released cells that no hierarchy lists: how a range or a set is written and read back.
 
-A range of numbers is ``20-29``, or ``[-5, 3]`` where a bound is negative; of dates ``2001-02-03/2001-05-06``, as in
-ISO 8601, of times ``09:00/11:59``; open ends are ``>=85``, ``<=17``. A set is ``{Asian, Black}``; a member that holds a
-comma, a brace, a quote or an outer space, or is empty, stands in JSON quotes, so that every set reads back as it was.
+A range of numbers is ``20-29``, or ``[-5, 3]`` if a bound is negative; of dates ``2001-02-03/2001-05-06``, as in ISO
+8601, of times ``09:00/11:59``; open ends are ``>=85``, ``<=17``. A set is ``{Asian, Black}``; a member that contains a
+comma, a brace, a quote or an outer space, or is empty, is in JSON quotes, so that every set can be read back exactly.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"](?:[^,{}"]*[^\s,{}"])?)\s*
 
 
 def written_set(members: Sequence[str]) -> str:
-    """A set of values as one text."""
+    """Format a set of values as one text."""
     return "{" + ", ".join(m if _PLAIN.fullmatch(m) else json.dumps(m, ensure_ascii=False) for m in members) + "}"
 
 
 def read_set(text: str) -> tuple[str, ...] | None:
-    """The members of a set as ``written_set`` writes it; None where the text is no such set."""
+    """Parse a set as ``written_set`` formats it; None if the text is not such a set."""
     if not (text.startswith("{") and text.endswith("}")):
         return None
     body, at = text[1:-1], 0
@@ -42,14 +42,14 @@ def read_set(text: str) -> tuple[str, ...] | None:
 
 
 def written_range(first: str | None, last: str | None, *, dates: bool = False) -> str:
-    """From ``first`` to ``last``, both within; None is an open end."""
+    """Format the range from ``first`` to ``last``, both included; None is an open end."""
     if first is None:
         return f"<={last}"
     if last is None:
         return f">={first}"
     if first == last:
         return first
-    if dates:  # of weeks, which are ranges themselves, the first day of the one and the last day of the other
+    if dates:  # for weeks, which are ranges themselves: the first day of one and the last day of the other
         return f"{days_of(first)[0]}/{days_of(last)[1]}"
     return f"[{first}, {last}]" if "-" in first + last or "e" in (first + last).lower() else f"{first}-{last}"
 
@@ -60,7 +60,7 @@ _DAYS = re.compile(rf"({_DAY}|{_TIME})/({_DAY}|{_TIME})")
 
 
 def days_of(text: str) -> tuple[str, str]:
-    """The first and the last day of a range of days, or time of a range of times; any other text is both."""
+    """Return the first and last day or time of a range of these; any other text is both."""
     found = _DAYS.fullmatch(text)
     return (found[1], found[2]) if found else (text, text)
 
@@ -74,7 +74,7 @@ _ONE = re.compile(_NUMBER)
 
 
 def ends_of(text: str) -> tuple[str | None, str | None] | None:
-    """The first and the last number of a range as they are written, None at an open end; None for other texts."""
+    """Return the ends of a range of numbers as written, None at an open end; None for other texts."""
     if _ONE.fullmatch(text):
         return text, text
     for form in _CLOSED:
@@ -91,6 +91,6 @@ _HALF_OPEN = re.compile(rf"\[({_NUMBER}), ({_NUMBER})\)")
 
 
 def half_open_ends_of(text: str) -> tuple[str, str] | None:
-    """The ends of ``[0.5, 1)`` as they are written; None for other texts."""
+    """Return the ends of ``[0.5, 1)`` as written; None for other texts."""
     found = _HALF_OPEN.fullmatch(text)
     return (found[1], found[2]) if found else None

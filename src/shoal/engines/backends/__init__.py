@@ -1,6 +1,6 @@
-"""The databases and clusters that rows may stay in, through Ibis: a file for each, and a line here.
+"""The databases and clusters that Ibis connects to: one file for each, and one line here.
 
-Nothing of Ibis is imported before it is needed: that takes a second.
+Ibis is imported only when it is needed, because that takes a second.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.engines.backends.base import IbisPlace
 
-# By the name that Ibis gives a backend: the module and class that know it, and what its URIs begin with.
+# By Ibis's name of the backend: the module and class that implement it, and its URI schemes.
 BACKENDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "postgres": ("shoal.engines.backends.postgres:PostgreSQL", ("postgresql", "postgres")),
     "duckdb": ("shoal.engines.backends.duckdb:DuckDB", ("duckdb",)),
@@ -20,12 +20,12 @@ BACKENDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def schemes() -> dict[str, str]:
-    """What URIs may begin with, and the backend behind each."""
+    """Return the URI schemes, each with its backend."""
     return {scheme: name for name, (_, own) in BACKENDS.items() for scheme in own}
 
 
 def place_class(name: str) -> type[IbisPlace]:
-    """The class that knows a backend, by the name that Ibis gives it."""
+    """Return the class that implements a backend, given Ibis's name of the backend."""
     module, _, cls = BACKENDS[name][0].partition(":")
     found: type[IbisPlace] = getattr(import_module(module), cls)
     return found

@@ -1,7 +1,7 @@
-"""Where an Ibis table lives, and what differs between engines: fetching, uploading, joining and writing.
+"""What differs between the engines behind Ibis tables: fetching, uploading, joining and writing.
 
-A release is written aside, counted there, and only then renamed into place: in PostgreSQL and DuckDB tables in one
-transaction, files and folders by rename.
+A release is written under a temporary name, counted there, and only then renamed into place: tables in PostgreSQL and
+DuckDB in one transaction, files and folders by renaming.
 """
 
 from __future__ import annotations
@@ -23,74 +23,74 @@ from shoal.engines.files.formulas import Formulas
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
-Judge = Callable[..., None]  # (table as it was written, how to give text its types back)
+Judge = Callable[..., None]  # (table as written, function that restores the types of texts)
 
 TABLE = "table:"
 
 
 class Place(Protocol):
-    """What an engine must be able to do besides running an Ibis expression."""
+    """What a backend must provide in addition to running Ibis expressions."""
 
     name: str
     backend: Any
-    keeps_order: bool  # whether the rows of a file can be had as they stand in it
+    keeps_order: bool  # whether the rows of a file can be read in their order in the file
 
     @property
     def shortage(self) -> str:
-        """A note where the memory that was given cannot be kept; else nothing."""
+        """Return a note if the memory limit cannot be met, otherwise an empty text."""
 
     def opened(self, table: str) -> ir.Table:
-        """A table of the same database by its name."""
+        """Open another table of the same database by name."""
 
     def plain(self, column: Any, *, key: bool) -> Any:
-        """A column as it is told apart; a ``key`` must come back equal after it was here."""
+        """Normalize a column so that equal values compare equal; a ``key`` must also be equal after a round trip."""
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query into memory."""
 
     def in_order(self, expression: ir.Table) -> pa.Table:
-        """Rows of a file, in memory, as they stand in it."""
+        """Fetch the rows of a file into memory, in their order in the file."""
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """A small table to join with, gone with the connection."""
+        """Upload a small table to join with; it disappears with the connection."""
 
     def same(self, left: Any, right: Any) -> Any:
-        """Whether two values are equal, or both null; a condition that the engine can hash."""
+        """Return whether two values are equal or both null, as a condition that the engine can hash."""
 
     def is_table(self, target: str, name: str, schema: str | None) -> bool:
-        """Whether a target is the table of that name."""
+        """Return whether a target is the table with that name."""
 
     def resolved(self, path: str) -> PurePath:
-        """A path that is the same however it was written."""
+        """Return a canonical path, the same for every spelling."""
 
     def check_target(self, target: str, force: bool) -> None:
-        """Raise what ``write`` would raise about its target, before the long work."""
+        """Raise the errors that ``write`` would raise about its target, before the long computation."""
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """Write, let ``judge`` count it, give it its name; the hash of a file, or nothing.
+        """Write, let ``judge`` count the result, then rename it into place; return the hash of a file, if it is one.
 
-        ``formulas`` makes those of a text file inert.
+        ``formulas`` escapes formulas in a text file.
         """
 
 
 class IbisPlace:
-    """What databases share: tables in, tables out, in one transaction."""
+    """What databases have in common: they read and write tables, in one transaction."""
 
     name = ""
     keeps_order = False
 
     @property
     def shortage(self) -> str:
-        """Nothing: a server's memory is its own."""
+        """Return no note: the memory of a server is not ours to limit."""
         return ""
 
     @classmethod
     def connected(
         cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None
     ) -> tuple[IbisPlace, ir.Table, str | None]:
-        """What a URI names: the backend, its table, and the folder that is read, where it is one."""
+        """Resolve a URI to the backend, its table and, if it names a folder, the folder to read."""
         shown = safe_uri(uri)
         if table is None:
             raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
@@ -100,11 +100,11 @@ class IbisPlace:
 
     @classmethod
     def reached(cls, uri: str, memory: str | None) -> IbisPlace:
-        """A connection; ``memory`` is what a database in this process may use."""
+        """Connect to the database; ``memory`` limits a database in this process."""
         return cls(ibis.connect(uri))
 
     def opened(self, table: str, shown: str = "") -> ir.Table:
-        """A table of the database by its name."""
+        """Open a table of the database by name."""
         schema, name = named(table)
         try:
             return self.backend.table(name, database=schema)
@@ -121,7 +121,7 @@ class IbisPlace:
         self.backend = backend
 
     def plain(self, column: Any, *, key: bool) -> Any:
-        """No NaN, no -0.0; what has no type in Arrow is text."""
+        """Replace NaN and -0.0; convert types that Arrow does not have to text."""
         kind = column.type()
         if kind.is_floating():
             return ibis.ifelse(column.isnan(), ibis.null(kind), column + 0.0).cast(kind)
@@ -135,7 +135,7 @@ class IbisPlace:
         return column
 
     def same(self, left: Any, right: Any) -> Any:
-        """IS NOT DISTINCT FROM."""
+        """Compare with IS NOT DISTINCT FROM."""
         return left.identical_to(right)
 
     def fetch(self, expression: ir.Table) -> pa.Table:
@@ -144,23 +144,23 @@ class IbisPlace:
             return expression.to_pyarrow()
 
     def in_order(self, expression: ir.Table) -> pa.Table:
-        """As ``fetch``: most have no order."""
+        """Fetch like ``fetch``: most backends have no row order."""
         return self.fetch(expression)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """As a temporary table, gone with the connection."""
+        """Upload as a temporary table, which disappears with the connection."""
         with self.failing("take the mapping"):
             made = self.backend.create_table(f"shoal_{secrets.token_hex(8)}", table, temp=True)
             return made.cast(dict(types)) if types else made
 
     def check_target(self, target: str, force: bool) -> None:
-        """Nothing is overwritten unless forced."""
+        """Raise an error if the target exists, unless overwriting is forced."""
         self.require_free(target, force)
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """CREATE TABLE AS, counted within its transaction."""
+        """Write with CREATE TABLE AS, and count the table within the same transaction."""
         self.check_target(target, force)
         schema, name = self.table_named(target)
         goal = ".".join(quoted(part) for part in (schema, name) if part)
@@ -173,7 +173,7 @@ class IbisPlace:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
-        """What runs statements that are undone together where one of them fails."""
+        """Return a context whose statements are all undone if one of them fails."""
         execute = self.backend.con.execute
         execute("BEGIN")
         try:
@@ -186,7 +186,7 @@ class IbisPlace:
 
     @contextlib.contextmanager
     def failing(self, what: str) -> Iterator[None]:
-        """Turn the errors of a driver into ours, without their texts."""
+        """Convert errors of the driver to errors of shoal, without their texts."""
         try:
             yield
         except (ShoalError, KeyboardInterrupt):
@@ -195,22 +195,22 @@ class IbisPlace:
             raise failure(self.name, what, error) from None
 
     def require_free(self, target: str, force: bool) -> None:
-        """Raise where the table exists already, unless it may be replaced."""
+        """Raise an error if the table exists and may not be replaced."""
         schema, name = self.table_named(target)
         with self.failing("look for the table to write"):
             if not force and self.folded(name) in map(self.folded, self.tables(schema)):
                 raise already_there(target)
 
     def tables(self, schema: str | None) -> list[str]:
-        """The names that are taken."""
+        """Return the names of the existing tables."""
         return list(self.backend.list_tables(database=schema))
 
     def folded(self, name: str) -> str:
-        """What names of tables are told apart by."""
+        """Normalize a table name for comparison."""
         return name.lower()
 
     def is_table(self, target: str, name: str, schema: str | None) -> bool:
-        """Whether a target is the table of that name; without a schema it is in the one that is searched first."""
+        """Return whether a target is that table; without a schema, it is in the first one of the search path."""
         if not target.startswith(TABLE):
             return False
         there, target_name = self.table_named(target)
@@ -221,12 +221,12 @@ class IbisPlace:
         return self.folded(schema or first) == self.folded(there or first)
 
     def resolved(self, path: str) -> PurePath:
-        """Absolute, and without links."""
+        """Return the absolute path without links."""
         with formats.output_errors(Path(path)):
             return Path(path).resolve()
 
     def table_named(self, target: str) -> tuple[str | None, str]:
-        """Schema and name of ``table:schema.name``."""
+        """Return the schema and name in ``table:schema.name``."""
         if not target.startswith(TABLE):
             raise OutputError(f"{self.name} writes tables, not {target}", "name one, such as table:patients_release")
         schema, name = named(target.removeprefix(TABLE))
@@ -236,7 +236,7 @@ class IbisPlace:
 
 
 def named(table: str) -> tuple[str | None, str]:
-    """Schema and name of ``schema.name``; a part with a point in it is written in double quotes, as in SQL."""
+    """Return the schema and name in ``schema.name``; a part that contains a point is in double quotes, as in SQL."""
     part = r'"(?:[^"]|"")+"'
     if found := re.fullmatch(rf"(?:({part}|[^\".]+)\.)?({part})", table):
         schema, name = found.groups()

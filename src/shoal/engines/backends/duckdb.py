@@ -1,4 +1,4 @@
-"""DuckDB: files out of core, and tables of a database."""
+"""DuckDB: files read out of core, and tables of a DuckDB database."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from shoal.engines.files.read_back import plain_schema, typed_as
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError
 
-PIECE = 2**17  # rows of a result in memory at a time
+PIECE = 2**17  # rows of a result held in memory at a time
 
 
 @ibis.udf.scalar.builtin
 def isfinite(number: float) -> bool:  # type: ignore[empty-body]
-    """DuckDB's: neither infinite nor NaN."""
+    """DuckDB's ``isfinite``: neither infinite nor NaN."""
 
 
 class DuckDB(IbisPlace):
-    """Files and DuckDB's own tables, out of core."""
+    """Files and tables of DuckDB, processed out of core."""
 
     name = "DuckDB"
     keeps_order = True
 
     @classmethod
     def reached(cls, uri: str, memory: str | None) -> DuckDB:
-        """A database in a file."""
+        """Open a database file."""
         path = uri.removeprefix("duckdb://")
         if not Path(path).is_file():
             raise DataError(f"{path} does not exist")
@@ -48,7 +48,7 @@ class DuckDB(IbisPlace):
     def __init__(self, backend: Any, dialect: Dialect | None = None, memory: int | None = None) -> None:
         super().__init__(backend)
         self.dialect = dialect
-        self.memory = memory  # bytes, for DuckDB and what is held here, such as the tuples that were counted
+        self.memory = memory  # bytes, for DuckDB and for data held in Python, such as the counted tuples
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query through Ibis."""
@@ -56,7 +56,7 @@ class DuckDB(IbisPlace):
         return super().fetch(expression)
 
     def in_order(self, expression: ir.Table) -> pa.Table:
-        """The rows of a file as they stand in it; otherwise DuckDB gives them as its threads come to them."""
+        """Fetch the rows in the order of the file; by default, DuckDB's threads return them in any order."""
         self.backend.con.execute("SET preserve_insertion_order = true")
         try:
             return self.fetch(expression)
@@ -64,7 +64,7 @@ class DuckDB(IbisPlace):
             self.backend.con.execute("SET preserve_insertion_order = false")
 
     def _make_room(self) -> None:
-        """DuckDB may use what the tuples and the mapping leave of the memory."""
+        """Limit DuckDB to the memory that the tuples and the mapping leave free."""
         if self.memory is None:
             return
         with self.failing("share the memory"):
@@ -74,25 +74,25 @@ class DuckDB(IbisPlace):
 
     @property
     def shortage(self) -> str:
-        """A note where the memory that was given cannot be kept, as too much of it is held here; else nothing."""
+        """Return a note if too much memory is in use already to meet the limit, otherwise an empty text."""
         return "" if self.memory is None else limits.shortage(self.memory)
 
     def plain(self, column: Any, *, key: bool) -> Any:
-        """Not by isnan: DuckDB takes it for false by the bounds that Parquet has of a column, which leave NaN out."""
+        """Normalize without isnan: DuckDB infers it to be false from Parquet's column bounds, which ignore NaN."""
         kind = column.type()
         if kind.is_floating():
             return ibis.ifelse(isfinite(column) | column.isinf(), column + 0.0, ibis.null(kind)).cast(kind)
         return super().plain(column, key=key)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """Arrow tables are read where they lie."""
+        """Register an Arrow table, which DuckDB reads in place."""
         name = f"shoal_{secrets.token_hex(8)}"
         self.backend.con.register(name, table)
         with self.failing("take the mapping"):
             return self.backend.table(name).cast(dict(types)) if types else self.backend.table(name)
 
     def check_target(self, target: str, force: bool) -> None:
-        """Nothing is overwritten unless forced."""
+        """Raise an error if the target exists, unless overwriting is forced."""
         if target.startswith(TABLE):
             self.require_free(target, force)
         else:
@@ -101,7 +101,7 @@ class DuckDB(IbisPlace):
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """A table, a file, or a folder of Parquet files; ``formulas`` makes those of a CSV file inert."""
+        """Write a table, a file, or a folder of Parquet files; ``formulas`` escapes formulas in a CSV file."""
         self.check_target(target, force)
         self._make_room()
         if target.startswith(TABLE):
@@ -117,13 +117,13 @@ class DuckDB(IbisPlace):
         return ""
 
     def tables(self, schema: str | None) -> list[str]:
-        """The names that are taken; Ibis 12 asks DuckDB 2 for them in a way that it no longer has."""
+        """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
         where = "current_schema()" if schema is None else "?"
         query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return [name for (name,) in self.backend.con.execute(query, [] if schema is None else [schema]).fetchall()]
 
     def view(self, source: str) -> ir.Table:
-        """A table expression of DuckDB's own as an Ibis table."""
+        """Wrap a table expression of DuckDB as an Ibis table."""
         name = f"shoal_{secrets.token_hex(8)}"
         self.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
         return self.backend.table(name)

@@ -1,4 +1,4 @@
-"""PostgreSQL: the rows stay in the database, and the release becomes a table of it."""
+"""PostgreSQL: the rows stay in the database, and the release becomes one of its tables."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ PIECE = 2**17  # rows sent at a time
 
 @ibis.udf.scalar.builtin
 def trim_scale(number: decimal.Decimal) -> decimal.Decimal:  # type: ignore[empty-body]
-    """PostgreSQL's: a numeric without the zeros that end it."""
+    """PostgreSQL's ``trim_scale``: a numeric without trailing zeros."""
 
 
 class PostgreSQL(IbisPlace):
-    """A server; the release and its proof are one transaction."""
+    """A PostgreSQL server; the release is written and verified in one transaction."""
 
     name = "PostgreSQL"
 
     @classmethod
     def reached(cls, uri: str, memory: str | None) -> PostgreSQL:
-        """A connection that is closed in the end, by either name of the scheme."""
+        """Open a connection that is closed at the end; both spellings of the scheme are accepted."""
         backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
         atexit.register(backend.disconnect)
         return cls(backend)
 
     def folded(self, name: str) -> str:
-        """Capitals count, as all names are quoted."""
+        """Return the name unchanged: quoted names are case-sensitive."""
         return name
 
     def plain(self, column: Any, *, key: bool) -> Any:
-        """Numbers without a fixed scale have no type in Arrow: as keys they are text."""
+        """Convert numbers without a fixed scale, which Arrow has no type for, to text when they are keys."""
         kind = column.type()
         if kind.is_string():
             return column + ""  # char(n), padded with blanks, becomes text
@@ -52,11 +52,11 @@ class PostgreSQL(IbisPlace):
         return super().plain(column, key=key)
 
     def same(self, left: Any, right: Any) -> Any:
-        """PostgreSQL cannot hash IS NOT DISTINCT FROM: it would compare every row with every tuple."""
+        """Avoid IS NOT DISTINCT FROM, which PostgreSQL cannot hash: it would compare every row with every tuple."""
         return _marked(left) == _marked(right)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """COPY into a temporary table."""
+        """Upload with COPY into a temporary table."""
         name = f"shoal_{secrets.token_hex(8)}"
         arrow = ibis.Schema.from_pyarrow(table.schema)
         schema = ibis.schema({column: types.get(column, kind) for column, kind in arrow.items()})
@@ -75,7 +75,7 @@ class PostgreSQL(IbisPlace):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
-        """As the driver runs a transaction itself."""
+        """Return a transaction of the driver."""
         con = self.backend.con
         with con.transaction(), con.cursor() as cursor:
             yield cursor.execute

@@ -1,7 +1,7 @@
-"""What goes wrong on the way to a server, told without what its driver says.
+"""Connection errors, reported without the messages of the driver.
 
-Drivers quote values and connection strings in their messages, so none of them is passed on: what is told is what
-failed, and the code that the engine gave it.
+Drivers quote values and connection strings in their messages, so none of these is passed on. The error says what failed
+and gives the engine's error code.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Iterator
 
 from shoal.errors import DataError, OutputError, ShoalError
 
-SECONDS = 20  # to answer a call
+SECONDS = 20  # seconds to wait for an answer
 
 
 def safe_uri(uri: str) -> str:
-    """A connection string that may be shown: without its password, and without the options that may hold one."""
+    """Return a connection string that may be shown: without the password and without options that may contain one."""
     return re.sub(r"//([^:/@]*)(:.*)?@", r"//\1@", uri, flags=re.S).partition("?")[0]
 
 
 @contextlib.contextmanager
 def reaching(shown: str, what: str = "be reached") -> Iterator[None]:
-    """Turn the errors of a driver into ours."""
+    """Convert errors of the driver to errors of shoal."""
     try:
         yield
     except ShoalError:
@@ -35,7 +35,7 @@ def reaching(shown: str, what: str = "be reached") -> Iterator[None]:
 
 
 def answers(address: str) -> bool:
-    """Whether somebody listens at host:port."""
+    """Return whether a server is listening at host:port."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), SECONDS).close()
@@ -45,7 +45,7 @@ def answers(address: str) -> bool:
 
 
 def failure(engine: str, what: str, error: Exception) -> ShoalError:
-    """An error of a driver in our words: its class and code, never its text, which may quote a cell or a password."""
+    """Describe a driver's error by its class and code, never by its text, which may quote a cell or a password."""
     code = getattr(error, "sqlstate", None) or getattr(error, "getErrorClass", lambda: None)()
     kind = f"{type(error).__name__} {code}" if code else type(error).__name__
     output = what.startswith(("writ", "look for"))
@@ -77,7 +77,7 @@ _WRITING = {
     "CatalogException": "is there such a schema, and no view of that name?",
     "WrongObjectType": "what has the name is no table, a view perhaps: choose another name",
 }
-_UNREACHED = {  # by a part of what the driver says
+_UNREACHED = {  # by a part of the driver's message
     "password authentication failed": "the server refused the user or the password",
     "no password supplied": "the server asks for a password: set PGPASSWORD, or use ~/.pgpass",
     "no pg_hba.conf entry": "the server lets this user in from elsewhere only",

@@ -1,4 +1,4 @@
-"""Spark: the rows stay on the cluster, the release is written from there, to a folder of Parquet files or a table."""
+"""Spark: rows stay on the cluster, which writes the release to a folder of Parquet files or to a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Spark(IbisPlace):
     def connected(
         cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None
     ) -> tuple[IbisPlace, ir.Table, str | None]:
-        """A table that the session knows, or a folder of Parquet files."""
+        """Open a table that the session knows, or a folder of Parquet files."""
         if (table is None) == (parquet is None):
             hint = "name a folder of Parquet files, or a table"
             raise DataError(f"{uri}: which rows?", hint, option="--parquet, --table")
@@ -51,18 +51,18 @@ class Spark(IbisPlace):
         return self._session.sql(str(ibis.to_sql(expression, dialect="pyspark")))
 
     def fetch(self, expression: ir.Table) -> pa.Table:
-        """As Arrow: the way of Ibis leads through pandas, where whole numbers beside nulls become floats."""
+        """Fetch as Arrow: Ibis would go through pandas, which converts integers in columns with nulls to floats."""
         with self.failing("read"):
             return self._frame(expression).toArrow()
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
-        """A view of the session; Spark broadcasts it where it is small."""
+        """Upload as a view of the session; Spark broadcasts it if it is small."""
         with self.failing("take the mapping"):
             view = self._view(self._session.createDataFrame(table))
             return view.cast(dict(types)) if types else view
 
     def check_target(self, target: str, force: bool) -> None:
-        """Nothing is overwritten unless forced."""
+        """Raise an error if the target exists, unless overwriting is forced."""
         if target.startswith(TABLE):
             return self.require_free(target, force)
         if target.lower().endswith((".csv", ".tsv", ".txt")):
@@ -80,14 +80,14 @@ class Spark(IbisPlace):
         return system, system.makeQualified(goal)
 
     def resolved(self, path: str) -> PurePath:
-        """With the file system that it is on."""
+        """Return the path with its file system."""
         with self.failing("look for the folder to write"):
             return PurePosixPath(self._path(path)[1].toString())
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """Aside, counted there, then renamed."""
+        """Write under a temporary name, count there, then rename."""
         self.check_target(target, force)
         if target.startswith(TABLE):
             self._write_table(expression, target, force, judge)
@@ -133,9 +133,9 @@ class Spark(IbisPlace):
 
 
 def session(uri: str) -> Any:
-    """A session on a cluster, or the one that this process has already."""
+    """Return a session on a cluster, or the existing session of this process."""
     named = uri.removeprefix("spark://")
-    # Spark would go on for minutes trying to reach a master that is not there; of several one is enough.
+    # Spark would retry for minutes if the master is unreachable; one of several masters is enough.
     if not named.startswith("local") and not any(map(answers, named.split(","))):
         raise DataError(
             f"no Spark master answers at {uri}",

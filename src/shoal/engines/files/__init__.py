@@ -1,1 +1,1 @@
-"""Tables from files and releases back into them."""
+"""Reading tables from files, and writing releases to files."""

@@ -1,4 +1,4 @@
-"""Folders of Parquet files: written aside, judged there, then renamed."""
+"""Folders of Parquet files: written under a temporary name, judged there, then renamed into place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE_ROWS = 32 * formats.ROW_GROUP
 
 
 def write_folder(pieces: Iterator[pa.Table], path: Path, force: bool, verify: Callable[[Path], None]) -> None:
-    """Files of a fixed number of rows, in the order of ``pieces``; ``verify`` is given the folder without its name."""
+    """Write files of a fixed number of rows, in the order of ``pieces``; ``verify`` judges them before renaming."""
     aside = aside_of(path, force)
     try:
         with formats.output_errors(path):
@@ -33,7 +33,7 @@ def write_folder(pieces: Iterator[pa.Table], path: Path, force: bool, verify: Ca
 
 
 def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
-    """The pieces of one file after another."""
+    """Yield the pieces of one file after another."""
     waiting: list[pa.Table] = []
 
     def one() -> Iterator[pa.Table]:
@@ -58,7 +58,7 @@ def _folded(pieces: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
 
 
 def check_file_or_folder(path: Path, force: bool) -> None:
-    """Raise what writing a file or a folder of this name piece by piece would raise, before the long work."""
+    """Raise the errors of writing a file or folder with this name in pieces, before the long computation."""
     if office_files.is_foreign(path):
         raise OutputError(
             f"DuckDB writes no {path.suffix} files",
@@ -72,7 +72,7 @@ def check_file_or_folder(path: Path, force: bool) -> None:
 
 
 def aside_of(path: Path, force: bool) -> Path:
-    """Where a folder is written before it has its name; raises where it could never get it."""
+    """Return the temporary path of a folder; raise an error if it could never be renamed into place."""
     if path.exists() and not force:
         raise already_there(path)
     if path.exists() and not path.is_dir():
@@ -83,7 +83,7 @@ def aside_of(path: Path, force: bool) -> Path:
 
 
 def _publish(aside: Path, path: Path, force: bool) -> None:
-    """Give a finished folder its name; what had it before goes only then."""
+    """Rename a finished folder into place; an existing one is removed only then."""
     with formats.output_errors(path):
         old = path.with_name(f".shoal-{secrets.token_hex(8)}")
         if force and path.exists():

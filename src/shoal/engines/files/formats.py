@@ -1,9 +1,8 @@
-"""Tables from CSV and Parquet files, and releases back into them.
+"""Reading tables from CSV and Parquet files, and writing releases to them.
 
-Text stays text: every column of a CSV file is read as it is written, an unquoted empty field as null, a
-quoted one as ''. A release is written beside its target, checked there, and appears under its name only when
-the check has passed. Messages give line numbers and counts, never a cell; Arrow's own messages quote the row
-and are not passed on.
+Text stays text: every column of a CSV file is read verbatim, an unquoted empty field as null, a quoted one as ''. A
+release is written to a temporary file next to its target, checked there, and renamed into place only if the check
+passes. Messages give line numbers and counts, never a cell; Arrow's own messages quote the row and are not passed on.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ from shoal.errors import DataError, OutputError, VerificationError, already_ther
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
-BLOCKS = (2**22, 2**26, 2**30)  # Arrow wants every record within two blocks; larger ones only where needed
-ROW_GROUP = 2**18  # rows; the writer holds some three times as much
-BUFFER = 2**25  # bytes of a CSV file that DuckDB looks at together; no less than a record
+BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
+ROW_GROUP = 2**18  # rows; the writer holds about three times as many
+BUFFER = 2**25  # bytes of a CSV file that DuckDB processes at a time; at least one record
 DIGITS = 38  # of a decimal, in SQL
 PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table and the file it came from."""
+    """A table and the file it was read from."""
 
     table: pa.Table
     dialect: Dialect | None  # None for Parquet
     sha256: str  # of the file's bytes
-    notes: tuple[str, ...]  # what was assumed
+    notes: tuple[str, ...]  # assumptions made
     codebook: Codebook = NO_LABELS
 
 
@@ -57,7 +56,7 @@ class Source:
 
 
 def read(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
-    """The table in a CSV or Parquet file; anything that is not Parquet by its name is tried as CSV."""
+    """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV."""
     raw = _file_bytes(path)
     digest = hashlib.sha256(raw).hexdigest()
     if path.suffix.lower() in PARQUET:
@@ -106,14 +105,14 @@ def _gunzip(raw: bytearray, name: str) -> bytearray:
 
 
 def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
-    """The records of a text in UTF-8 that the scan has accepted, as many as it counted."""
+    """Parse the records of a UTF-8 text that the scan accepted, and check their number."""
     names = list(found.names)
-    if not plain.endswith((b"\n", b"\r")):  # Arrow would take an empty field at the very end for a quoted one
+    if not plain.endswith((b"\n", b"\r")):  # Arrow would read an empty field at the very end as a quoted one
         plain += b"\n"
     parse = arrow_csv.ParseOptions(
         delimiter=found.dialect.separator,
         newlines_in_values=b'"' in plain,
-        ignore_empty_lines=len(names) > 1,  # in a table of one column a blank line is a null
+        ignore_empty_lines=len(names) > 1,  # in a table with one column, a blank line is a null
     )
     convert = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
@@ -132,7 +131,7 @@ def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
 
 
 def require_records(name: str, read: int, counted: int) -> None:
-    """A reader must give all records that the scan has counted: one that does not has lost or made some."""
+    """Require that a reader returns all records that the scan counted, neither fewer nor more."""
     if read != counted:
         raise DataError(
             f"{name}: {counted} records were counted but {read} were read; processing stopped",
@@ -151,14 +150,14 @@ def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]
     except Exception:
         raise DataError(f"{name} is not a complete Parquet file", "write it again, or rename it if it is CSV") from None
     for j, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.tz:  # as SQL has instants: in UTC, without nanoseconds
+        if pa.types.is_timestamp(field.type) and field.type.tz:  # instants as in SQL: in UTC, without nanoseconds
             unit = "us" if field.type.unit == "ns" else field.type.unit
             table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
     return plain(table), notes
 
 
 def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
-    """Refuse columns that the readers of Parquet take differently; what to tell of the others."""
+    """Reject columns that readers of Parquet interpret differently; return notes about the others."""
     require_names(schema.names)
     for field in schema:
         if pa.types.is_decimal(field.type) and field.type.precision > DIGITS:
@@ -179,7 +178,7 @@ def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
 
 
 def nanoseconds(schema: pa.Schema) -> list[str]:
-    """The instants that have more digits than SQL keeps."""
+    """Find the instants with more digits than SQL keeps."""
     kinds = {field.name: field.type for field in schema if pa.types.is_timestamp(field.type)}
     return [name for name, kind in kinds.items() if kind.tz and kind.unit == "ns"]
 
@@ -188,7 +187,7 @@ def nanoseconds(schema: pa.Schema) -> list[str]:
 
 
 def check_target(path: Path, force: bool = False) -> None:
-    """Raise what ``write`` would raise about its target, before the long work."""
+    """Raise the errors that ``write`` would raise about its target, before the long computation."""
     if path.suffix.lower() in office_files.WRITTEN:
         office_files.check_packages(path)
     elif path.suffix.lower() not in TEXT + PARQUET:
@@ -198,7 +197,7 @@ def check_target(path: Path, force: bool = False) -> None:
 
 
 def check_place(path: Path, force: bool = False) -> None:
-    """Raise what is wrong with the place of a file of any kind."""
+    """Raise an error if no file can be written at this path."""
     with output_errors(path):
         if "\0" in str(path):
             raise OutputError(f"{str(path)!r}: not a valid file name")
@@ -210,14 +209,14 @@ def check_place(path: Path, force: bool = False) -> None:
             raise OutputError(f"the folder {path.parent} is not writable", "name a file elsewhere")
         if path.is_dir():
             raise OutputError(f"{path} is a directory", "name a file")
-        if path.exists() and not path.is_file():  # renaming onto a device or a pipe would put a file in its place
+        if path.exists() and not path.is_file():  # renaming onto a device or a pipe would replace it by a file
             raise OutputError(f"{path} is not a regular file", "name another one", option="with -q nothing is printed")
         if not force and (path.exists() or path.is_symlink()):
             raise already_there(path)
 
 
 def _is_nowhere() -> bool:
-    """Whether the current folder was deleted."""
+    """Return whether the current folder was deleted."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -226,15 +225,15 @@ def _is_nowhere() -> bool:
 
 
 def write_text(path: Path, text: str, *, force: bool = False, private: bool = False) -> None:
-    """Write what goes with a release, its policy or its certificate; whole, or not at all.
+    """Write a file that accompanies a release, such as its policy or certificate, completely or not at all.
 
-    ``private``: nobody but the owner may read it, whatever the umask; for what holds originals or keys.
+    ``private``: only the owner may read it, regardless of the umask; for files that contain originals or keys.
     """
     write_bytes(path, text.encode(), force=force, private=private)
 
 
 def write_bytes(path: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
-    """The same for what is no text, such as a picture."""
+    """Write binary content, such as an image, in the same way."""
     check_place(path, force)
     hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
     try:
@@ -245,7 +244,7 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False, private: boo
                 os.fsync(file.fileno())
             _publish(hidden, path, force, private=private)
     finally:
-        with contextlib.suppress(OSError, ValueError):  # a disk that became read-only keeps it, and why is told already
+        with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
             hidden.unlink(missing_ok=True)
 
 
@@ -258,10 +257,10 @@ def write(
     force: bool = False,
     verify: Callable[[Path], None],
 ) -> str:
-    """Write under a hidden name, let ``verify`` judge that file, then give it its name; its SHA-256.
+    """Write under a hidden name, let ``verify`` judge that file, then rename it into place; return its SHA-256.
 
-    The table may come in pieces, of which only one is in memory at a time. The labels of a ``codebook`` go into files
-    that have some.
+    The table may come in pieces, only one of which is in memory at a time. The labels of a ``codebook`` are written to
+    formats that have labels.
     """
     check_target(path, force)
     tables = _row_groups([table] if isinstance(table, pa.Table) else table)
@@ -295,13 +294,13 @@ def write(
                 digest = hashlib.file_digest(written, "sha256").hexdigest()
             _publish(hidden, path, force)
     finally:
-        with contextlib.suppress(OSError, ValueError):  # a disk that became read-only keeps it, and why is told already
+        with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
             hidden.unlink(missing_ok=True)
     return digest
 
 
 def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
-    """A file that our own readers would refuse, or read as other rows, is not published."""
+    """Reject a file that shoal's own readers would reject or read as different rows."""
     try:
         found = layout.layout_of(partial(layout.pieces, written), "what was written", separator=separator)
     except DataError as error:
@@ -314,18 +313,18 @@ def _require_readable(written: Path, separator: str, names: Sequence[str], n_row
 
 @contextlib.contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """What the system says about a path that cannot be written."""
+    """Convert system errors about a path that cannot be written."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise OutputError(f"{path} cannot be written: {reason}") from None
-    except UnicodeEncodeError:  # a lone surrogate, which no file system takes
+    except UnicodeEncodeError:  # a lone surrogate, which no file system accepts
         raise OutputError(f"{str(path)!r}: not a valid file name") from None
 
 
 def _private(path: Path) -> BinaryIO:
-    """A new file that only its owner may read and write from the moment it is there, whatever the umask."""
+    """Create a file that only its owner can read and write from the start, regardless of the umask."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb")
 
 
@@ -339,7 +338,7 @@ def open_up(path: Path) -> None:
 
 
 def _publish(hidden: Path, path: Path, force: bool, *, private: bool = False) -> None:
-    """Give the finished file its name in one step; unless forced, a file that is there by then stays."""
+    """Rename the finished file into place atomically; unless forced, a file that exists by then stays."""
     if not private:
         open_up(hidden)
     if force:
@@ -349,14 +348,14 @@ def _publish(hidden: Path, path: Path, force: bool, *, private: bool = False) ->
             path.hardlink_to(hidden)
         except FileExistsError:
             raise already_there(path) from None
-        except OSError:  # a file system without links: claim the name, then fill it
+        except OSError:  # on a file system without links: reserve the name, then fill the file
             _claim(path)
             try:
                 hidden.replace(path)
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
-    with contextlib.suppress(OSError):  # not every system lets a folder be synced
+    with contextlib.suppress(OSError):  # not every system can sync a folder
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -372,14 +371,14 @@ def _claim(path: Path) -> None:
 
 
 def separator_of(path: Path, dialect: Dialect | None) -> str:
-    """What separates the fields of a file that ``write`` makes."""
+    """Return the field separator of a file that ``write`` makes."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     return dialect.separator if dialect else ","
 
 
 def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of a fixed size, each column in one chunk, so that equal rows give equal bytes."""
+    """Split the rows into tables of a fixed size with one chunk per column, so that equal rows give equal bytes."""
     held: list[pa.Table] = []
     for table in tables:
         held.append(table)
@@ -392,7 +391,7 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> None:
-    """UTF-8 with LF, quotes only where needed, null as nothing and '' as two quotes."""
+    """Write UTF-8 with LF, quotes only where needed, null as an empty field and '' as two quotes."""
     for i, table in enumerate(tables):
         if i == 0:
             names = [pa.array([name]) for name in table.column_names]
@@ -404,7 +403,7 @@ def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> No
 
 
 def csv_lines(batch: pa.RecordBatch, separator: str) -> bytes:
-    """The values of a string array lie end to end in memory: joined, each with its LF, they are the file."""
+    """Join the values of a string array, each with its LF, into the bytes of the file: they are contiguous."""
     columns = zip(batch.schema.names, batch.columns, strict=True)
     fields = [_fields(name, column, separator) for name, column in columns]
     fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
@@ -417,7 +416,7 @@ def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
     if b"\0" in content:
         raise OutputError(f"column {name!r} holds NUL characters, CSV cannot", "write Parquet instead")
     if any(mark.encode() in content for mark in (separator, '"', "\r", "\n", "\ufeff")):
-        # A byte order mark inside the first field of a file would otherwise be taken for the file's own.
+        # A byte order mark at the start of the first field would otherwise be read as that of the file.
         special = pc.match_substring_regex(text, f'[{re.escape(separator)}"\r\n\ufeff]')
         doubled = pc.replace_substring(text, '"', '""')
         text = pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
@@ -425,7 +424,7 @@ def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
 
 
 def _spelled(column: pa.Array) -> pa.Array:
-    """Values as text: shortest floats that read back equal, plain decimals, ISO dates, instants in UTC."""
+    """Format values as text: shortest floats that round-trip, plain decimals, ISO dates, instants in UTC."""
     kind = column.type
     if pa.types.is_string(kind):
         return column
@@ -434,7 +433,7 @@ def _spelled(column: pa.Array) -> pa.Array:
         spelled = pa.array([format(value, "f") for value in distinct.dictionary.to_pylist()], pa.string())
         return spelled.take(distinct.indices)
     if pa.types.is_timestamp(kind):
-        # Shown without a zone an instant is its UTC wall time, so no time zone database is needed.
+        # Without a zone, an instant is shown as its UTC wall time, so no time zone database is needed.
         text = column.cast(pa.timestamp(kind.unit)).cast(pa.string())
         text = pc.replace_substring(_without_zero_fraction(text), " ", "T")
         return pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
@@ -447,7 +446,7 @@ def _without_zero_fraction(text: pa.Array) -> pa.Array:
 
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
-    """One row group per table."""
+    """Write one row group per table."""
     writer: pq.ParquetWriter | None = None
     try:
         for table in tables:
@@ -459,7 +458,7 @@ def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
 
 
 def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column that was read back as text, in the type that was written."""
+    """Convert a column read back as text to the type that was written."""
     if column.type == kind:
         return column
     if pa.types.is_time(kind) and pa.types.is_string(column.type):  # Arrow reads times only as parts of a date
@@ -471,17 +470,17 @@ def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, found: Layout | None = None) -> str:
-    """A DuckDB table expression over a file that ``write`` made: CSV as VARCHAR only, nothing guessed.
+    """Return a DuckDB table expression for a file that ``write`` made: CSV as VARCHAR only, without type detection.
 
-    ``found``: a file that somebody else made, as it was scanned; its lines may end in LF or all in CRLF.
-    DuckDB's messages quote the line they stumble over: whoever runs the query must not pass them on.
+    ``found``: the scan of a file from another source, whose lines may end in LF or all in CRLF. DuckDB's messages quote
+    the line that they reject: the caller must not pass them on.
     """
     lowered = [name.encode().lower() for name in columns]  # bytes: DuckDB folds ASCII letters only
     clashing = [name for name, low in zip(columns, lowered, strict=True) if lowered.count(low) > 1]
     if clashing:
         named = ", ".join(map(repr, clashing[:10]))
         raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot distinguish them")
-    # Absolute, so that no `~` is expanded; each character that DuckDB would glob stands in brackets.
+    # Absolute, so that `~` is not expanded; every glob character of DuckDB is put in brackets.
     location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
     if path.suffix.lower() in PARQUET:
         return f"read_parquet({location}, {PARQUET_OPTIONS})"
@@ -489,7 +488,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
         longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
         separator = separator_of(path, dialect)
     else:
-        # Twice: a copy in its plain spelling has more quotes than the file.
+        # Twice: a copy in plain spelling has more quotes than the file.
         longest, separator = max(2 * found.longest + 64, BUFFER), found.dialect.separator
     options: dict[str, str] = {
         "auto_detect": "false",
@@ -516,12 +515,12 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
         "buffer_size": str(longest),
     }
     if found is not None and found.plain and found.ends == ("CRLF",):
-        del options["new_line"]  # told so, DuckDB would find no lines
+        del options["new_line"]  # otherwise DuckDB would find no lines
     return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
 
 
 def parquet_folder(path: Path) -> str:
-    """A DuckDB table expression over the Parquet files of a folder."""
+    """Return a DuckDB table expression for the Parquet files of a folder."""
     location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())) + "/**/*.parquet")
     return f"read_parquet({location}, {PARQUET_OPTIONS})"
 

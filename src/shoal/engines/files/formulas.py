@@ -1,12 +1,13 @@
-"""Texts that a spreadsheet would compute, made inert in CSV files.
+"""Escape texts in CSV files that a spreadsheet would evaluate as formulas.
 
-A spreadsheet that opens a CSV file takes a cell that begins with = + - or @ for a formula, quoted or not, also behind
-blanks. With an apostrophe before it the cell is a text. Numbers stay as they are, and so does whatever has nothing but
-digits and signs in it (-5, -10--5, +39 049): no function can be called without letters.
+A spreadsheet that opens a CSV file evaluates a cell that begins with = + - or @ as a formula, quoted or not, even after
+blanks. After an apostrophe the cell is a text. Numbers stay unchanged, and so does anything that consists only of
+digits and signs (-5, -10--5, +39 049): without letters no function can be called.
 
-The apostrophe can be taken away again: whatever is a formula behind any number of apostrophes gets one more, so that
-``'=x`` becomes ``''=x``, and no two texts become one. A column that was written so has no bare formula. Where a column
-has apostrophes before formulas and no bare one, they are taken away when it is read; nor do two texts become one then.
+The apostrophe can be removed again: anything that is a formula after any number of apostrophes gets one more, so that
+``'=x`` becomes ``''=x``, and no two texts become equal. A column written in this way has no unescaped formula. If a
+column has apostrophes before formulas and no unescaped formula, they are removed when it is read; this does not make
+two texts equal either.
 """
 
 from __future__ import annotations
@@ -23,31 +24,31 @@ from shoal.engines.sql import quoted
 MARK = "'"
 Ask = Callable[[str], Sequence[Any]]
 
-# Understood alike by Arrow and DuckDB, which both have RE2. The wide signs are those of East Asian keyboards.
+# Valid in both Arrow and DuckDB, which use RE2. The wide signs are those of East Asian keyboards.
 _BLANKS, _SIGNS = " \t\r\n\v\f\u00a0", "=+@＝＋－＠-"
 FORMULA = f"^'*(?:[\t\r]|[{_BLANKS}]*[{_SIGNS}])"
 HARMLESS = f"^'*[{_BLANKS}]*(?:[{_BLANKS}{_SIGNS}]*|[+-][0-9 .,:/%*()+-]*|[+-][0-9.]+[eE][+-]?[0-9]+)$"
 
 
 class Formulas:
-    """Writes apostrophes before formulas, and counts them."""
+    """Escape formulas with apostrophes, and count them."""
 
     def __init__(self) -> None:
         self.cells: Counter[str] = Counter()  # per column
 
     def escaped(self, table: pa.Table) -> pa.Table:
-        """The table as a CSV file may have it, names of columns included."""
+        """Return the table with formulas escaped, including those in column names."""
         columns = [self._column(name, table[name]) for name in table.column_names]
         return pa.Table.from_arrays(columns, self.names(table.column_names))
 
     def names(self, names: Sequence[str]) -> list[str]:
-        """Names of columns as the file has them."""
+        """Return the column names as written to the file."""
         return [
             MARK + name if bare or marked else name for name, bare, marked in zip(names, *_found(names), strict=True)
         ]
 
     def undone(self, source: str, names: Sequence[str]) -> str:
-        """A DuckDB table expression over such a file as one over the table that was written into it."""
+        """Convert a DuckDB table expression for such a file to one for the table that was written."""
         written = self.names(names)
         return _undone(
             source, written, names, [there for there, name in zip(written, names, strict=True) if name in self.cells]
@@ -55,7 +56,7 @@ class Formulas:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done, and how often."""
+        """Notes on what was escaped, and how often."""
         return tuple(
             f"column {name!r}: {n} cells begin like a formula; in the file, an apostrophe is put before them "
             f'(csv_formulas = "keep" leaves them unchanged)'
@@ -72,7 +73,7 @@ class Formulas:
 
 
 def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
-    """A table as it was before ``Formulas`` wrote it into a CSV file, and what to tell of it."""
+    """Restore a table that ``Formulas`` wrote to a CSV file; return notes too."""
     names = list(table.column_names)
     bare, marked = _found(names)
     if not any(bare):
@@ -87,7 +88,7 @@ def unescaped(table: pa.Table) -> tuple[pa.Table, tuple[str, ...]]:
 
 
 def unescaped_source(ask: Ask, source: str, names: Sequence[str]) -> tuple[str, tuple[str, ...], int]:
-    """The same of a DuckDB table expression over a CSV file, and how many rows; ``ask`` gives a query's only row."""
+    """Restore a DuckDB table expression for a CSV file, with the number of rows; ``ask`` runs a one-row query."""
     bare, marked = _found(names)
     plain = list(names)
     if not any(bare):
@@ -116,7 +117,7 @@ def _read(name: str, n: int) -> str:
 
 
 def _undone(source: str, written: Sequence[str], names: Sequence[str], marked: Sequence[str]) -> str:
-    """A table expression with the names, and without the apostrophes of the columns that have them."""
+    """Return a table expression with these names, and without the apostrophes of columns that have them."""
     if not marked and list(written) == list(names):
         return source
     columns = [
@@ -145,7 +146,7 @@ def _unescaped(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
         return column, 0
     distinct = text.unique()
     formula, starts = _formula(distinct), pc.starts_with(distinct, MARK)
-    if pc.any(pc.and_not(formula, starts)).as_py():  # a bare one: others wrote this file, and mean what they wrote
+    if pc.any(pc.and_not(formula, starts)).as_py():  # unescaped: another program wrote it, and means it
         return column, 0
     marked = pc.and_(_formula(text), pc.starts_with(text, MARK))
     return pc.if_else(marked, pc.utf8_slice_codeunits(text, 1), text), int(pc.sum(marked).as_py() or 0)
@@ -163,7 +164,7 @@ def _formula(text: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def _found(names: Sequence[str]) -> tuple[list[bool], list[bool]]:
-    """Which names are bare formulas, and which have an apostrophe before one."""
+    """Find the names that are unescaped formulas, and those that are escaped ones."""
     formula = _formula(pa.array(names, pa.string())).to_pylist()
     marked = [found and name.startswith(MARK) for name, found in zip(names, formula, strict=True)]
     return [found and not mark for found, mark in zip(formula, marked, strict=True)], marked

@@ -1,14 +1,14 @@
-"""The grammar of CSV files, in one place: whoever reads one reads what this scan has accepted.
+"""The grammar of CSV files, defined once: every reader reads exactly the records that this scan accepts.
 
-RFC 4180, strictly. A quote opens a field only where the field begins; within it a quote is written twice, and behind
-the closing one comes a separator, the end of the line or the end of the file. In an unquoted field a quote is a letter
-like any other. LF, CRLF and CR end a record, also side by side in one file. Every record has as many fields as the
-header, empty ones at its end included. A blank line is a missing value where there is one column, and nothing where
-there are several. No byte is NUL.
+Strict RFC 4180. A quote opens a field only at the start of the field; inside, a quote is doubled, and the closing quote
+is followed by a separator, the end of the line or the end of the file. In an unquoted field a quote is an ordinary
+character. LF, CRLF and CR end a record, even mixed in one file. Every record has as many fields as the header,
+including empty ones at the end. A blank line is a missing value if there is one column, and is ignored if there are
+several. NUL bytes are not allowed.
 
-The scan reads a file once, in pieces and in constant memory. It counts the records, names the line of the first fault,
-and can write the same records in the one spelling that every reader takes alike: LF, no blank lines, and quotes around
-whatever begins with blanks and a quote.
+The scan reads a file once, in pieces and in constant memory. It counts the records, finds the line of the first error,
+and can rewrite the records in a form that all readers interpret alike: LF, no blank lines, and quotes around fields
+that begin with blanks and a quote.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 from shoal.errors import DataError
 from shoal.table.jit import compiled
 
-LONGEST_RECORD = 2**28  # bytes: what each reader can hold
+LONGEST_RECORD = 2**28  # bytes: the limits of the readers
 
 Bytes = NDArray[np.uint8]
 State = NDArray[np.int64]
 
-# What a byte is.
+# The kinds of bytes.
 PLAIN, SEPARATOR, QUOTE, CR, LF, NUL = range(6)
 
-# Where in a record the scan is. LEADING: blanks so far; REQUOTED: unquoted, and written with quotes.
+# The position of the scan in a record. LEADING: only blanks so far; REQUOTED: unquoted, but written with quotes.
 RECORD, FIELD, LEADING, UNQUOTED, REQUOTED, QUOTED, CLOSING = range(7)
 
-# What is carried from one piece of the file to the next.
+# The state carried from one piece of the file to the next.
 (
     PLACE,
     SEPARATORS,  # in the record so far
@@ -42,12 +42,12 @@ RECORD, FIELD, LEADING, UNQUOTED, REQUOTED, QUOTED, CLOSING = range(7)
     FIRST_LINE,  # of the record
     START,  # of the record, in bytes from the beginning
     OFFSET,  # of the piece
-    RECORDS,  # complete ones, the header among them
+    RECORDS,  # complete ones, including the header
     AFTER_CR,
     ENDED_LF,
     ENDED_CRLF,
     ENDED_CR,
-    BLANK,  # lines that were passed over
+    BLANK,  # lines that were skipped
     BLANK_FIRST,  # of these, before the header
     LONGEST,
     SPACED,  # fields that begin with blanks and a quote
@@ -72,7 +72,7 @@ HAS_NUL, BEHIND_QUOTE, TOO_LONG, NEVER_CLOSED = range(1, 5)
 
 @compiled
 def _held_back(s: State, out: Bytes, n_out: int) -> int:
-    """Write the blanks that were held back, where there is room for them; then none are."""
+    """Write the blanks that were held back if there is room, and clear them."""
     if len(out) > 0:
         for _ in range(s[PENDING]):
             out[n_out] = 32
@@ -83,7 +83,7 @@ def _held_back(s: State, out: Bytes, n_out: int) -> int:
 
 @compiled
 def _end_field(s: State, out: Bytes, n_out: int, place: int) -> int:
-    """Write what ends a field: blanks that were held back, and the quote of one that had to be quoted."""
+    """Write the end of a field: blanks that were held back, and the closing quote of a requoted field."""
     n_out = _held_back(s, out, n_out)
     if len(out) > 0 and place == REQUOTED:
         out[n_out] = 34
@@ -107,7 +107,7 @@ def _break_in_field(s: State) -> None:
 
 @compiled
 def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
-    """Scan one piece; where ``out`` has room, write its records there, and return how many bytes they take."""
+    """Scan one piece; if ``out`` has room, write its records there and return how many bytes they take."""
     writing = len(out) > 0
     n, n_out, i = len(text), 0, 0
     place = s[PLACE]
@@ -240,18 +240,18 @@ def _end_record(s: State, i: int) -> None:
 
 @dataclass(frozen=True)
 class Found:
-    """What a file that follows the grammar holds."""
+    """The properties of a file that follows the grammar."""
 
     records: int  # without the header
     longest: int  # bytes of its longest record
-    header: tuple[int, int]  # where it is, in bytes of the UTF-8 text
+    header: tuple[int, int]  # its position, in bytes of the UTF-8 text
     ends: tuple[str, ...]  # how its lines end: LF, CRLF, CR
-    plain: bool  # read alike by all as it stands
+    plain: bool  # interpreted alike by all readers without rewriting
     swallowed: tuple[int, int]  # lines within quoted values that look like records, and the first of them
 
 
 class Scan:
-    """A scan in progress: ``feed`` it the pieces of a file in UTF-8, then ask what was ``found``."""
+    """A scan in progress: ``feed`` it the pieces of a UTF-8 file, then ask what was ``found``."""
 
     def __init__(self, name: str, separator: str) -> None:
         self._name, self._separator = name, separator
@@ -264,7 +264,7 @@ class Scan:
 
     @property
     def line(self) -> int:
-        """The line that the scan has come to."""
+        """The current line of the scan."""
         return int(self._state[LINE])
 
     @property
@@ -273,7 +273,7 @@ class Scan:
         return bool(self._state[WIDTH])
 
     def feed(self, piece: Any, *, writing: bool = False) -> bytes:
-        """Scan the next piece; its records in their plain spelling, where they are to be written."""
+        """Scan the next piece; return its records in plain spelling if they are to be written."""
         text = np.frombuffer(piece, np.uint8)
         room = 2 * len(text) + int(self._state[PENDING]) + 8 if writing else 0
         out = np.empty(room, np.uint8)
@@ -283,12 +283,12 @@ class Scan:
         return out[:n].tobytes()
 
     def end(self, *, writing: bool = False) -> bytes:
-        """The file ends here."""
+        """End the scan at the end of the file."""
         s = self._state
         rest = b""
         if s[PLACE] == QUOTED:
             s[FAULT], s[FAULT_LINE] = NEVER_CLOSED, s[FIRST_LINE]
-        elif s[PLACE] != RECORD:  # a last line without its end
+        elif s[PLACE] != RECORD:  # a last line without a line end
             ended = s[[ENDED_LF, ENDED_CRLF, ENDED_CR]]
             rest = self.feed(b"\n", writing=writing)
             s[[ENDED_LF, ENDED_CRLF, ENDED_CR]] = ended
@@ -298,11 +298,11 @@ class Scan:
 
     @property
     def found(self) -> Found:
-        """What the file holds."""
+        """Return the properties of the file."""
         s = [int(value) for value in self._state]
         counts = {"LF": s[ENDED_LF], "CRLF": s[ENDED_CRLF], "CR": s[ENDED_CR]}
         ends = tuple(end for end, n in counts.items() if n)
-        # DuckDB takes the first line break for what ends all lines, quoted or not, and needs a field in each line.
+        # DuckDB takes the first line break, quoted or not, as the line end, and needs a field in each line.
         plain = ends in ((), ("LF",)) or (ends == ("CRLF",) and not s[BREAKS] and s[WIDTH] > 1)
         return Found(
             max(0, s[RECORDS] - 1),
@@ -314,7 +314,7 @@ class Scan:
         )
 
     def _fault(self) -> DataError:
-        """What is wrong first, by its line, and never by what is written there."""
+        """Describe the first error by its line, never by its content."""
         s = [int(value) for value in self._state]
         name, line = self._name, s[FAULT_LINE]
         if s[RAGGED] and (not s[FAULT] or s[RAGGED_LINE] < line):

@@ -1,7 +1,7 @@
-"""The text of a CSV file: its encoding, its separator, its names, and its records as one grammar has them.
+"""The text of a CSV file: its encoding, separator, column names and records.
 
-Both readers, the one in memory and the one out of core, come through here, so they see the same file or refuse it with
-the same words. Messages give lines and counts, never a cell.
+Both readers, in memory and out of core, use this module, so they read the same table or reject the file with the same
+message. Messages give lines and counts, never a cell.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
 )  # fmt: skip
 
 CHUNK = 2**20  # bytes decoded at a time
-SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # what the separator is guessed from
+SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # the sample from which the separator is guessed
 LONGEST_FIELD = 2**31 - 1
-NAME_LINES = 3  # of a column's name, at most
-INDEX = "Unnamed: 0"  # what pandas calls a first column that has no name
+NAME_LINES = 3  # the longest column name
+INDEX = "Unnamed: 0"  # what pandas calls a first column without a name
 
 Raw = Callable[
     [], Generator[bytes, None, None]
-]  # the bytes of a file from its beginning, as often as they are asked for
+]  # returns the bytes of a file from the start, and can be called repeatedly
 Write = Callable[[bytes], object]
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is spelled."""
+    """The encoding and separator of a CSV file."""
 
     separator: str
     encoding: str
@@ -52,19 +52,19 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Layout:
-    """A CSV file that follows the grammar: how it is spelled, and what it must turn out to hold."""
+    """The layout of a CSV file that follows the grammar, and what a reader must find in it."""
 
     dialect: Dialect
     names: tuple[str, ...]
     records: int
     longest: int  # bytes of its longest record
     ends: tuple[str, ...]  # how its lines end: LF, CRLF, CR
-    plain: bool  # UTF-8, and read alike by all as it stands
-    notes: tuple[str, ...]  # what was assumed
+    plain: bool  # UTF-8, and interpreted alike by all readers without rewriting
+    notes: tuple[str, ...]  # assumptions made
 
 
 def pieces(path: Path) -> Generator[bytes, None, None]:
-    """The bytes of a file, unpacked where its name says so."""
+    """Return the bytes of a file, decompressed if its name says so."""
     try:
         if path.is_dir():
             raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
@@ -81,7 +81,7 @@ def pieces(path: Path) -> Generator[bytes, None, None]:
 
 
 def layout_of(raw: Raw, name: str, *, separator: str | None = None, encoding: str | None = None) -> Layout:
-    """Scan a CSV file once, from its first byte to its last; raise where it breaks the grammar."""
+    """Scan a CSV file once from the first byte to the last; raise an error if it violates the grammar."""
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
         raise DataError("the separator must be one ASCII character, neither a quote nor a line break")
     mark, marked = _mark(raw)
@@ -101,7 +101,7 @@ def layout_of(raw: Raw, name: str, *, separator: str | None = None, encoding: st
 
 
 def rewritten(raw: Raw, name: str, found: Layout, write: Write) -> None:
-    """Write the same records as UTF-8 in the spelling that all read alike: LF, no byte order mark, no blank lines."""
+    """Rewrite the records as UTF-8 in a form that all readers interpret alike: LF, no BOM, no blank lines."""
     scan = Scan(name, found.dialect.separator)
     with closing(_utf8(raw(), found.dialect.encoding)) as stream:
         for piece in stream:
@@ -122,7 +122,7 @@ def _undecodable(name: str, tried: str, line: int) -> DataError:
 def _scanned(
     raw: Raw, name: str, separator: str | None, encoding: str, notes: tuple[str, ...], *, plain: bool
 ) -> Layout:
-    """The layout of a file in a certain encoding; raises _UndecodableError with a line where it is in another."""
+    """Return the layout in a given encoding; raise _UndecodableError with a line if the file has another one."""
     with closing(_utf8(raw(), encoding)) as stream:
         sample = bytearray()
         undecodable = False
@@ -132,7 +132,7 @@ def _scanned(
                 if len(sample) >= SAMPLE_BYTES:
                     break
         except _UndecodableError:
-            undecodable = True  # what comes before it is scanned first: its line is counted so
+            undecodable = True  # the text before it is scanned first, which counts its line
         if not undecodable and len(sample) < SAMPLE_BYTES and not re.search(rb"\S", sample):
             raise DataError(f"{name} is empty", "expected a line of column names, then one line per record")
         if separator is None:
@@ -166,7 +166,7 @@ def _scanned(
 
 
 def _names(header: str, separator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the columns. A first one without a name is the index that pandas and R write beside a table."""
+    """Return the column names. A first column without a name is the index that pandas and R write."""
     with _long_fields():
         names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator, strict=True), [])
     for position, name in enumerate(names, 1):
@@ -201,7 +201,7 @@ def _told(name: str, found: Found) -> tuple[str, ...]:
 
 
 class _UndecodableError(Exception):
-    """Bytes that are no text in this encoding; the line is known to whoever counts lines."""
+    """Bytes that cannot be decoded in this encoding; the caller, which counts lines, knows the line."""
 
     def __init__(self, line: int = 0) -> None:
         super().__init__()
@@ -209,7 +209,7 @@ class _UndecodableError(Exception):
 
 
 def _mark(raw: Raw) -> tuple[bytes, str | None]:
-    """The byte order mark that a file begins with, and the encoding that it stands for."""
+    """Return the byte order mark at the start of a file, and its encoding."""
     start = b""
     with closing(raw()) as stream:
         while len(start) < 4 and (piece := next(stream, b"")):
@@ -219,14 +219,14 @@ def _mark(raw: Raw) -> tuple[bytes, str | None]:
 
 def _known_encoding(encoding: str) -> str:
     try:
-        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that are not for text, too
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # also rejects codecs that are not for text
         return codecs.lookup(encoding).name
     except (LookupError, ValueError):
         raise DataError(f"unknown encoding {encoding!r}", "for example utf-8, utf-16, cp1252 or latin-1") from None
 
 
 def _utf8(raw: Iterator[bytes], encoding: str) -> Generator[bytes, None, None]:
-    """The text as UTF-8 without byte order marks, up to the first byte that is none; there _UndecodableError."""
+    """Yield the text as UTF-8 without BOMs; raise _UndecodableError at the first invalid byte."""
     start: bytes | None = b""
     for piece in _valid(raw) if encoding == "utf-8" else _decoded(raw, encoding):
         if start is None:
@@ -243,7 +243,7 @@ def _utf8(raw: Iterator[bytes], encoding: str) -> Generator[bytes, None, None]:
 
 
 def _valid(raw: Iterator[bytes]) -> Generator[bytes, None, None]:
-    """UTF-8 as it is; a character that two pieces share goes with the second."""
+    """Yield UTF-8 unchanged; a character split between two pieces goes with the second."""
     rest = b""
     for piece in raw:
         text = rest + piece if rest else piece
@@ -278,9 +278,9 @@ def _decoded(raw: Iterator[bytes], encoding: str) -> Generator[bytes, None, None
 
 
 def _guess_separator(sample: bytearray, tabbed: bool) -> tuple[str, tuple[str, ...]]:
-    """What cuts most of the first records into as many fields as the header; the most fields among equals.
+    """Guess the separator: it gives most of the first records as many fields as the header; ties: more fields.
 
-    A file that is named as tab-separated is, if tabs cut it well.
+    A file named as tab-separated is read so if tabs fit well.
     """
     fits = {candidate: _fit(sample, candidate) for candidate in SEPARATORS}
     best = max(SEPARATORS, key=lambda mark: (fits[mark][0], tabbed and mark == "\t", fits[mark][1]))
@@ -292,13 +292,13 @@ def _guess_separator(sample: bytearray, tabbed: bool) -> tuple[str, tuple[str, .
 
 
 def _fit(sample: bytearray, separator: str) -> tuple[float, int]:
-    """The share of the first records with as many fields as the header, and that number; 0 if it is 1."""
+    """Return the share of the first records with as many fields as the header, and that number; 0 if it is 1."""
     text = io.StringIO(sample.decode(errors="replace"), newline="")
     with _long_fields():
         records = (record for record in csv.reader(text, delimiter=separator) if record)
         counts = [len(record) for record in islice(records, SAMPLE_RECORDS)]
     if len(sample) == SAMPLE_BYTES and 1 < len(counts) < SAMPLE_RECORDS:
-        counts.pop()  # the sample ends within it
+        counts.pop()  # the sample ends inside it
     if not counts or counts[0] < 2:
         return 0.0, 0
     return counts.count(counts[0]) / len(counts), counts[0]
@@ -306,7 +306,7 @@ def _fit(sample: bytearray, separator: str) -> tuple[float, int]:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Python's parser takes fields of any length meanwhile."""
+    """Let Python's parser accept fields of any length in the meantime."""
     limit = csv.field_size_limit(LONGEST_FIELD)
     try:
         yield

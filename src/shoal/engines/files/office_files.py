@@ -1,10 +1,10 @@
-"""Tables from and to Excel, SPSS and Stata, and from SAS, through packages that an extra brings.
+"""Reading and writing Excel, SPSS and Stata files, and reading SAS files, with optional packages.
 
-Excel tells cells with numbers from cells with texts, so 02138 must be a text there to keep its zero. In files of
-statistical packages an empty text is a missing value. The codes are the data, and their labels are the codebook.
+Excel distinguishes numbers from texts, so 02138 must be a text there to keep its zero. In files of statistical packages
+an empty text is a missing value. The codes are the data, and their labels are the codebook.
 
-What such a file cannot keep, a long integer, an empty text, a name with a blank, is refused: the written file is read
-again, and every cell must be what was released.
+Content that such a file cannot hold (a long integer, an empty text, a name with a blank) is rejected: the written file
+is read again, and every cell must equal the released one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NAMES = {  # of variables
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file is of one of these kinds, by its name."""
+    """Return whether a file has one of these formats, judging by its name."""
     return path.suffix.lower() in (*SHEETS, *STATISTICS)
 
 
@@ -47,7 +47,7 @@ def is_foreign(path: Path) -> bool:
 
 
 def read(path: Path) -> tuple[pa.Table, tuple[str, ...], Codebook]:
-    """The table, what was assumed, and the labels that the file has."""
+    """Read the table, with the assumptions made and the labels in the file."""
     suffix = path.suffix.lower()
     if suffix in SHEETS:
         return *_sheet(path), NO_LABELS
@@ -84,7 +84,7 @@ def _statistics(path: Path, reader: str) -> tuple[pa.Table, Codebook]:
 
 
 def _with_days(table: pa.Table) -> pa.Table:
-    """Times that are all midnight are days: most of these files know no other dates."""
+    """Convert timestamps that are all midnight to dates: most of these formats have no other dates."""
     for j, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             days = table.column(j).cast(pa.date32(), safe=False)
@@ -97,14 +97,14 @@ def _with_days(table: pa.Table) -> pa.Table:
 
 
 def check_packages(path: Path) -> None:
-    """Raise where what writes files of this kind is not installed."""
+    """Raise an error if the package that writes this format is not installed."""
     package, extra = ("openpyxl", "excel") if path.suffix.lower() in SHEETS else ("pyreadstat", "statistics")
     for name in (package, "pandas"):
         _needed(name, extra, OutputError)
 
 
 def write(table: pa.Table, path: Path, codebook: Codebook) -> None:
-    """Write a release to a file that is there already, empty."""
+    """Write a release to an existing, empty file."""
     check_packages(path)
     _require_texts(table, path.suffix.lower())
     try:
@@ -138,7 +138,7 @@ def _require_texts(table: pa.Table, suffix: str) -> None:
 
 
 def _write_sheet(table: pa.Table, path: Path) -> None:
-    """One sheet; a text is a text, even where it looks like a formula or an error."""
+    """Write one sheet; a text is stored as text even if it looks like a formula or an error."""
     openpyxl = _needed("openpyxl", "excel", OutputError)
     cell_of = import_module("openpyxl.cell").WriteOnlyCell
     book = openpyxl.Workbook(write_only=True)
@@ -165,7 +165,7 @@ def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
     if path.suffix.lower() == ".dta":  # where only whole numbers have labels
         writer = pyreadstat.write_dta
         values = {name: labels for name, labels in values.items() if all(map(_is_whole, labels))}
-    # As objects: what a number of a time means to pyreadstat depends on its version and that of pandas.
+    # As objects: how pyreadstat interprets a time as a number depends on its version and that of pandas.
     frame = table.to_pandas(timestamp_as_object=True)
     writer(frame, str(path), column_labels=columns, variable_value_labels=values)
 
@@ -174,7 +174,7 @@ def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
 
 
 def _undated_sheet(path: Path) -> None:
-    """The parts of the archive, and what the book says of itself, are of the first day that an archive can name."""
+    """Set the dates of the archive's members and of the workbook to the earliest date that an archive can have."""
     with zipfile.ZipFile(path) as dated:
         parts = [(part.filename, dated.read(part)) for part in dated.infolist()]
     aside = path.with_name(f"{path.name}.undated")
@@ -190,14 +190,14 @@ def _undated_sheet(path: Path) -> None:
 
 
 def _undated_spss(path: Path) -> None:
-    """Day and time stand behind 92 bytes of the header."""
+    """Overwrite the date and time, which follow the first 92 bytes of the header."""
     with path.open("r+b") as file:
         file.seek(92)
         file.write(b"01 Jan 8000:00:00")
 
 
 def _undated_stata(path: Path) -> None:
-    """The length of the time, and the time, within an element of the header."""
+    """Overwrite the time in its element of the header, and its length."""
     content = path.read_bytes()
     start = content.index(b"<timestamp>") + len(b"<timestamp>")
     with path.open("r+b") as file:

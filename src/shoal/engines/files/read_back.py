@@ -1,4 +1,4 @@
-"""A written file read back: its texts in the types of the rows that were written."""
+"""Read back a written file: convert its texts to the types of the rows that were written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from shoal.errors import VerificationError
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The types that rows of these types are written in."""
+    """Return the types in which rows of these types are written."""
     return plain(pa.Table.from_pylist([{}], schema=schema)).schema
 
 
 def typed_as(groups: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Groups of a CSV file, which holds texts only, in the types of the release."""
+    """Convert groups of a CSV file, which contains only texts, to the types of the release."""
     for j, name in enumerate(groups.column_names):
         if name in schema.names:
             try:
