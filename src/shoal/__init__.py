@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from shoal.utility.ranges import read_ranges as read_ranges
     from shoal.verify.certified import verify_certificate as verify_certificate
 
-# Loaded when first used: `shoal --help` needs none of them, and none of what they import. No module has the name of
-# a function here: importing it would put the module in the function's place.
+# Loaded on first use: `shoal --help` needs none of them, nor what they import. No module has the name of
+# a function here: importing it would replace the function by the module.
 _HOME = {
     "Anonymizer": "transformer",
     "CannotTellError": "errors",
@@ -84,7 +84,7 @@ _HOME = {
 _RENAMED = {"beside": "compare_with_original"}  # old names, for one more version
 
 __version__ = "0.1.0"
-# Without Anonymizer, which needs scikit-learn: `from shoal import *` works wherever shoal does.
+# Without Anonymizer, which needs scikit-learn: `from shoal import *` works without it.
 __all__ = [
     "CannotTellError",
     "Data",

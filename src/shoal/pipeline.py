@@ -52,11 +52,11 @@ def anonymize(
     sensitive: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Release:
-    """Turn a table into a release that satisfies the policy, at the least loss the algorithm finds.
+    """Turn a table into a release that satisfies the policy, with the least information loss the algorithm finds.
 
-    ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay where they are; ``policy``
-    is a Policy, the path of a TOML file, or a dict. Without one, name ``k`` and the ``quasi`` columns: hierarchies are
-    proposed as ``inspect`` does. Raises InfeasibleError where no release satisfies.
+    ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place; ``policy`` is a
+    Policy, the path of a TOML file, or a dict. Without a policy, give ``k`` and the ``quasi`` columns: hierarchies are
+    proposed as by ``inspect``. Raises InfeasibleError if no release satisfies the policy.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -119,7 +119,7 @@ def _solved(
     again = _searched(engine, written, outside, progress)
     if not shows_hidden_decimals(again[0].table, again[3], written, again[0].raised):
         return again
-    return _searched(engine, policy, outside, progress)  # labels that hold their values come first
+    return _searched(engine, policy, outside, progress)  # labels that contain their values come first
 
 
 def _searched(
@@ -136,11 +136,11 @@ def _searched(
 def finished(
     engine: Engine, counted: Counted, recoding: Recoding, policy: Policy, population: FrequencyTable | None
 ) -> tuple[Rows | Query, Reference, FrequencyTable, Attacks | None, Verdicts]:
-    """An answer applied to the rows that were counted, counted again, attacked and judged."""
+    """Apply a solution to the rows that were counted; recount, attack and judge the result."""
     rows = engine.apply(counted, recoding, policy)  # rows → released rows
     reference = Reference(counted.rows.domains(policy), population, policy.marks)
     released = recounted(rows, policy, reference)
-    attacks = measured(rows, engine, policy)  # where the policy limits what an intruder may find
+    attacks = measured(rows, engine, policy)  # if the policy limits the success of attacks
     gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
     return rows, reference, released, attacks, judged(released, policy, attacks=attacks, gaps=gaps)
 
@@ -154,12 +154,12 @@ def check(
     report: str | Path | None = None,
     force: bool = False,
 ) -> Verdicts:
-    """Whether a table, as it stands, keeps the promises of a policy; identifiers must be gone.
+    """Check whether a table satisfies a policy as it is; identifiers must have been removed.
 
-    Distributions are compared with the whole of ``original`` where it is given, else with the table's own. Limits on
-    what attacks may find need the original: its people are attacked. With ``previous`` releases of the same people the
-    table must keep the policy beside these too, which takes the original to tell. ``report`` is an HTML file that tells
-    what fails, where, and what to do, without a value of the table; ``force`` overwrites it.
+    Distributions are compared with the whole of ``original`` if it is given, otherwise with the table's own. Limits on
+    attacks need the original, because its people are attacked. With ``previous`` releases of the same people, the
+    policy must also hold for someone who has all of them; checking that needs the original. ``report`` is the path of
+    an HTML file that says what fails, where, and what to do, without a value from the table; ``force`` overwrites it.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -224,10 +224,10 @@ def measure(
     population: Data | None = None,
     missing: Sequence[str] = (),
 ) -> Figures:
-    """What a table satisfies as it stands: k, ℓ, t and their kin, and the risks.
+    """Measure which requirements a table satisfies as it is: k, ℓ, t and related figures, and the risks.
 
-    ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population`` there are its figures too.
-    ``missing`` lists texts that stand for a missing value, as a policy does.
+    ``l`` is the ℓ of ``recursive_c``, ``distance`` that of ``t``; with a ``population``, its figures are included.
+    ``missing`` lists texts that mean a missing value, as in a policy.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})

@@ -39,18 +39,18 @@ except ImportError:
 class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learn how to recode a table so that it satisfies a policy, and recode new rows alike; for scikit-learn pipelines.
 
-    ``policy`` is a Policy, a path or a dict. Without one, ``k`` (5 when left out) must hold over the ``quasi`` columns,
-    all but the ``sensitive`` ones when left out; their levels are then one per column, so that values that ``fit`` has
-    not seen find their place. Columns without names, as in an array, are called x0, x1, …
+    ``policy`` is a Policy, a path or a dict. Without one, ``k`` (default 5) must hold over the ``quasi`` columns
+    (default: all but the ``sensitive`` ones), with one level per column, so that values that ``fit`` has not seen can
+    be recoded. Columns without names, as in an array, are called x0, x1, …
 
-    Rows keep their number and order. A row that must be held back (a value without a place, a tuple that was
-    suppressed, a class that would not hold among the rows of the call) has missing values only. Identifiers are not
-    among the columns that come out. ``ranges="middle"`` turns what was released of a column of numbers into numbers: a
-    range into its middle, ``*`` into a missing value; ``"label"`` leaves the texts of a release.
+    Rows keep their number and order. A row that must be held back (a value that cannot be recoded, a tuple that was
+    suppressed, a class that would fail among the rows of the call) has only missing values. Identifiers are removed
+    from the output. ``ranges="middle"`` converts released numeric columns to numbers: a range to its middle, ``*`` to a
+    missing value; ``"label"`` keeps the texts of a release.
 
-    What comes out keeps the policy, but its rows stand in the order of the input: to publish a table, use
-    ``shoal.anonymize``, which shuffles, verifies the written file and certifies it. A fitted transformer holds values
-    of the data in ``recoding_``: do not publish it either.
+    The output satisfies the policy, but its rows are in the order of the input: to publish a table, use
+    ``shoal.anonymize``, which shuffles the rows, verifies the written file and certifies it. A fitted transformer
+    contains values from the data in ``recoding_``: do not publish it either.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         least = 1 if self.policy is not None else CROWD if self.k is None else max(self.k, 1)
         table = self._table(X, reset=True, least=least)
         policy = self._asked(table)
-        # Rows stay in their order, and what is judged must be what is given out.
+        # Rows keep their order, and exactly the rows that are judged must be returned.
         policy = policy.model_copy(update={"release": policy.release.model_copy(update={"shuffle": False})})
         release = anonymize(table, policy)
         self.policy_ = policy
@@ -133,7 +133,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         if reset:
             self._named = names is not None
             self._names = names or [f"x{j}" for j in range(checked.shape[1])]
-        elif self._named and names is not None and names != self._names:  # not every scikit-learn knows every frame
+        elif self._named and names is not None and names != self._names:  # not every scikit-learn supports every frame
             raise ValueError("the columns must be the same as in fit, in the same order")
         if names is not None:
             return frames.to_arrow(X)[0].rename_columns(self._names)
@@ -141,7 +141,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # a missing value is a value of its own
+        tags.input_tags.allow_nan = True  # a missing value is a separate value
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

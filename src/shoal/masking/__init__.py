@@ -1,4 +1,4 @@
-"""Microaggregation: records in groups of nearest, and every number replaced by the centre of its group."""
+"""Microaggregation: similar records are grouped, and every number is replaced by the centre of its group."""
 
 from shoal.masking.masking import Masked, microaggregate
 

@@ -1,4 +1,4 @@
-"""Groups of nearest records: MDAV, its variant with groups of variable size, and one column at its best.
+"""Groups of similar records: MDAV, V-MDAV with groups of variable size, and the optimum for a single column.
 
 J. Domingo-Ferrer, J. M. Mateo-Sanz, "Practical data-oriented microaggregation for statistical disclosure control",
 TKDE 14(1), 2002; J. Domingo-Ferrer, V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through
@@ -18,10 +18,10 @@ from shoal.masking.kernels import distances, exchanged, from_mean, least, shorte
 from shoal.masking.points import Points, unit
 from shoal.table.frequency import Floats
 
-GroupOf = NDArray[np.int64]  # of each record, the number of its group
-Heard = Callable[[float], None]  # the share that is done; it may raise to end it all
+GroupOf = NDArray[np.int64]  # the number of the group of each record
+Heard = Callable[[float], None]  # the share that is done; it may raise an exception to stop the computation
 
-BATCH = 64  # records between two looks at the clock: none of the loops keeps an interrupt waiting
+BATCH = 64  # records between two checks of the time: no loop delays an interrupt for long
 NEAR = 8  # groups that a record may move to or swap with
 
 
@@ -30,9 +30,9 @@ def unheard(_share: float) -> None:
 
 
 def mdav(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
-    """Groups of k to 2k−1: the record farthest from the mean with its nearest, the farthest from it with its own.
+    """Form groups of k to 2k−1: around the record farthest from the mean, then around the one farthest from that.
 
-    O(n²/k) distances. Ties go to the record that comes first.
+    O(n²/k) distances. Ties are resolved in favour of the first record.
     """
     group = np.empty(points.n, np.int64)
     left = np.arange(points.n)
@@ -61,9 +61,9 @@ def mdav(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
 
 
 def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -> GroupOf:
-    """Groups that grow up to 2k−1 while the nearest record outside is nearer to them than to anyone else.
+    """Form groups that grow up to 2k−1 while the nearest outside record is nearer to them than to any other record.
 
-    Nearer by the factor ``gamma``: 0.2 where records are scattered, 1.1 where they lie in heaps. O(n²) distances.
+    Nearer by the factor ``gamma``: 0.2 for scattered records, 1.1 for clustered ones. O(n²) distances.
     """
     group = np.full(points.n, -1, np.int64)
     left = np.arange(points.n)
@@ -101,7 +101,7 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
 
 
 def univariate(values: Floats, k: int) -> GroupOf:
-    """The groups of one column with the least sum of squares: a shortest path over its sorted values, O(nk)."""
+    """Group one column with the least sum of squares: a shortest path over its sorted values, O(nk)."""
     order = np.argsort(values, kind="stable")
     scaled = unit(values)
     ends = shortest_path(unit(scaled - scaled.mean())[order], k)
@@ -111,16 +111,16 @@ def univariate(values: Floats, k: int) -> GroupOf:
 
 
 def improved(points: Points, group: GroupOf, k: int, heard: Heard = unheard) -> GroupOf:
-    """The groups after moves and swaps of records between near groups, until none lowers the sum of squares.
+    """Move and swap records between near groups until no change lowers the sum of squares.
 
-    For numbers alone. Sizes stay within k and 2k−1.
+    For numbers only. Sizes stay between k and 2k−1.
     """
     group = group.copy()
     sizes = np.bincount(group)
     if len(sizes) < 2:
         return group
     centres = np.column_stack([np.bincount(group, column) for column in points.numbers.T]) / sizes[:, None]
-    slack = 1e-9 * float((points.numbers**2).sum()) / points.n  # a gain below rounding is none
+    slack = 1e-9 * float((points.numbers**2).sum()) / points.n  # a gain below rounding errors does not count
     records = np.arange(points.n)
     done = 1
     while done:
@@ -132,7 +132,7 @@ def improved(points: Points, group: GroupOf, k: int, heard: Heard = unheard) -> 
 
 
 def _halved(points: Points, group: GroupOf, k: int) -> GroupOf:
-    """Who came last may have made a group of 2k or more, which is grouped again."""
+    """Regroup groups of 2k or more, which the last records may have formed."""
     group = group.copy()
     for large in np.flatnonzero(np.bincount(group) >= 2 * k).tolist():
         members = np.flatnonzero(group == large)

@@ -14,7 +14,7 @@ Records = NDArray[np.int64]
 
 @compiled
 def distances(numbers: Floats, signs: Signs, prices: Floats, squared: bool, i: int, left: Records) -> Floats:
-    """How far each record of ``left`` is from record ``i``."""
+    """Return the distance of each record of ``left`` from record ``i``."""
     out = np.zeros(len(left))
     for at in range(len(left)):
         other = left[at]
@@ -31,7 +31,7 @@ def distances(numbers: Floats, signs: Signs, prices: Floats, squared: bool, i: i
 
 @compiled
 def from_mean(numbers: Floats, signs: Signs, prices: Floats, squared: bool, n_signs: int, left: Records) -> Floats:
-    """How far each record of ``left`` is from their mean; of a sign, how often another of them has a different one."""
+    """Return each distance from the mean of ``left``; for a sign, how often another record has a different one."""
     centre = np.zeros(numbers.shape[1])
     shares = np.zeros(n_signs)
     for other in left:
@@ -56,7 +56,7 @@ def from_mean(numbers: Floats, signs: Signs, prices: Floats, squared: bool, n_si
 
 @compiled
 def least(values: Floats, m: int) -> Records:
-    """The places of the ``m`` least values, ascending; the first of equals."""
+    """Return the positions of the ``m`` least values, ascending; the first ones in case of ties."""
     found = np.empty(m, np.int64)
     n = 0
     for i in range(len(values)):
@@ -73,7 +73,7 @@ def least(values: Floats, m: int) -> Records:
 
 @compiled
 def shortest_path(values: Floats, k: int) -> Records:
-    """The ends of groups of k to 2k−1 neighbours in ``values``, ascending, with the least sum of squares within."""
+    """Return the ends of groups of k to 2k−1 neighbours in ``values``, ascending, with the least sum of squares."""
     n = len(values)
     sums = np.zeros(n + 1)
     squares = np.zeros(n + 1)
@@ -106,9 +106,9 @@ def shortest_path(values: Floats, k: int) -> Records:
 def exchanged(
     numbers: Floats, group: Records, centres: Floats, sizes: Records, k: int, records: Records, near: int, slack: float
 ) -> int:
-    """Move or swap each of ``records`` where that lowers the sum of squares within groups most; how often it did.
+    """Move or swap ``records`` where that lowers the sum of squares within groups most; return the number of changes.
 
-    Looks at the ``near`` groups with the nearest centres; ``group``, ``centres`` and ``sizes`` are changed in place.
+    Considers the ``near`` groups with the nearest centres; ``group``, ``centres`` and ``sizes`` are changed in place.
     """
     n, p = numbers.shape
     m = len(sizes)
@@ -134,7 +134,7 @@ def exchanged(
             g = group[h]
             if g == a or away[g] > away[close[-1]]:
                 continue
-            # x leaves a for g, y comes in its place: sizes stay, and a centre moves by (y − x) over its size.
+            # x leaves a for g, and y takes its place: sizes stay, and a centre moves by (y − x) over its size.
             apart, back, stay = 0.0, 0.0, 0.0
             for j in range(p):
                 apart += (numbers[i, j] - numbers[h, j]) ** 2

@@ -1,7 +1,7 @@
-"""Masking numbers: every value becomes the centre, the middle, the most frequent or the range of its group.
+"""Microaggregation of numbers: every value is replaced by the mean, median, mode or range of its group.
 
-For numbers that are published as they are otherwise, sensitive ones too. As quasi-identifiers under requirements beyond
-k, numbers go through ``anonymize`` with algorithm ``mdav``.
+For numbers that would otherwise be published unchanged, including sensitive ones. As quasi-identifiers under
+requirements beyond k, numbers are handled by ``anonymize`` with algorithm ``mdav``.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Value = Literal["mean", "median", "mode", "range"]
 
 @dataclass(frozen=True, eq=False)
 class Masked:
-    """A table with masked columns, and what that cost."""
+    """A table with masked columns, and the information loss."""
 
-    table: Any  # the kind of frame that came in, rows in their order
+    table: Any  # the same kind of frame as the input, rows in their order
     columns: tuple[str, ...]  # the numbers
     k: int
     method: Method
@@ -50,7 +50,7 @@ class Masked:
         return self.sse / self.sst if self.sst else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "columns": list(self.columns),
             "k": self.k,
@@ -74,12 +74,13 @@ def microaggregate(
     gamma: float = 0.2,
     improve: bool = False,
 ) -> Masked:
-    """Mask numbers in groups of ``k`` records or more.
+    """Mask numbers in groups of at least ``k`` records.
 
-    ``mdav`` and ``v-mdav`` make one group for all columns, so that records of a group are equal in them; ``categories``
-    join in by Gower's distance and become the most frequent of their group. ``univariate`` masks each column for
-    itself, at the least sum of squares there is: a value then hides among k, a record with several columns need not.
-    ``improve`` goes on with moves and swaps until none lowers the sum of squares. Rows stay where they are.
+    ``mdav`` and ``v-mdav`` form the same groups for all columns, so that the records of a group are equal in them;
+    ``categories`` are included with Gower's distance and replaced by the most frequent one of their group.
+    ``univariate`` masks each column separately, with the least possible sum of squares: each value is then shared by at
+    least k records, but a combination of several columns need not be. ``improve`` continues with moves and swaps until
+    none lowers the sum of squares. Rows keep their order.
     """
     _require(columns, categories, k, method, value, improve)
     engine = rows_of(data)
@@ -129,7 +130,7 @@ def _require(columns: Sequence[str], categories: Sequence[str], k: int, method: 
 
 
 def numbers_of(name: str, coded: Coded) -> Floats:
-    """A column as numbers; raises where a value is missing or is none."""
+    """Return a column as numbers; raise an error if a value is missing or not a number."""
     n = len(coded.codes)
     if missing := int((coded.codes < 0).sum()):
         raise MissingValueError(
@@ -147,7 +148,7 @@ def numbers_of(name: str, coded: Coded) -> Floats:
 
 
 def within(values: Floats, group: GroupOf) -> float:
-    """Σ (x − mean of its group)²."""
+    """Return Σ (x − mean of its group)²."""
     means = np.bincount(group, values) / np.bincount(group)
     return float(((values - means[group]) ** 2).sum())
 
@@ -161,7 +162,7 @@ def _groups(
     gamma: float,
     improve: bool,
 ) -> dict[str, GroupOf]:
-    """Of each column the group of every record."""
+    """Return, for each column, the group of every record."""
     if method == "univariate":
         return {name: univariate(column, k) for name, column in numbers.items()}
     signs = []
@@ -169,7 +170,7 @@ def _groups(
         coded = engine.coded(name)
         signs.append(np.where(coded.codes < 0, len(coded.texts), coded.codes).astype(np.int32))
     points = Points.of(list(numbers.values()), signs, [1.0] * len(signs), n=engine.n_records)
-    # Records in the order of what they say: who stood first in the file must not decide ties.
+    # Records are sorted by their values: the order in the file must not decide ties.
     order = np.lexsort((*points.signs.T[::-1], *points.numbers.T[::-1]))
     sorted_points = points.taken(order)
     found = mdav(sorted_points, k) if method == "mdav" else v_mdav(sorted_points, k, gamma)
@@ -206,12 +207,12 @@ class _MaskedColumn:
 
     @property
     def _means(self) -> Floats:
-        # In the order of the numbers: sums of floats in another order are others.
+        # In numeric order: sums of floats depend on the order.
         order, starts, sizes = self._order
         ranked = self._values[order]
         with np.errstate(over="ignore"):
             means = np.add.reduceat(ranked, starts) / sizes
-        # The sum of the largest numbers may overflow where their mean does not.
+        # The sum of the largest numbers may overflow even if their mean does not.
         return np.where(np.isinf(means), np.add.reduceat(ranked / np.repeat(sizes, sizes), starts), means)
 
     @property
@@ -220,7 +221,7 @@ class _MaskedColumn:
 
     @cached_property
     def _order(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The records by group and then by number, where each group begins, and how many it has."""
+        """Return the records by group and then by number, where each group begins, and its size."""
         order = np.lexsort((self._coded.codes, *(() if self.numbers is None else (self.numbers,)), self.group))
         sizes = np.bincount(self.group)
         return order, np.cumsum(sizes) - sizes, sizes
@@ -234,7 +235,7 @@ class _MaskedColumn:
 
     @property
     def _modes(self) -> pa.Array:
-        """The most frequent value of each group, in the column's own type; of equals, the first in order."""
+        """Return the most frequent value of each group, in the type of the column; the first one in case of ties."""
         codes = self._coded.codes.astype(np.int64)
         rank = codes + 1  # a null is 0
         if self.numbers is not None:
@@ -253,7 +254,7 @@ class _MaskedColumn:
         texts = [self._coded.texts[code].strip() for code in self._coded.codes[order].tolist()]
         numbers = self._values[order]
         pairs = zip(starts.tolist(), (starts + sizes - 1).tolist(), strict=True)
-        # 39 and 039 are one number.
+        # 39 and 039 are the same number.
         return [
             texts[first] if numbers[first] == numbers[last] else written_range(texts[first], texts[last])
             for first, last in pairs
@@ -263,7 +264,7 @@ class _MaskedColumn:
     def _sets(self) -> list[str]:
         order, starts, _ = self._order
         members = np.split(self._coded.codes[order], starts[1:])
-        texts = [*self._coded.texts, "*"]  # a null, −1, may be anything
+        texts = [*self._coded.texts, "*"]  # a null, −1, may be any value
         return [
             "*"
             if codes[0] < 0

@@ -1,8 +1,8 @@
-"""Points: records as numbers and categories, and how far apart two of them are.
+"""Points: records as numbers and categories, and the distance between two of them.
 
-Of numbers alone, the squared Euclidean distance of standardized columns. As soon as there is a category, Gower's
-distance: of a number the difference over the range, of a category 0 or 1, of a hierarchy the level of the nearest
-common ancestor over its height.
+For numbers alone, the squared Euclidean distance of standardized columns. With at least one category, Gower's distance:
+for a number the difference over the range, for a category 0 or 1, for a hierarchy the level of the nearest common
+ancestor over its height.
 
 J. C. Gower, "A general coefficient of similarity and some of its properties", Biometrics 27(4), 1971.
 """
@@ -22,7 +22,7 @@ from shoal.table.frequency import Floats
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Records: columns of scaled numbers, and signs, which add a price where two records differ in them."""
+    """Records: columns of scaled numbers, and signs, which add a price if two records differ in them."""
 
     numbers: Floats  # (records, columns)
     signs: Signs  # (records, signs)  no two columns share a sign
@@ -39,7 +39,7 @@ class Points:
         n: int,
         weights: Sequence[float] | None = None,
     ) -> Points:
-        """From ``n`` records: columns of numbers with their weights, and of signs with their prices."""
+        """Build from ``n`` records: columns of numbers with their weights, and of signs with their prices."""
         squared = not signs
         scaled = [
             _scaled(column, squared) * (np.sqrt(weight) if squared else weight)
@@ -61,16 +61,16 @@ class Points:
 
     @cached_property
     def n_signs(self) -> int:
-        """Signs, over all columns of them."""
+        """The number of signs over all columns."""
         return int(self.signs.max(initial=-1)) + 1
 
     def taken(self, records: NDArray[np.int64]) -> Points:
-        """Some of the records."""
+        """Return some of the records."""
         return Points(self.numbers[records], self.signs[records], self.prices, self.squared)
 
 
 def _scaled(column: Floats, squared: bool) -> Floats:
-    """In standard deviations, or as a part of the range; a column of one value tells no records apart."""
+    """Scale to standard deviations, or to a part of the range; a constant column distinguishes no records."""
     column = unit(column)
     spread = float(np.std(column)) if squared else float(np.ptp(column))
     if not len(column) or spread == 0:
@@ -79,6 +79,6 @@ def _scaled(column: Floats, squared: bool) -> Floats:
 
 
 def unit(column: Floats) -> Floats:
-    """Within −1 and 1, where no square of a double overflows."""
+    """Scale to between −1 and 1, where no square of a double overflows."""
     largest = float(np.abs(column).max(initial=0.0))
     return np.asarray(column / largest) if largest else column

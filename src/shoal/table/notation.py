@@ -1,7 +1,7 @@
-"""How released texts are written, by shoal and by others: numbers, ranges, masks, sets and dates.
+"""How released texts are written, by shoal and by other tools: numbers, ranges, masks, sets and dates.
 
-Each function reads one kind of text and returns None for every other. None of them knows the column: which reading of
-a text applies is decided in ``reading``.
+Each function reads one kind of text and returns None for every other. None of them knows the column: ``reading``
+decides which reading of a text applies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INFINITY = Decimal("Infinity")
 
 
 class Range(NamedTuple):
-    """From ``first`` to ``last``, each within or not."""
+    """A range from ``first`` to ``last``, each included or not."""
 
     first: Decimal
     last: Decimal
@@ -31,7 +31,7 @@ class Range(NamedTuple):
     last_within: bool
 
     def holds(self, x: Decimal) -> bool:
-        """Whether the number lies in the range."""
+        """Return whether the number lies in the range."""
         above = self.first <= x if self.first_within else self.first < x
         return above and (x <= self.last if self.last_within else x < self.last)
 
@@ -40,7 +40,7 @@ class Range(NamedTuple):
 
 
 def _digits(mark: DecimalMark) -> str:
-    """Digits without a sign, thousands perhaps grouped: 1500, 1,500, 1500.0, .5."""
+    """Parse digits without a sign, thousands optionally grouped: 1500, 1,500, 1500.0, .5."""
     thousands, point = (",", r"\.") if mark == "." else (r"\.", ",")
     return rf"(?:[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+(?:{point}[0-9]*)?|[0-9]+{point}?[0-9]*|{point}[0-9]+)"
 
@@ -55,7 +55,7 @@ def _number_form(mark: DecimalMark) -> re.Pattern[str]:
 
 
 def read_number(text: str, mark: DecimalMark = ".") -> Decimal | None:
-    """A number as people and programs write it: 23, 23.0, 1,500; with the mark ``,`` also 1.500,0."""
+    """Parse a number in common notation: 23, 23.0, 1,500; with the mark ``,`` also 1.500,0."""
     if not _number_form(mark).fullmatch(text):
         return None
     thousands, point = (",", ".") if mark == "." else (".", ",")
@@ -67,7 +67,7 @@ _POINT = re.compile(r"\s*[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+|0\.[0-9]+|[0-9
 
 
 def decimal_mark(texts: Iterable[str]) -> DecimalMark:
-    """The comma where some numbers can only be read so and none can only be read with the point: 12,5 or 1.500,0."""
+    """Return the comma if some numbers can only be read with it and none only with the point: 12,5 or 1.500,0."""
     comma = False
     for text in texts:
         if _POINT.fullmatch(text):
@@ -80,10 +80,11 @@ _NUMERAL = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 
 
 def released_mark(texts: Iterable[str], values: Collection[str], mark: DecimalMark) -> DecimalMark:
-    """The decimal mark of texts made of ``values``, which have points: that of the data unless a point is shown.
+    """Return the decimal mark of texts made from ``values``, which have points: the data's unless a point is evident.
 
-    It is where a number cannot be read otherwise, or is one of the values: ``1.125-2.375`` among 1.125 and 2.375. A
-    cell that is a number shows nothing: it was read on the way as the values were, and ranges beside it were not.
+    A point is evident if a number cannot be read otherwise, or is one of the values: ``1.125-2.375`` among 1.125 and
+    2.375. A cell that is a single number is no evidence: it was read in the same way as the values, and ranges beside
+    it were not.
     """
     for text in texts:
         numerals = _NUMERAL.findall(text)
@@ -94,7 +95,7 @@ def released_mark(texts: Iterable[str], values: Collection[str], mark: DecimalMa
 
 
 def released_number(text: str, mark: DecimalMark) -> Decimal | None:
-    """A number among released texts whose ranges have ``mark``: with a point where it cannot be read otherwise."""
+    """Parse a number among released texts whose ranges use ``mark``; with a point if it cannot be read otherwise."""
     return read_number(text, "." if _POINT.fullmatch(text) else mark)
 
 
@@ -137,10 +138,10 @@ def _range_forms(mark: DecimalMark) -> _Ranges:
 
 
 def read_range(text: str, mark: DecimalMark = ".") -> Range | None:
-    """A range of numbers; None for other texts, and where the ends are in the wrong order.
+    """Parse a range of numbers; None for other texts, and if the ends are in the wrong order.
 
-    Read are ``20-29``, ``20 to 29``, ``[20, 30)``, ``[20, 30[``, ``(20,30]``, ``<30``, ``≥ 40``, ``90+``,
-    ``65 and over``, ``30s``.
+    Accepted forms: ``20-29``, ``20 to 29``, ``[20, 30)``, ``[20, 30[``, ``(20,30]``, ``<30``, ``≥ 40``, ``90+``, ``65
+    and over``, ``30s``.
     """
     text, forms = text.strip(), _range_forms(mark)
     if not text or len(text) > 120:
@@ -177,17 +178,17 @@ def _end(text: str, mark: DecimalMark) -> Decimal | None:
 
 # ── Masks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-# Letters that are also part of words count only in runs of two or more, or beside a digit.
+# Letters that also occur in words count only in runs of two or more, or next to a digit.
 _HIDING = re.compile(r"[*•#?█]+|[xX_]{2,}|(?<=[0-9])[xX_]+|[xX_]+(?=[0-9])")
 
 
 def is_star(text: str) -> bool:
-    """Whether the text says nothing."""
+    """Return whether the text says nothing."""
     return bool(text) and not text.strip("*")
 
 
 def read_mask(text: str) -> str | None:
-    """The text with a star for every hidden letter, whatever hides it: 351xx is 351**; None where nothing is hidden."""
+    """Replace every hidden character by a star: 351xx is 351**; None if nothing is hidden."""
     masked = _HIDING.sub(lambda run: "*" * len(run[0]), text.strip())
     return masked if "*" in masked else None
 
@@ -198,7 +199,7 @@ _SEPARATORS = (r"\s*\|\s*", r"\s*;\s*", r"\s*,\s*", r"\s*/\s*", "_", r"\s+or\s+"
 
 
 def lists(text: str) -> Iterable[tuple[str, ...]]:
-    """The ways to take a text for a list of members without braces: a|b, a_b, [a, b]; the members decide which."""
+    """Return the ways to read a text as a list without braces: a|b, a_b, [a, b]; the members decide which applies."""
     body = text.strip()
     for opening, closing in ("[]", "()", "{}"):
         if body.startswith(opening) and body.endswith(closing):
@@ -234,7 +235,7 @@ _SINCE = re.compile(rf"({_any_of([*_BELOW, *_ABOVE, 'before', 'after', 'since'])
 
 
 def day_order(texts: Sequence[str]) -> DayOrder | None:
-    """Whether day or month comes first in dates that end with the year; None where nothing tells."""
+    """Return whether day or month comes first in dates that end with the year; None if that is undetermined."""
     orders: set[DayOrder] = set()
     for text in texts:
         if found := _YEAR_LAST.fullmatch(text.strip()):
@@ -246,7 +247,7 @@ def day_order(texts: Sequence[str]) -> DayOrder | None:
 
 
 def read_date(text: str, order: DayOrder | None = None) -> Moments | None:
-    """A day or a time of it, as precise as it is written; midnight is the whole day, as programs write days."""
+    """Parse a day or a time, as precise as it is written; midnight means the whole day, as programs write days."""
     text = text.strip()
     try:
         if found := _TIMESTAMP.fullmatch(text):
@@ -275,7 +276,7 @@ def _timestamp(found: re.Match[str]) -> Moments:
 
 
 def read_period(text: str, order: DayOrder | None = None) -> Moments | None:
-    """A day, month, quarter, year or decade, or a range of them: 2001-02, Feb 2001, 2001-Q1, 2001/2003, since 2001."""
+    """Parse a day, month, quarter, year, decade, or a range: 2001-02, Feb 2001, 2001-Q1, 2001/2003, since 2001."""
     text = text.strip()
     if (one := _unit(text, order)) is not None:
         return one

@@ -1,11 +1,11 @@
-"""A hierarchy for a column of which nothing is known but its name and its values.
+"""Propose a generalization hierarchy for a column from its name and values alone.
 
-Numbers get intervals of round widths, dates get calendar periods, times of the day parts of it; codes of known
+Numbers get intervals of round widths, dates get calendar periods, times of day get parts of the day; codes of known
 classifications get their groups, other codes lose characters from the right; words on a scale keep their order;
-everything else is kept, joined into sets, or hidden. What a column is must show in nearly all of its values, never in
-one. A column with many different numbers starts at bins of about a 64th of its range, so that no released range ends at
-somebody's own value, and at finer ones where most people lie near zero. A proposal always covers the values it was made
-from; the hierarchy of someone who knows the column may lose less.
+everything else is kept, joined into sets, or hidden. Nearly all values must show what a column is; one is never enough.
+A column with many different numbers starts at bins of about a 64th of its range, so that no released range ends at an
+individual's value, and at finer ones if most people are near zero. A proposal always covers the values it was made
+from; a hierarchy by someone who knows the column may lose less.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ from shoal.table.times import Times, TimeUnit, read_time
 ProposedSpec = Intervals | Mask | Dates | Times | ClassificationCodes | Ordered | Flat
 Confidence = Literal["sure", "likely"]
 
-FEW = 12  # up to so many distinct values, a number may be a code for a category
-BINS = 64  # of the range of a column: finer boundaries lose no less, and end at single people's values
-EXACT = 100  # up to so many different whole numbers, such as ages, are their own bins
-NEARLY_ALL = 0.95  # of the values and of the records: so many must be what a column is taken for
-SETS = 40  # up to so many codes, classes may show sets of them; more make texts that nobody reads
-FINER = 1000  # times: so much smaller than the first width is the least interval of a skewed column at most
+FEW = 12  # up to this many distinct values, a number may be a code for a category
+BINS = 64  # of the range of a column: finer boundaries lose as much, and end at individual values
+EXACT = 100  # up to this many different whole numbers, such as ages, are their own bins
+NEARLY_ALL = 0.95  # share of the values and of the records that must match a type
+SETS = 40  # up to this many codes, classes may show sets of them; more make texts that nobody reads
+FINER = 1000  # at most this many times smaller than the first width is the smallest interval of a skewed column
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A hierarchy, the finest level that is released, and what cells between two levels are written as."""
+    """A hierarchy, the finest released level, and the notation of cells between two levels."""
 
     hierarchy: ProposedSpec
     cells: Literal["hierarchy", "range", "set"] = "hierarchy"
     min_level: int = 0
-    kind: str = ""  # what the values were taken for, where that is more than numbers, dates or texts
+    kind: str = ""  # the recognized type of the values, if it is more than numbers, dates or texts
     sure: Confidence = "sure"
 
     @property
     def told(self) -> str:
-        """What the values were taken for, for people; empty where there is nothing to tell."""
+        """Describe the recognized type of the values for people; empty if there is nothing to say."""
         doubt = "" if self.sure == "sure" else ", judging by the values only"
         return f"{self.kind}{doubt}" if self.kind else ""
 
     def fields(self) -> dict[str, Any]:
-        """As a policy writes it."""
+        """Return the fields that a policy would contain."""
         fields: dict[str, Any] = {"hierarchy": self.hierarchy.model_dump(mode="json", exclude_defaults=True)}
         if self.min_level:
             fields["min_level"] = self.min_level
@@ -68,9 +68,9 @@ class Proposal:
 HIDDEN_OR_SETS = Proposal(Flat(), "set")
 
 
-# As people and programs write numbers: 007 and +1 are codes. Fifteen digits are what a double keeps.
+# As usually written: 007 and +1 are codes. A double keeps fifteen digits.
 NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,20})?(e-[0-9]{2})?")
-AGES = tuple(map(Decimal, (5, 10, 20, 40)))  # the groups that people use
+AGES = tuple(map(Decimal, (5, 10, 20, 40)))  # commonly used groups
 
 CODE = re.compile(r"[0-9A-Z]{2,16}")
 CODE_WORDS = re.compile("zip|zipcode|postal|postalcode|postcode|plz|cap|cp|cep|code|id|key|icd")
@@ -90,11 +90,11 @@ FORMATS = tuple(
 )
 MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 PERIODS: tuple[Unit, ...] = ("day", "month", "quarter", "year", "decade")
-PIVOT = 31  # of two digits: a birth in 1931 is likelier than anything in 2031
+PIVOT = 31  # with two digits: a birth in 1931 is likelier than any date in 2031
 
 
 def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
-    """A hierarchy for the distinct ``values`` of ``column``, value ``i`` occurring ``counts[i]`` times."""
+    """Propose a hierarchy for the distinct ``values`` of ``column``, value ``i`` occurring ``counts[i]`` times."""
     if len(values) <= 2:
         return HIDDEN_OR_SETS
     forms = date_formats(values)
@@ -119,7 +119,7 @@ def propose(column: str, values: Sequence[str], counts: Counts) -> Proposal:
 
 
 def _classified(column: str, values: Sequence[str], counts: Counts) -> Proposal | None:
-    """Codes of a classification, where nearly all are, and their look or the column's name tells of which."""
+    """Recognize codes of a classification if nearly all match, and their look or the column's name shows which one."""
     names = words(column)
     named = [kind for kind, (word, _) in CODE_SHAPES.items() if any(map(word.fullmatch, names))]
     for kind in (*named, *(kind for kind in CODE_SHAPES if kind not in named)):
@@ -134,7 +134,7 @@ def _classified(column: str, values: Sequence[str], counts: Counts) -> Proposal 
         if look is not None and sum(map(bool, map(look.fullmatch, values))) < NEARLY_ALL * len(values):
             continue
         groups = {path(value) for value, fit in zip(values, fits, strict=True) if fit}
-        if len({group[-1] for group in groups if group}) < 2:  # one chapter, one region: nothing to choose from
+        if len({group[-1] for group in groups if group}) < 2:  # one chapter or one region: nothing to choose from
             continue
         cells: Literal["set", "hierarchy"] = "set" if len(values) <= SETS else "hierarchy"
         return Proposal(
@@ -146,7 +146,7 @@ def _classified(column: str, values: Sequence[str], counts: Counts) -> Proposal 
     return None
 
 
-# The words of a name that tell, and the look of the codes that is enough, or None where nothing but the name is.
+# The telling words of a name, and the look of codes that is sufficient, or None if only the name is.
 CODE_SHAPES: dict[Classification, tuple[re.Pattern[str], re.Pattern[str] | None]] = {
     "nace": (
         re.compile("nace|noga|naf|ape|ateco|cnae|cae|wz|industry|branch|branche|sector|secteur|settore|ramo"
@@ -179,7 +179,7 @@ CODE_NAMES: dict[Classification, str] = {
 POSTAL_WORDS = re.compile("zip|zipcode|postal|postalcode|postcode|postleitzahl|plz|cap|cp|cep")
 POSTCODES = (
     re.compile(r"[0-9]{5}-[0-9]{4}"),  # United States
-    re.compile(r"[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}"),  # United Kingdom: what is after the space has one length
+    re.compile(r"[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}"),  # United Kingdom: after the space, a fixed length
     re.compile(r"[A-Z][0-9][A-Z][ -]?[0-9][A-Z][0-9]"),  # Canada
     re.compile(r"[0-9]{4} ?[A-Z]{2}"),  # Netherlands
     re.compile(r"[0-9]{2}-[0-9]{3}"),  # Poland
@@ -190,7 +190,7 @@ POSTCODES = (
 
 
 def is_postcode(column: str, values: Sequence[str]) -> bool:
-    """Postcodes of one country, with a blank or a dash in them, or few of them: the name tells."""
+    """Recognize postcodes of one country, if they contain a blank or a dash or are few: then the name decides."""
     if not any(map(POSTAL_WORDS.fullmatch, words(column))):
         return False
     return any(all(map(form.fullmatch, values)) for form in POSTCODES) or (
@@ -198,7 +198,7 @@ def is_postcode(column: str, values: Sequence[str]) -> bool:
     )
 
 
-# Numbers that are an order: 9th, II, grade 5, Klasse 7, stage IIIb. The number of a town or a room is none.
+# Numbers that express an order: 9th, II, grade 5, Klasse 7, stage IIIb. The number of a town or a room does not.
 STEPS = re.compile(
     r"(?:(?:grade|class|year|level|stage|phase|step|degree|rank|tier|group|quartile|quintile|decile|form|klasse|stufe"
     r"|stadium|niveau|rang|schuljahr|jahr|classe|annee|stade|etape|grado|anno|livello|stadio|fase|nivel|estadio|etapa|ano"
@@ -215,13 +215,13 @@ STEP_WORDS = re.compile(
 
 
 def _ordered(column: str, values: Sequence[str]) -> Proposal | None:
-    """Words on one scale, or texts that one number orders: all of them, or it is none."""
+    """Recognize words on one scale, or texts ordered by one number; all values must match."""
     named = any(map(STEP_WORDS.fullmatch, words(column)))
     for scale in SCALES:
         found = places(scale, values)
         if scale == "numbered" and not all(STEPS.fullmatch(folded(value)) for value in values):
             continue
-        # A, B, C and I, II, III may be batches or studies: the name must tell that they are an order, or a plus.
+        # A, B, C and I, II, III may be batches or studies: the name, or a plus, must show that they are an order.
         bare = all(BARE.fullmatch(value.strip()) for value in values)
         if scale in ("marks", "numbered") and bare and not named:
             continue
@@ -231,7 +231,7 @@ def _ordered(column: str, values: Sequence[str]) -> Proposal | None:
 
 
 def date_formats(values: Sequence[str]) -> list[str]:
-    """The formats that read every value as a date; a proposal needs exactly one."""
+    """Return the formats that read every value as a date; a proposal needs exactly one."""
     if all(map(ISO_DATE.fullmatch, values)):
         return [ISO] if _reads(ISO, values) else []
     if not all(map(DATE.fullmatch, values)):
@@ -241,14 +241,14 @@ def date_formats(values: Sequence[str]) -> list[str]:
 
 
 def is_code(column: str, values: Sequence[str]) -> bool:
-    """Digits, or digits among capitals, equally many in every value: a postcode, a diagnosis code, a key."""
+    """Recognize codes: digits, or digits among capitals, of one length, such as postcodes, diagnosis codes and keys."""
     if len({len(value) for value in values}) != 1 or not all(map(CODE.fullmatch, values)):
         return False
     if any(value.isalpha() for value in values):
         return False
     if not all(value.isdigit() for value in values) or any(value[0] == "0" for value in values):
         return True
-    # Whole numbers may look the same. The name decides; without its help the length does, as few measures
+    # Whole numbers may look the same. The name decides; without it the length does, because few measures
     # have five digits or more in every record.
     names = words(column)
     if any(map(CODE_WORDS.fullmatch, names)):
@@ -257,7 +257,7 @@ def is_code(column: str, values: Sequence[str]) -> bool:
 
 
 def words(column: str) -> frozenset[str]:
-    """The words of a column's name, small and without accents: ``birthDate_Année`` is birth, date, annee."""
+    """Split a column name into words, in lower case without accents: ``birthDate_Année`` is birth, date, annee."""
     plain = unicodedata.normalize("NFKD", column).replace("ß", "ss")
     plain = "".join(char for char in plain if not unicodedata.combining(char))
     parted = re.sub(r"(?<=[^\W\d_A-Z])(?=[A-Z])|[\W\d_]+", " ", plain)
@@ -265,7 +265,7 @@ def words(column: str) -> frozenset[str]:
 
 
 def sample(values: Sequence[str], size: int = 1000) -> Sequence[str]:
-    """At most ``size`` of the values, evenly spaced: the same every time."""
+    """Return at most ``size`` of the values, evenly spaced: the same ones every time."""
     return values[:: max(1, -(-len(values) // size))]
 
 
@@ -284,7 +284,7 @@ def _reads(form: str, values: Iterable[str]) -> bool:
 
 
 def _dates(values: Sequence[str], form: str) -> Proposal:
-    """The periods that merge some dates and not all; days are shown only where there are few of them."""
+    """Choose the periods that merge some but not all dates; days are shown only if there are few of them."""
     days = _days(form, values)
     kept: list[Unit] = []
     finer = len(values)
@@ -300,7 +300,7 @@ def _dates(values: Sequence[str], form: str) -> Proposal:
 
 
 def _times(values: Sequence[str]) -> Proposal:
-    """The parts of the day that merge some times and not all; the times themselves only where there are few."""
+    """Choose the parts of the day that merge some but not all times; times are shown only if there are few of them."""
     minutes = np.array([read_time(value) for value in values], np.float64) // 60
     kept: list[TimeUnit] = []
     finer = len(values)
@@ -315,7 +315,7 @@ def _times(values: Sequence[str]) -> Proposal:
 
 
 def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Proposal:
-    """Round widths that merge some numbers and not all, from a 64th of the range up to half of it.
+    """Choose round widths that merge some but not all numbers, from a 64th of the range up to half of it.
 
     The range is that of the middle 98 % of the records: a few huge values would put the rest in one interval.
     """
@@ -327,7 +327,7 @@ def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Pro
         return HIDDEN_OR_SETS
     whole = bool((numbers == np.floor(numbers)).all())
     exact = len(numbers) <= FEW or (whole and len(numbers) <= EXACT)
-    # Decimal, since 0.1 · 5 must be a whole multiple of 0.1.
+    # Decimal, because 0.1 · 5 must be a whole multiple of 0.1.
     least = Decimal(repr(span)) / BINS
     ladder = AGES if whole and exact and any(map(AGE_WORDS.fullmatch, words(column))) else _widths(least, span, whole)
     kept: list[Decimal] = []
@@ -345,7 +345,7 @@ def _intervals(column: str, numbers: NDArray[np.float64], counts: Counts) -> Pro
 
 
 def _skewed(numbers: NDArray[np.float64], counts: Counts, width: Decimal, whole: bool) -> Decimal | None:
-    """Where steps of 1, 2, 5, 10 … begin, if half of the records that have more than 0 lie below the first width."""
+    """Return where steps of 1, 2, 5, 10 … begin, if half of the records above 0 lie below the first width."""
     positive = numbers > 0
     near = positive & (numbers < float(width))
     if 2 * counts[near].sum() <= counts[positive].sum() or (numbers < 0).any() or near.sum() < 3:
@@ -359,7 +359,7 @@ def _skewed(numbers: NDArray[np.float64], counts: Counts, width: Decimal, whole:
 
 
 def _widths(least: Decimal, span: float, whole: bool) -> Iterator[Decimal]:
-    """Nested round widths: 1, 2, 10, 20, 100 … or 5, 10, 50, 100 …, the first not below ``least``."""
+    """Return nested round widths: 1, 2, 10, 20, 100 … or 5, 10, 50, 100 …, the first at least ``least``."""
     power = max(least.adjusted(), 0) if whole else least.adjusted()
     width = next(w for w in (Decimal(d).scaleb(power + up) for up in (0, 1) for d in (1, 2, 5)) if w >= least)
     while float(width) <= span / 2:
@@ -368,5 +368,5 @@ def _widths(least: Decimal, span: float, whole: bool) -> Iterator[Decimal]:
 
 
 def _above(span: float) -> Decimal:
-    """A round width that holds the whole range, for columns that have few numbers."""
+    """Return a round width that holds the whole range, for columns with few numbers."""
     return Decimal(10).scaleb(Decimal(repr(span)).adjusted())

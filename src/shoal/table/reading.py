@@ -1,10 +1,10 @@
-"""What a released text stands for: the one reader of releases, whoever wrote them.
+"""What a released text covers: the single reader of releases, from shoal or another tool.
 
-A text is read as a label on any level of its column's hierarchy; as a range, a set, a mask or a date, as the way it is
-written tells (``notation``); as a value of the original that was written otherwise on the way, such as 23.0 for 23 or
-a timestamp for a day; or as saying nothing. Where the hierarchy knows both a label and a value, it alone decides. A
-text that is a value of the original stands for no other value just because that one is equal as a number or a date.
-What cannot be read is told by text, and counted in cells by whoever has these: it must never pass for safety.
+A text is read as a label at any level of its column's hierarchy; as a range, a set, a mask or a date, according to its
+notation (``notation``); as a value of the original that was reformatted, such as 23.0 for 23 or a timestamp for a day;
+or as saying nothing. If the hierarchy knows both a label and a value, it alone decides. A text that is a value of the
+original covers no other value merely because that one is equal as a number or a date. Texts that cannot be read are
+reported, and counted in cells by the caller: they must never pass as safe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from shoal.table.notation import (
     released_number,
 )
 
-# Words for a cell that was suppressed, where the original has no such value.
+# Words for a suppressed cell, if the original has no such value.
 NOTHING = frozenset({
     "", "?", "-", "--", ".", "..", "any", "all", "na", "n/a", "n.a.", "nan", "nat", "null", "none", "missing",
     "unknown", "suppressed", "[suppressed]", "(suppressed)", "redacted", "[redacted]", "(redacted)", "hidden", "masked",
@@ -49,25 +49,25 @@ Key = TypeVar("Key")
 
 
 def plain(text: str) -> str:
-    """The text without what is lost on the way: outer and doubled spaces, and upper case."""
+    """Normalize a text: remove outer and repeated spaces, and upper case."""
     return " ".join(text.split()).casefold()
 
 
 def unread_cells(understood: NDArray[np.bool_], released: Coded) -> int:
-    """How many cells of a column have a text that was not understood; a null is no text."""
+    """Count the cells of a column with a text that could not be read; a null is not a text."""
     counts = np.bincount(released.codes[released.codes >= 0], minlength=len(understood))
     return int(counts[~understood].sum())
 
 
 class Reader:
-    """The released texts of a column, by number, found for the values that they may stand for.
+    """The released texts of a column, by number, matched with the values that they may cover.
 
-    ``base`` has the distinct values of the original: they tell whether the column is one of numbers or dates, and which
-    texts are values themselves. ``hierarchies``: the first that knows a value tells its labels. ``ignored``: leaves
-    that are no values of the original. ``freely``: whether what fits no value of the original may
-    still be read: NA, any and the like as saying nothing, and 351* as 35138. That asks for all values of the original,
-    and is not for who decides whether a release is safe. ``mark``: the decimal mark of the data, where it is named: the
-    values are then written with a point, as shoal releases them, and who else has released them may have kept it.
+    ``base`` has the distinct values of the original: they show whether the column contains numbers or dates, and which
+    texts are values themselves. ``hierarchies``: the first one that knows a value gives its labels. ``ignored``: leaves
+    that are not values of the original. ``freely``: whether texts that match no value of the original may still be
+    read: NA, any and the like as saying nothing, and 351* as 35138. That requires all values of the original, and must
+    not be used to decide whether a release is safe. ``mark``: the decimal mark of the data, if the policy names it: the
+    values then have points, as in shoal's releases, while another tool may have kept the mark.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class Reader:
         self._dates: dict[str, Moments | None] = {}
         self.numeric = _most(read_number(text, self._marks[0]) is not None for text in values)
         self.dated = not self.numeric and _most(self._date(text) is not None for text in values)
-        # Members of a set may be labels or ranges themselves: they are read as texts of their own.
+        # Members of a set may themselves be labels or ranges: they are read as separate texts.
         self._texts: list[str] = list(released)
         self._owners: list[list[int]] = [[i] for i in range(len(released))]
         self._number = {text: i for i, text in enumerate(released)}
         tops = {hierarchy.top for hierarchy in hierarchies}
-        labels = set[str]().union(*self._labels)  # ** may be a code of two letters, where others have three
+        labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
         loose = {plain(text) for text in self._own} if any(text not in self._own for text in released) else set()
         self.everything = [
             i
@@ -117,7 +117,7 @@ class Reader:
         self._loose = _by_key((plain(self._texts[i]), i) for i in self._strange)
         self._read_numbers()
         self._read_masks(freely)
-        # What stands for a value of the original is understood; so is a number or a date that nobody has.
+        # A text that covers a value of the original is understood; so is a number or a date that does not occur.
         self._read = set(silent)
         for found in self.of(values):
             self._read |= found
@@ -129,21 +129,21 @@ class Reader:
 
     @property
     def understood(self) -> NDArray[np.bool_]:
-        """Per released text, whether it could be read."""
+        """Return, per released text, whether it could be read."""
         out = np.zeros(len(self.released), np.bool_)
         out[list(self._read)] = True
         return out
 
     def value(self, text: str) -> Decimal | None:
-        """A value of the original as a number."""
+        """Return a value of the original as a number."""
         return read_number(text, self._marks[0])
 
     def number(self, text: str) -> Decimal | None:
-        """A released text as a number."""
+        """Return a released text as a number."""
         return released_number(text, self._marks[1])
 
     def of(self, values: Sequence[str]) -> Found:
-        """For each value the numbers of the released texts that stand for it, those that say nothing left out."""
+        """For each value, return the numbers of the released texts that cover it, except those that say nothing."""
         found: Found = [set() for _ in values]
         keepers = self._by_hierarchy(values, found)
         for n, value in enumerate(values):
@@ -160,7 +160,7 @@ class Reader:
         return [{owner for i in hits for owner in self._owners[i]} - silent for hits in found]
 
     def _by_hierarchy(self, values: Sequence[str], found: Found) -> list[int | None]:
-        """Add the labels over each value, and tell which hierarchy knows it."""
+        """Add the labels above each value, and record which hierarchy knows it."""
         keepers: list[int | None] = [None] * len(values)
         for h, hierarchy in enumerate(self.hierarchies):
             mine = [n for n, value in enumerate(values) if keepers[n] is None and not hierarchy.missing([value])]
@@ -220,9 +220,9 @@ class Reader:
         self._numbers = _by_key((x, i) for i, x in self._is_number.items())
 
     def _in_ranges(self, values: Sequence[str], strangers: bool) -> Iterator[tuple[int, int]]:
-        """Pairs of a value and a number, range or period that holds it, by number.
+        """Match values with the numbers, ranges and periods that contain them; return pairs by number.
 
-        Where the hierarchies know all values, ``strangers`` is False and their labels need no second reading.
+        If the hierarchies know all values, ``strangers`` is False and their labels are not read again.
         """
         settled = set() if strangers or not self._label_texts else set.intersection(*self._label_texts)
         if self._ranges or self._numbers:
@@ -236,7 +236,7 @@ class Reader:
                 end = bisect_right(xs, last) if last_within else bisect_left(xs, last)
                 yield from ((n, i) for _, n in points[start:end])
             if self._numbers:
-                # 39.0 is 39 and not 039, which is a code; it is 039 only where there is no 39.
+                # 39.0 is 39 and not 039, which is a code; it is 039 only if there is no 39.
                 shortest = {x for x, n in points if not values[n].strip().startswith("0") or x < 1}
                 for x, n in points:
                     if x not in shortest or not values[n].strip().startswith("0") or x < 1:
@@ -257,7 +257,7 @@ class Reader:
         return self._dates[text]
 
     def _dated(self, text: str) -> Moments | None:
-        """A day; or, where the text is written in a format of its own, what the hierarchy calls it first."""
+        """Parse a day; for a text in a custom format, use the first label of the hierarchy."""
         if (found := read_date(text, self._order)) is not None:
             return found
         for hierarchy in self.hierarchies:
@@ -269,7 +269,7 @@ class Reader:
         return None
 
     def _between_labels(self, values: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Ranges of dates that end with labels of one level, whatever these look like."""
+        """Read ranges of dates whose ends are labels of one level, in any notation."""
         hierarchies = [h for h in self.hierarchies if h.leaf_order == "time"]
         asked = [i for i in self._strange if "/" in self._texts[i]] if hierarchies else []
         if not asked:
@@ -289,7 +289,7 @@ class Reader:
                                 yield from ((n, i) for n in places.get(hierarchy.leaves[leaf] or "", ()))
 
     def _read_masks(self, freely: bool) -> None:
-        """Group masks by what is hidden: a mask that ends or begins with stars also stands for shorter values."""
+        """Group masks by what is hidden: a mask that ends or begins with stars also covers shorter values."""
         self._masked: dict[str, list[int]] = defaultdict(list)
         self._lengths: set[tuple[str, int]] = set()
         strange = set(self._strange)
@@ -308,7 +308,7 @@ class Reader:
                 self._inner[len(masked)].add(frozenset(i for i, letter in enumerate(masked) if letter == "*"))
         if not freely:
             return
-        # 351* for 35138: stars that fit nobody by their number stand for any number of letters.
+        # 351* for 35138: if the number of stars matches nobody, they cover any number of characters.
         fitting = {i for value in self._base for i in self._masks(value)} if self._masked else set()
         for masked, texts in self._masked.items():
             if not fitting.intersection(texts) and "*" not in (kept := masked.strip("*")) and kept:
@@ -336,7 +336,7 @@ class Reader:
 
 
 def _labels(hierarchy: Hierarchy, ignored: Collection[str]) -> set[str]:
-    """All that the hierarchy calls its leaves, except those that are ignored."""
+    """Return all labels of the leaves, except ignored ones."""
     own = [leaf for leaf, text in enumerate(hierarchy.leaves) if text is None or text not in ignored]
     out = {text for text in (hierarchy.leaves[leaf] for leaf in own) if text is not None}
     for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
@@ -357,7 +357,7 @@ def _most(found: Iterator[bool]) -> bool:
 
 
 def _ends(hierarchy: Hierarchy) -> list[dict[str, list[int]]]:
-    """By level the leaves of a label, also under its first and its last day."""
+    """Return, by level, the leaves of a label, also under its first and last day."""
     out = []
     for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
         of_level: dict[str, list[int]] = defaultdict(list)
@@ -371,7 +371,7 @@ def _ends(hierarchy: Hierarchy) -> list[dict[str, list[int]]]:
 
 
 class LeavesBehind:
-    """The leaves of a hierarchy behind each of some texts."""
+    """The leaves of a hierarchy that each of some texts covers."""
 
     def __init__(self, reader: Reader, behind: list[set[int]]) -> None:
         self.behind = behind
@@ -387,7 +387,7 @@ class LeavesBehind:
         freely: bool = True,
         mark: DecimalMark | None = None,
     ) -> LeavesBehind:
-        """Read the texts by the hierarchy that was built on the original."""
+        """Read the texts with the hierarchy that was built on the original."""
         own = [(leaf, text) for leaf, text in enumerate(hierarchy.leaves) if text is not None]
         own = [(leaf, text) for leaf, text in own if leaf != hierarchy.uncovered]
         reader = Reader(texts, {text for _, text in own}, [hierarchy], freely=freely, mark=mark)

@@ -1,8 +1,8 @@
-"""Values in an order: words such as low, medium and high, grades, numbered stages, groups such as 18-24 and 65+.
+"""Ordered values: words such as low, medium and high, grades, numbered stages, groups such as 18-24 and 65+.
 
-Where values have an order, a cell that stands for several holds neighbours, ``{low, medium}`` and never ``{low,
-high}``. The words are known in English, German, French, Italian, Spanish and Portuguese; capitals, accents and marks
-between words do not count.
+If values have an order, a cell that covers several of them contains neighbours, ``{low, medium}`` and never ``{low,
+high}``. The words are known in English, German, French, Italian, Spanish and Portuguese; case, accents and punctuation
+between words are ignored.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Scale = Literal[
 
 
 class ScalePosition(NamedTuple):
-    """Where a value stands on its scale."""
+    """The position of a value on its scale."""
 
     rank: float
-    group: int  # neighbours that level 1 joins; the same for none is a group of one
+    group: int  # level 1 joins neighbours with the same number; a number of its own is a group of one
 
 
 class Ordered(Description):
-    """Values in the order of a scale, or in the order listed; neighbours are joined level by level, then ``*``.
+    """Values in the order of a scale or list; neighbours are joined level by level, then ``*``.
 
     Scales: ``agreement``, ``frequency``, ``amount``, ``size``, ``quality``, ``satisfaction``, ``severity`` and
     ``education`` are words; ``marks`` are A+ to F, ``numbered`` are texts that differ in one number (Stage II, 9th
@@ -56,7 +56,7 @@ class Ordered(Description):
         return given
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in their order; of a scale, those that occur."""
+        """Build with the leaves in order; for a scale, those that occur."""
         given = self.ordered
         if isinstance(given, str):
             found = places(given, sorted(set(values)))
@@ -72,20 +72,20 @@ class Ordered(Description):
 
 
 def _named(leaves: Sequence[str], groups: Sequence[int]) -> list[str]:
-    """Every leaf as the set of its group."""
+    """Replace every leaf by the set of its group."""
     members = {group: [leaf for leaf, of in zip(leaves, groups, strict=True) if of == group] for group in set(groups)}
     names = {group: own[0] if len(own) == 1 else written_set(own) for group, own in members.items()}
     return [names[group] for group in groups]
 
 
 def _pairs(leaves: Sequence[str]) -> list[list[str]]:
-    """Pairs of neighbours, pairs of pairs, and so on."""
+    """Return pairs of neighbours, pairs of pairs, and so on."""
     widths = [2**i for i in range(1, len(leaves).bit_length()) if 2**i < len(leaves)]
     return [_named(leaves, [i // width for i in range(len(leaves))]) for width in widths]
 
 
 def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
-    """Where each value stands on a scale; those that are not on it are left out."""
+    """Return the position of each value on a scale; values that are not on it are left out."""
     if scale in WORDS:
         known = _words(scale)
         return {text: known[word] for text in values if (word := folded(text)) in known}
@@ -93,14 +93,14 @@ def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
 
 
 def folded(text: str) -> str:
-    """Small letters without accents, one space between words and nothing else."""
+    """Normalize to lower case without accents, with one space between words and nothing else."""
     plain = unicodedata.normalize("NFKD", text.replace("ß", "ss").replace("ẞ", "ss").casefold())
     return " ".join(re.findall(r"[a-z0-9]+", "".join(c for c in plain if not unicodedata.combining(c))))
 
 
 # ── Words ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-# A dash before every step, from low to high; a blank line parts the groups that level 1 joins.
+# A dash before every step, from low to high; a blank line separates the groups that level 1 joins.
 WORDS: dict[str, str] = {
     "agreement": """
         - strongly disagree, disagree strongly, completely disagree, totally disagree, fully disagree, stimme
@@ -251,7 +251,7 @@ _MARK = re.compile(r"([A-F])([+-]?)")
 
 
 def _marks(values: Sequence[str]) -> dict[str, ScalePosition]:
-    """A+ is above A, which is above A-; all of them come before B+."""
+    """Return positions of marks: A+ is above A, which is above A-; all of them come before B+."""
     found = {text: _MARK.fullmatch(text.strip()) for text in values}
     return {
         text: ScalePosition(3 * "ABCDEF".index(match[1]) + {"+": 0, "": 1, "-": 2}[match[2]], "ABCDEF".index(match[1]))
@@ -279,7 +279,7 @@ _IN_ROMAN = re.compile(r"(.*?)\b(viii|vii|vi|v|xii|xi|x|ix|iv|iii|ii|i)\b(.*)")
 
 
 def _numbered(values: Sequence[str]) -> dict[str, ScalePosition]:
-    """Texts that are alike but for one number; those that most others are not like are left out."""
+    """Return positions of texts that differ only in one number; texts unlike most others are left out."""
     read: dict[str, tuple[str, int]] = {}
     for text in values:
         plain = folded(text)
@@ -298,7 +298,7 @@ _MONEY = re.compile(r"[$€£¥]|\b(?:USD|EUR|GBP|CHF)\b")
 
 
 def _ranges(values: Sequence[str]) -> dict[str, ScalePosition]:
-    """Groups of numbers that follow one another; none where they overlap."""
+    """Return positions of consecutive groups of numbers; none if they overlap."""
     read = {}
     n_ranges = 0
     for text in values:
@@ -312,7 +312,7 @@ def _ranges(values: Sequence[str]) -> dict[str, ScalePosition]:
         return {}
     in_order = sorted(read, key=lambda text: (*read[text], text))
     for before, after in pairwise(in_order):
-        if read[before][1] > read[after][0]:  # sharing an end is how many are written: 0-10, 10-20
+        if read[before][1] > read[after][0]:  # groups that share an end are common: 0-10, 10-20
             return {}
     return {text: ScalePosition(i, i) for i, text in enumerate(in_order)}
 

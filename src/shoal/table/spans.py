@@ -1,4 +1,4 @@
-"""Released texts as numbers: one number, a range, or several of both, as distances and means need them."""
+"""Released texts as numbers: a number, a range, or several of both, for distances and means."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
 from shoal.table.notation import DecimalMark, decimal_mark, is_star, read_range, released_number
 
-Span = tuple[float, float, bool, bool]  # first, last, and whether each is within
+Span = tuple[float, float, bool, bool]  # first, last, and whether each is included
 EVERYTHING: Span = (-math.inf, math.inf, True, True)
 
 
 def spans(
     texts: Sequence[str], hierarchy: Hierarchy | None, mark: DecimalMark | None = None
 ) -> list[tuple[Span, ...] | None]:
-    """The numbers that each text stands for; None where it is no number, range, or set or label of numbers.
+    """Return the numbers that each text covers; None if it is no number, range, or set or label of numbers.
 
-    ``mark``: the decimal mark of the texts, where it is known. The values under a label then have points, as they have
-    wherever a policy names the mark; else the texts show it.
+    ``mark``: the decimal mark of the texts, if it is known. The values under a label then have points, as always when a
+    policy names the mark; otherwise the mark is inferred from the texts.
     """
     under = _leaves_under(hierarchy, texts) if hierarchy is not None else {}
     own = decimal_mark(texts) if mark is None else mark
@@ -48,21 +48,21 @@ def _joined(texts: Collection[str], mark: DecimalMark) -> tuple[Span, ...] | Non
 
 
 def _leaves_under(hierarchy: Hierarchy, texts: Sequence[str]) -> dict[str, list[str]]:
-    """The leaves under those texts that are labels above the ground."""
+    """Return the leaves under those texts that are labels above the ground."""
     wanted, under = set(texts), defaultdict(list)
     for level in range(1, hierarchy.n_levels):
         for leaf, code in zip(hierarchy.leaves, hierarchy.table[level], strict=True):
             label = hierarchy.labels[level][code]
-            # A released text may be a leaf too, since the hierarchy is built on all files: that is not under itself.
+            # A released text may also be a leaf, because the hierarchy is built on all files: it is not under itself.
             if label in wanted and leaf is not None and label is not None and leaf not in (label, hierarchy.top):
                 under[label].append(leaf)
     return under
 
 
 def closed(span: Span, points: NDArray[np.float64]) -> tuple[float, float]:
-    """Both ends within: an open one gives way to the next of ``points`` (ascending) that lies in the range.
+    """Include both ends: an excluded end is replaced by the next of ``points`` (ascending) that lies in the range.
 
-    So 1 is not in [0.5, 1) and nothing that is known and in it falls out of it.
+    So 1 is not in [0.5, 1), and no known point of the range is lost.
     """
     first, last, first_within, last_within = span
     start = int(np.searchsorted(points, first, "left" if first_within else "right"))
@@ -76,7 +76,7 @@ def closed(span: Span, points: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _between(first: float, last: float, *, below: bool) -> float:
-    """A number within the range, near its open end where the other one is endless."""
+    """Return a number within the range, near its excluded end if the other one is infinite."""
     if math.isfinite(first) and math.isfinite(last):
         return (first + last) / 2
     end = last if below else first
@@ -85,5 +85,5 @@ def _between(first: float, last: float, *, below: bool) -> float:
 
 
 def standard_deviation(values: NDArray[np.float64]) -> float:
-    """That of a sample, divided by n − 1, wherever numbers are scaled or compared; 0 for fewer than two."""
+    """Return the sample standard deviation (divisor n − 1), used wherever numbers are scaled; 0 for fewer than two."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0

@@ -1,8 +1,8 @@
-"""How the cells of a column are spelled: which texts stand for a missing value, and how its numbers are written.
+"""How the cells of a column are spelled: which texts mean a missing value, and how numbers are written.
 
-Nothing is missing and no mark is dropped unless a policy says so. What is read so is read so again: a missing value is
-null, 1.234,5 is 1234.5, and neither becomes anything else the next time, so a release is checked with the policy that
-made it. Where points mark thousands, 123,456 is read as 123.4560: as 123.456 it would be taken for 123456.
+Nothing is missing and no mark is dropped unless a policy says so. Reading is idempotent: a missing value is null,
+1.234,5 is 1234.5, and neither changes the next time, so a release is checked with the policy that made it. If points
+mark thousands, 123,456 is read as 123.4560: as 123.456 it would be read as 123456 the next time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Literal
 
 from shoal.table.propose import NUMBER, date_formats, sample
 
-BLANKS = " \t\n\r\v\f"  # around a text that stands for a missing value they do not count
-MARKS = {".": ".", ",": ",", " ": " \u00a0\u202f", "'": "'’"}  # with what else is written for them
+BLANKS = " \t\n\r\v\f"  # ignored around a text that means a missing value
+MARKS = {".": ".", ",": ",", " ": " \u00a0\u202f", "'": "'’"}  # with their alternative spellings
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the cells of one column are spelled."""
+    """The spelling of the cells of one column."""
 
     missing: tuple[str, ...] = ()
     decimal: str = "."
@@ -29,12 +29,12 @@ class Spelling:
 
     @property
     def is_plain(self) -> bool:
-        """Whether cells are what they look like."""
+        """Whether cells are read literally."""
         return self == Spelling()
 
     @cached_property
     def numeral(self) -> str | None:
-        """What numbers look like that must be written in another way: a regular expression that all engines know."""
+        """A regular expression, valid in all engines, for numbers that must be rewritten."""
         unmarked = f"[0-9]+{self.decimal}[0-9]+" if self.decimal != "." else ""
         if self.thousands is None:
             return f"^[-+]?{unmarked}$" if unmarked else None
@@ -44,21 +44,21 @@ class Spelling:
 
     @property
     def mark(self) -> Literal[".", ","] | None:
-        """The decimal mark, where a mark of its numbers is named."""
+        """The decimal mark, if a mark of the numbers is named."""
         return "," if self.decimal == "," else None if self.thousands is None else "."
 
     @property
     def dropped(self) -> str:
-        """The marks that go."""
+        """The marks that are removed."""
         return "" if self.thousands is None else MARKS[self.thousands]
 
     @property
     def ambiguous(self) -> str | None:
-        """What a number must not look like afterwards, as its decimals would be taken for thousands."""
+        """What a rewritten number must not look like, because its decimals would be read as thousands."""
         return "^[-+]?[1-9][0-9]{0,2}[.][0-9]{3}$" if self.thousands == "." else None
 
     def read(self, text: str | None) -> str | None:
-        """What a text says; None where it is missing."""
+        """Parse a text; None if it means a missing value."""
         if text is None or (self.missing and text.strip(BLANKS) in self.missing):
             return None
         if self.numeral is None or "\n" in text or not re.search(self.numeral, text):
@@ -71,8 +71,8 @@ class Spelling:
 
 # ── guessing ─────────────────────────────────────────────────────────────────────────────────────────────
 
-# In a column of numbers or dates none of these is a value.
-CLEAR = frozenset(("", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "<NA>"))  # nor in one of words
+# In a column of numbers or dates, none of these is a value.
+CLEAR = frozenset(("", "N/A", "n/a", "N.A.", "n.a.", "#N/A", "<NA>"))  # nor in a column of words
 TOKENS = CLEAR.union(
     ("NA", "na", "NaN", "nan", "NULL", "null", "None", "none", "-", "--", ".", "?"),
     ("missing", "Missing", "unknown", "Unknown"),
@@ -83,7 +83,7 @@ STYLES: tuple[tuple[str, str | None], ...] = (
 
 
 def guess(texts: Sequence[str]) -> Spelling:
-    """What the distinct texts of a column suggest."""
+    """Guess the spelling of a column from its distinct texts."""
     found = sorted({text.strip(BLANKS) for text in texts} & TOKENS)
     rest = [text for text in texts if text.strip(BLANKS) not in TOKENS]
     decimal, thousands = _style(rest)
@@ -95,7 +95,7 @@ def guess(texts: Sequence[str]) -> Spelling:
 
 
 def _no_word(token: str, rest: Sequence[str]) -> bool:
-    """Whether a text stands for a missing value among words: NA may be a country, and - a blood group's."""
+    """Return whether a text means a missing value among words: NA may be a country, and - part of a blood group."""
     if token in CLEAR:
         return True
     if token in ("-", "--", ".", "?"):
@@ -104,7 +104,7 @@ def _no_word(token: str, rest: Sequence[str]) -> bool:
 
 
 def _style(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Decimal and thousands mark of a column in which all are numbers, and some have one that is not plain."""
+    """Return the decimal and thousands mark of a column of numbers, some of which are not in plain notation."""
     if not any(mark in text for text in sample(texts) for mark in ",.' \u00a0\u202f’"):
         return ".", None
     whole = re.compile("[-+]?[0-9]+")
@@ -117,7 +117,7 @@ def _style(texts: Sequence[str]) -> tuple[str, str | None]:
         if decimal == "," and not any("," in text for text in texts) and not _many_points(texts):
             continue
         with_marks = [text for text in texts if any(mark in text for mark in form.dropped)]
-        # Codes of one length, such as 123 456 789, are no numbers.
+        # Codes of equal length, such as 123 456 789, are not numbers.
         if thousands is None or (with_marks and len(set(map(len, texts))) > 1):
             return decimal, thousands
     return ".", None
@@ -128,7 +128,7 @@ def _many_points(texts: Sequence[str]) -> bool:
 
 
 def shared(guessed: Mapping[str, Spelling], texts: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], set[str]]:
-    """All texts that stand for a missing value somewhere, and the columns in which one of them is a value."""
+    """Return all texts that mean a missing value in some column, and the columns in which one of them is a value."""
     missing = tuple(sorted({token for spelling in guessed.values() for token in spelling.missing}))
     apart = {
         name

@@ -1,4 +1,4 @@
-"""Times of the day, in units from the quarter of an hour to the quarter of a day, each within one of the next."""
+"""Times of day in units from a quarter of an hour to a quarter of a day, each within one of the next."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIME = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9
 
 
 def read_time(text: str) -> float | None:
-    """Seconds since midnight; None where the text is no time of the day."""
+    """Return the seconds since midnight; None if the text is not a time of day."""
     found = TIME.fullmatch(text.strip())
     if found is None:
         return None
@@ -31,9 +31,9 @@ def read_time(text: str) -> float | None:
 
 
 class Times(Description):
-    """Times of the day to the units named, then ``*``; the text as it was written is level 0.
+    """Generalize times of day to the named units, then to ``*``; level 0 is the text as written.
 
-    Read are 9:30, 09:30:15 and 9:30 pm. A unit is written by its first and last minute, as in 09:00/09:59.
+    Accepted forms: 9:30, 09:30:15 and 9:30 pm. A unit is written as its first and last minute, as in 09:00/09:59.
     """
 
     times: tuple[TimeUnit, ...] = Field(description="The units, from fine to coarse.")
@@ -46,7 +46,7 @@ class Times(Description):
         return units
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
-        """Leaves in the order of time, those of one moment by their text."""
+        """Build with the leaves in chronological order, and by text within a moment."""
         seconds = {text: time for text in set(values) if (time := read_time(text)) is not None}
         if not seconds:
             return Hierarchy.empty(column, len(self.times) + 2, "time")

@@ -1,8 +1,8 @@
-"""Values: what the cells of one column may be released as, and what each stands for.
+"""Values: what the cells of one column may be released as, and the leaves that each value covers.
 
-A full-domain release shows the labels of one level. Other recodings mix levels, or show ranges and sets of leaves.
-Whichever it is, a released value stands for a set of leaves, and equal texts must stand for equal sets: a class is
-what looks alike. So a set that a label of the hierarchy stands for is always released as that label.
+A full-domain release shows the labels of one level. Other recodings mix levels, or show ranges and sets of leaves. In
+each case a released value covers a set of leaves, and equal texts must cover equal sets, because equal texts form a
+class. So a set that a label of the hierarchy covers is always released as that label.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Values:
 
     hierarchy: Hierarchy
     labels: tuple[Label, ...]
-    covers: tuple[Leaves, ...]  # the leaves that a value stands for
+    covers: tuple[Leaves, ...]  # the leaves that a value covers
     shares: NDArray[np.float64]  # the loss of a cell, 0 to 1
     sizes: NDArray[np.int64]  # leaves that it could be (M); any for an uncovered one
-    levels: NDArray[np.int64]  # of the lowest label that stands for as much, by its number in the whole hierarchy
+    levels: NDArray[np.int64]  # of the lowest label that covers as much, by its number in the whole hierarchy
 
     def __repr__(self) -> str:
-        # Labels may be values of the data, and what is printed is logged.
+        # Labels may be values from the data, and printed objects are logged.
         return f"<Values of {self.hierarchy.column!r}: {len(self.labels)}>"
 
     @classmethod
     def of_level(cls, hierarchy: Hierarchy, level: int, *, and_top: bool = False) -> Values:
-        """The labels of a level, by code; the top after them, where cells may be suppressed one by one."""
+        """Return the labels of a level by code, followed by the top if cells may be suppressed individually."""
         levels = [level, hierarchy.height] if and_top and level < hierarchy.height else [level]
         return cls(
             hierarchy,
@@ -55,21 +55,21 @@ class Values:
         )
 
     def under(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Per value, the records whose leaf it stands for, given the records of each leaf."""
+        """Return, per value, the number of records whose leaf it covers, given the records of each leaf."""
         return np.array([counts[leaves].sum() for leaves in self.covers], np.int64)
 
 
 def _under(hierarchy: Hierarchy, level: int) -> list[Leaves]:
-    """The leaves under each label of a level."""
+    """Return the leaves under each label of a level."""
     codes = hierarchy.table[level]
     order = np.argsort(codes, kind="stable").astype(np.int32)
     return np.split(order, np.cumsum(np.bincount(codes, minlength=hierarchy.cardinality(level)))[:-1])
 
 
 class Vocabulary:
-    """The values of a column as they are asked for: every label of the hierarchy, and any other set of leaves.
+    """The values of a column, numbered on demand: every label of the hierarchy, and any other set of leaves.
 
-    ``nodes[level, leaf]`` is the value that stands for a leaf on a level; ``TOP_ID`` is that of the top.
+    ``nodes[level, leaf]`` is the value that covers a leaf at a level; ``TOP_ID`` is that of the top.
     """
 
     TOP_ID = 0
@@ -79,7 +79,7 @@ class Vocabulary:
         self.cells = cells  # hierarchy, range or set: whether labels of several numbers or dates may be used
         self._labels: list[Label] = []
         self._covers: list[Leaves] = []
-        self._at: list[tuple[int, int] | None] = []  # level and code, where it is a label of the hierarchy
+        self._at: list[tuple[int, int] | None] = []  # level and code, if it is a label of the hierarchy
         self._by_label: dict[Label, int] = {}
         self._by_leaves: dict[bytes | tuple[int, int], int] = {}
         self.nodes = np.empty((hierarchy.n_levels, len(hierarchy.leaves)), np.int32)
@@ -88,10 +88,10 @@ class Vocabulary:
                 self.nodes[level, leaves] = self._node(level, code, leaves)
 
     def _node(self, level: int, code: int, leaves: Leaves) -> int:
-        """Number a label of the hierarchy; levels come from the top down.
+        """Number a label of the hierarchy; levels are processed from the top down.
 
-        A label that a higher level has too is the same text, so it must mean the same: the higher one, which stands
-        for more. Labels that stand for the same leaves are one value, shown as the lowest of them.
+        A label that also occurs at a higher level is the same text, so it must mean the same: the higher one, which
+        covers more. Labels that cover the same leaves are one value, shown as the lowest of them.
         """
         label = self.hierarchy.labels[level][code]
         found = self._by_label.get(label)
@@ -121,16 +121,16 @@ class Vocabulary:
         return len(self._labels) - 1
 
     def of(self, leaves: Leaves) -> int:
-        """The value that stands for exactly these leaves (ascending, all that level 0 joins with them among them).
+        """Return the value that covers exactly these leaves (ascending, including all that level 0 joins with them).
 
-        Nulls and values without an entry are in no range and in no set but the whole: with them it is the top.
+        Nulls and values without an entry are in no range and in no set but the whole: together with them it is the top.
         """
         found = self._by_leaves.get(_key(leaves))
         if self._hides(leaves):
             return self.TOP_ID if found is None else found
         if found is not None and not self._tells_more(found, leaves):
             return found
-        for write in (self._range, self._set):  # one after the other: the text of a set has every member in it
+        for write in (self._range, self._set):  # one by one: the text of a set contains every member
             label = write(leaves)
             if label is not None and label not in self._by_label:
                 return self._added(label, leaves, None)
@@ -140,14 +140,14 @@ class Vocabulary:
         )
 
     def _tells_more(self, found: int, leaves: Leaves) -> bool:
-        """Whether a range is wanted in place of a label: 30-39 may stand for two values that lie at 34 and 35."""
+        """Return whether a range is preferred to a label: 30-39 may cover two values that lie at 34 and 35."""
         at = self._at[found]
         if self.cells == "hierarchy" or at is None or at[0] == 0:
             return False
         return self._range(leaves) not in (None, self._labels[found])
 
     def _range(self, leaves: Leaves) -> str | None:
-        """The text of a range, where the leaves are numbers or dates in a row."""
+        """Return the text of a range if the leaves are consecutive numbers or dates."""
         order = self.hierarchy.leaf_order
         if order not in ("numeric", "time") or leaves[-1] - leaves[0] + 1 != len(leaves):
             return None
@@ -156,12 +156,12 @@ class Vocabulary:
             return None
         if order == "time":
             return written_range(first, last, dates=True)
-        if whole := half_open_ends_of(last):  # bins with decimals: from the lower end of one to the upper of the other
+        if whole := half_open_ends_of(last):  # bins with decimals: from the first lower end to the last upper end
             begin = half_open_ends_of(first)
             return None if begin is None else f"[{begin[0]}, {whole[1]})"
-        # Below 18 and 19 is <=19: where the first of them is bottom-coded, the range has no lower end.
+        # Below 18 together with 19 is <=19: if the first one is bottom-coded, the range has no lower end.
         lower, upper = (None, None) if first.startswith("<") else ends_of(first), ends_of(last)
-        if lower is None or upper is None or lower[0] is upper[1] is None:  # open at both ends, it is no range
+        if lower is None or upper is None or lower[0] is upper[1] is None:  # open at both ends, it is not a range
             return None
         return written_range(lower[0], upper[1])
 
@@ -172,11 +172,11 @@ class Vocabulary:
 
     @property
     def values(self) -> Values:
-        """All values so far."""
+        """Return all values so far."""
         return self.taken(range(len(self._labels)))
 
     def taken(self, ids: Sequence[int]) -> Values:
-        """Some of the values so far, in that order."""
+        """Return some of the values so far, in that order."""
         hierarchy = self.hierarchy
         shares, sizes, levels = [], [], []
         for i in ids:
@@ -199,13 +199,13 @@ class Vocabulary:
         )
 
     def least_share(self, leaves: Leaves) -> float:
-        """No value that stands for these leaves, or for more, has a smaller share."""
+        """Return a lower bound on the share of any value that covers these leaves."""
         codes = self.hierarchy.table[:, leaves]
         common = np.flatnonzero((codes == codes[:, :1]).all(axis=1))
         return min(self._share(leaves), *(float(self.hierarchy.shares[level][codes[level, 0]]) for level in common))
 
     def lowest(self, leaves: Leaves) -> tuple[int, int]:
-        """The lowest label that stands for all of some leaves (ascending)."""
+        """Return the lowest label that covers all of some leaves (ascending)."""
         table, first, last = self.hierarchy.table, int(leaves[0]), int(leaves[-1])
         in_a_row = last - first + 1 == len(leaves)
         for level in np.flatnonzero(table[:, first] == table[:, last]).tolist():
@@ -215,10 +215,10 @@ class Vocabulary:
         return self.hierarchy.height, int(table[-1, first])
 
     def _share(self, leaves: Leaves) -> float:
-        """(M−1)/(D−1); of numbers, the part of the data's range."""
+        """Return (M−1)/(D−1); for numbers, the part of the data's range."""
         hierarchy = self.hierarchy
         if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
-            # Leaves are in the order of their numbers, so the ends tell all; some, such as a null, have none.
+            # Leaves are in numeric order, so the ends are enough; some, such as a null, have none.
             least, most = self._first_number(leaves), self._first_number(leaves[::-1])
             if least is not None and most is not None and self._span:
                 return float((most - least) / self._span)
@@ -229,11 +229,11 @@ class Vocabulary:
 
     @cached_property
     def _changes(self) -> NDArray[np.int64]:
-        """Per level and leaf, how often the label changes up to it: leaves in a row share it where it never does."""
+        """Count, per level and leaf, the label changes up to it: without a change, consecutive leaves share a label."""
         return np.cumsum(np.diff(self.hierarchy.table, axis=1, prepend=self.hierarchy.table[:, :1]) != 0, axis=1)
 
     def _hides(self, leaves: Leaves) -> bool:
-        """Whether one of the leaves is in no range and in no set; of leaves in a row, only the ends are looked up."""
+        """Return whether a leaf is in no range and in no set; for consecutive leaves, only the ends are checked."""
         first, last = int(leaves[0]), int(leaves[-1])
         if last - first + 1 == len(leaves):
             return bool(self._n_hidden[last + 1] > self._n_hidden[first])
@@ -249,13 +249,13 @@ class Vocabulary:
 
     @cached_property
     def _span(self) -> Decimal:
-        """The range of all numbers."""
+        """Return the range of all numbers."""
         known = [n for n in self._numbers if n is not None]
         return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
 
     @cached_property
     def _hidden(self) -> NDArray[np.bool_]:
-        """The leaves that are in no range and in no set: nulls, and values without an entry."""
+        """Return the leaves that are in no range and in no set: nulls, and values without an entry."""
         leaves = self.hierarchy.leaves
         return np.array(
             [text is None or leaf == self.hierarchy.uncovered for leaf, text in enumerate(leaves)], np.bool_
@@ -263,7 +263,7 @@ class Vocabulary:
 
 
 def _key(leaves: Leaves) -> bytes | tuple[int, int]:
-    """What tells sets of leaves (ascending) apart: of those in a row the ends, so that wide ranges take no room."""
+    """Return a key that identifies a set of leaves (ascending): the ends if they are consecutive, to save memory."""
     first, last = int(leaves[0]), int(leaves[-1])
     return (first, last) if last - first + 1 == len(leaves) else leaves.tobytes()
 
@@ -272,13 +272,13 @@ def _key(leaves: Leaves) -> bytes | tuple[int, int]:
 
 
 def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
-    """Per class the least value that stands for all its leaves; class i owns ``leaves[starts[i]:starts[i+1]]``.
+    """Return, per class, the smallest value that covers all its leaves; class i owns ``leaves[starts[i]:starts[i+1]]``.
 
-    The vocabulary's ``cells`` says of which kind: a label of the hierarchy, a range of its leaves, or any set.
+    The vocabulary's ``cells`` gives the kind: a label of the hierarchy, a range of its leaves, or any set.
     """
     if vocabulary.cells == "hierarchy":
         return _nearest_common(vocabulary.nodes, leaves, starts)
-    # Leaves that level 0 joins (top-coding) are never told apart, so they come and go together.
+    # Leaves that level 0 joins (top-coding) are indistinguishable, so they are added and removed together.
     rank, groups = told_apart(vocabulary.hierarchy)
     places = rank[leaves]
     ids = np.empty(len(starts), np.int32)
@@ -291,14 +291,14 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
         ids_of = []
         for low, high in bounds[firsts].tolist():
             first, last = ends[low], ends[high + 1] - 1
-            wanted = in_order[first : last + 1]  # a view: thousands of ranges of thousands of leaves take no room
+            wanted = in_order[first : last + 1]  # a view: thousands of ranges of thousands of leaves need no memory
             ids_of.append(vocabulary.of(wanted if falls[first] == falls[last] else np.sort(wanted)))
         return np.array(ids_of, np.int32)[class_of]
     owner = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(leaves)))
     owner, places = np.divmod(np.unique(owner * len(groups) + places), len(groups))
     lengths = np.bincount(owner, minlength=len(starts))
     begins = np.cumsum(lengths) - lengths
-    for length in np.unique(lengths):  # classes of one length are compared at once
+    for length in np.unique(lengths):  # classes of equal length are compared at once
         mine = np.flatnonzero(lengths == length)
         members = places[begins[mine, None] + np.arange(length)]
         class_of, firsts = group(packed(members))
@@ -308,7 +308,7 @@ def covering(vocabulary: Vocabulary, leaves: Leaves, starts: NDArray[np.int64]) 
 
 
 def _nearest_common(nodes: Ids, leaves: Leaves, starts: NDArray[np.int64]) -> Ids:
-    """The label of the lowest level on which all leaves of a class have the same."""
+    """Return the label of the lowest level at which all leaves of a class have the same label."""
     ids = np.full(len(starts), Vocabulary.TOP_ID, np.int32)
     for level in range(len(nodes) - 1, -1, -1):
         of_level = nodes[level][leaves]
@@ -318,7 +318,7 @@ def _nearest_common(nodes: Ids, leaves: Leaves, starts: NDArray[np.int64]) -> Id
 
 
 def told_apart(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
-    """The groups of leaves that level 0 tells apart, in the order of their first leaf; nulls come last."""
+    """Return the groups of leaves that level 0 distinguishes, in the order of their first leaf; nulls come last."""
     groups = sorted(
         _under(hierarchy, 0),
         key=lambda of: (hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered, int(of[0])),

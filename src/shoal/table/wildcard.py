@@ -1,7 +1,7 @@
-"""Null matches anything: the records that each class could be taken for.
+"""Null matches anything: the records that each class could be confused with.
 
-Statistical offices count a record with a missing key among all records it is compatible with. Classes then
-overlap; a neighbourhood is what plays the part of the class.
+Statistical offices count a record with a missing key among all records it is compatible with. Classes then overlap; a
+neighbourhood takes the place of the class.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
 
-Nulls = Literal["category", "wildcard"]  # a value of its own, or one that matches anything
+Nulls = Literal["category", "wildcard"]  # a separate value, or one that matches anything
 
 
 def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> FrequencyTable:
-    """The table with each row's counts replaced by those of all rows compatible with it.
+    """Return the table with each row's counts replaced by those of all rows compatible with it.
 
     ``nulls[j]`` is the code of the null in column ``j``, or None.
     """
@@ -39,9 +39,10 @@ def neighbourhoods(table: FrequencyTable, nulls: Sequence[int | None]) -> Freque
 def matches(
     table: FrequencyTable, nulls: Sequence[int | None]
 ) -> Iterator[tuple[RowNumbers, ClassOf, RowNumbers, ClassOf]]:
-    """Rows against rows, by pattern of nulls: two rows are compatible where they get the same class.
+    """Yield groupings by pattern of nulls: two rows are compatible if they get the same class.
 
-    Two patterns meet on the columns where neither has a null; that is one grouping, so no pair of rows is enumerated.
+    Two patterns are compared on the columns where neither has a null; that is one grouping, so pairs of rows are not
+    enumerated.
     """
     missing = np.zeros(table.codes.shape, np.bool_)
     for j, code in enumerate(nulls):
@@ -57,7 +58,7 @@ def matches(
 
 
 def _summed(parts: list[tuple[RowNumbers, Histogram]], n_rows: int) -> Histogram:
-    """Add up histograms whose rows belong to the given rows."""
+    """Sum histograms whose rows belong to the given rows."""
     rows = np.concatenate([r for r, _ in parts])
     lengths = np.concatenate([np.diff(h.starts) for _, h in parts])
     together = replace(

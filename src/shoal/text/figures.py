@@ -54,7 +54,7 @@ def quoted_names(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-# Controls other than tab and line feed, marks that turn the direction of the text after them, and what is no character.
+# Control characters other than tab and line feed, marks that change the text direction, and invalid characters.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufffe\uffff]")
 
 

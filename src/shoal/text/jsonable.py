@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-DEEPEST = 100  # levels of plain values within one another; whoever needs more is not describing a table
+DEEPEST = 100  # levels of nesting; a description of a table never needs more
 
 
 def finite(value: Any) -> Any:
@@ -26,7 +26,7 @@ def nested_deeper(value: Any, depth: int) -> bool:
     level = [value] if _holds_others(value) else []
     for _ in range(depth):
         within = (item.values() if isinstance(item, Mapping) else item for item in level)
-        # By identity: what lies in several places is looked at once.
+        # By identity: an object that occurs in several places is visited once.
         level = list({id(inner): inner for items in within for inner in items if _holds_others(inner)}.values())
         if not level:
             return False
@@ -40,7 +40,7 @@ def _holds_others(item: Any) -> bool:
 def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Parse JSON; raise ValueError also for values nested too deep or numbers with too many digits.
 
-    ``pairs`` makes an object of its fields, where a dict will not do.
+    ``pairs`` builds an object from its fields, if a dict is not suitable.
     """
     try:
         value = json.loads(text, object_pairs_hook=pairs)
