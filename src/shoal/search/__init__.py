@@ -1,4 +1,4 @@
-"""Searches: a frequency table and what must hold go in, a recoding comes out."""
+"""Searches: each takes a frequency table and its requirements, and returns a recoding."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "mdav": mdav,
 }
 
-# Searches that may part records with equal quasi-identifiers: they get a table with one row per sensitive value.
+# Searches that may separate records with equal quasi-identifiers: their table has one row per sensitive value.
 PARTING: frozenset[str] = frozenset(
     {"cover", "forest", "forest_generalize", "local", "local_suppression", "mdav", "mondrian_relaxed", "suppress_cells"}
 )

@@ -1,4 +1,4 @@
-"""Problem: a table, what must hold, what may be suppressed, what is to be least. Every search gets one."""
+"""Problem: a table, its requirements, the suppression limit and the objective. Every search takes one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from shoal.table.wildcard import neighbourhoods
 if TYPE_CHECKING:
     from shoal.policy import Policy
 
-Progress = Callable[[str, float], None]  # what is being done, and how much of it is (0 … 1)
+Progress = Callable[[str, float], None]  # the current task, and the share of it that is done (0 … 1)
 
 
 def silent(_what: str, _share: float) -> None:
@@ -38,14 +38,14 @@ def silent(_what: str, _share: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What one look at a node tells."""
+    """The result of evaluating one node."""
 
     table: NodeTable
     failing: NDArray[np.bool_]  # (classes)  classes that must be suppressed
-    lost: Counts  # (classes)  records of the class that are suppressed on every lower node, at the least
+    lost: Counts  # (classes)  lower bound on the records of the class that are suppressed on every lower node
     n_suppressed: int  # records in failing classes
-    n_lost: int  # records that are, at the least: Σ lost, or more where the release as a whole is limited
-    all_lost: bool  # whether the records that fail are lost, all of them
+    n_lost: int  # lower bound on all of them: Σ lost, or more if the release as a whole is limited
+    all_lost: bool  # whether all failing records are lost
     feasible: bool
 
     @property
@@ -56,24 +56,24 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What is asked of a search besides the models: what may be suppressed, what is to be least, how to choose."""
+    """What a search is given besides the models: the suppression limit, the objective and its options."""
 
     limit: int = 0  # records that may be suppressed
     objective: str = "loss"
-    label: str | None = None  # the sensitive column that a classifier is to predict
+    label: str | None = None  # the sensitive column that a classifier predicts
     wildcard: bool = False  # a null matches anything
-    keep_suppressed: bool = False  # suppressed records stay, as one class of stars
-    weights: Sequence[float] | None = None  # of the columns, in losses of cells
-    cells: Sequence[str] | None = None  # what cells on mixed levels are written as
-    after: Sequence[tuple[int, int]] = ()  # (a, b): column b is generalized only where a is at its highest level
-    dimension: str = "range"  # which column is split first, where one is chosen class by class
-    preference: str = "least-absolute"  # among generalizations that are all k-minimal
-    seed: int = 0  # of searches that draw
+    keep_suppressed: bool = False  # suppressed records stay in the release as one class of stars
+    weights: Sequence[float] | None = None  # weights of the columns in losses of cells
+    cells: Sequence[str] | None = None  # how cells on mixed levels are written
+    after: Sequence[tuple[int, int]] = ()  # (a, b): column b is generalized only if a is at its highest level
+    dimension: str = "range"  # which column is split first, if it is chosen class by class
+    preference: str = "least-absolute"  # the preference among k-minimal generalizations
+    seed: int = 0  # for randomized searches
     time_budget: float | None = None  # seconds
 
     @classmethod
     def of(cls, policy: Policy, n_records: int) -> Terms:
-        """The terms of a policy, for a table of so many records."""
+        """Return the terms of a policy for a table with ``n_records`` records."""
         release = policy.release
         place = {name: j for j, name in enumerate(policy.quasi)}
         columns = [policy.columns[name] for name in policy.quasi]
@@ -97,7 +97,7 @@ NO_TERMS = Terms()
 
 
 class Problem:
-    """A search takes one and answers with a Recoding."""
+    """The input of a search, which returns a Recoding."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Problem:
         self.cells = tuple(terms.cells or ("hierarchy",) * len(table.columns))
         self.after = tuple(terms.after)
         self.time_budget = terms.time_budget
-        self.hints = tuple(hints)  # nodes worth a look: answers to problems like this one
+        self.hints = tuple(hints)  # nodes worth evaluating: solutions of similar problems
         self.progress = progress
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
         self.rollup = rollup or Rollup(table)
@@ -143,7 +143,7 @@ class Problem:
         hints: Sequence[Node] = (),
         progress: Progress = silent,
     ) -> Problem:
-        """The problem that a policy poses."""
+        """Build the problem that a policy poses."""
         return cls(
             table,
             policy.models,
@@ -156,11 +156,11 @@ class Problem:
 
     @property
     def sees_labels(self) -> bool:
-        """Whether the objective looks at the column to predict."""
+        """Whether the objective uses the column to predict."""
         return self.objective_name in WITH_LABEL
 
     def labels(self, classes: FrequencyTable) -> Histogram | None:
-        """The column to predict in some classes, where the objective looks at it."""
+        """Return the column to predict in these classes if the objective uses it."""
         return classes.sensitive[self.label] if self.label is not None and self.sees_labels else None
 
     @property
@@ -170,52 +170,53 @@ class Problem:
 
     @property
     def seconds_left(self) -> float:
-        """Of the time budget; without one there is no end of them."""
+        """The seconds left of the time budget; infinite without one."""
         return math.inf if self._deadline is None else self._deadline - time.monotonic()
 
     def given(self, seconds: float | None) -> Problem:
-        """The same problem with so many seconds from now on, or with all the time there is."""
+        """Return the same problem with ``seconds`` from now on, or without a time limit."""
         found = copy(self)
         found._deadline = None if seconds is None or math.isinf(seconds) else time.monotonic() + seconds
         return found
 
     @cached_property
     def n_records(self) -> int:
-        """Records of the table."""
+        """The number of records in the table."""
         return self.table.n_records
 
     @cached_property
     def absorbing(self) -> tuple[PrivacyModel, ...]:
-        """The models under which a record that fails at a node fails at every node below."""
+        """The models under which a record that fails at a node also fails at every node below."""
         return tuple(m for m in self.models if m.merging == "absorbing")
 
     @cached_property
     def convex(self) -> tuple[PrivacyModel, ...]:
-        """The models of which only unions of passing classes are known to pass."""
+        """The models for which only unions of passing classes are known to pass."""
         return tuple(m for m in self.models if m.merging == "convex")
 
     @cached_property
     def of_release(self) -> tuple[ReleaseModel, ...]:
-        """The models that judge the release as a whole."""
+        """The models that limit the release as a whole."""
         return tuple(m for m in self.models if isinstance(m, ReleaseModel))
 
     @cached_property
     def monotone(self) -> bool:
-        """Whether a node with too many failing records has none below it that has fewer."""
-        if self.of_release:  # which classes go is a rule, and the rule is not the least at every node
+        """Whether no node below a node with too many failing records has fewer of them."""
+        if self.of_release:  # a rule chooses the classes to suppress, and it is not minimal at every node
             return False
-        # Convex models: the union of passing classes passes, so where nothing may be suppressed a failing node
-        # has no passing node below. With wildcards classes overlap, and a union is no longer a sum.
+        # Convex models: the union of passing classes passes, so if nothing may be suppressed, no node below a failing
+        # node passes. With wildcards, classes overlap and a union is no longer a sum.
         if self.limit > 0 or self.wildcard:
             return not self.convex
         return all(model.unions_pass for model in self.convex)
 
     @cached_property
     def suppresses_least(self) -> bool:
-        """Whether the classes that fail at a node are all that need to go there, so that no other choice costs less.
+        """Whether suppressing exactly the classes that fail at a node is the cheapest choice there.
 
-        Limits on the release as a whole are kept by a rule. Where suppressed records stay as a class of stars, further
-        ones may let it pass. And where records back each other, convex models may be met in several ways.
+        Limits on the release as a whole are satisfied by a fixed rule. If suppressed records stay as a class of stars,
+        suppressing more records may let that class pass. If records support each other through wildcards, convex models
+        can be satisfied in several ways.
         """
         if self.limit == 0:
             return True
@@ -223,32 +224,32 @@ class Problem:
 
     @property
     def rule(self) -> str:
-        """Which records go, where there is a choice."""
+        """The rule that chooses the suppressed records if there is a choice."""
         if self.of_release:
             return "with the smallest classes suppressed first where the release as a whole exceeds a limit"
         return "with no records suppressed but those that fail"
 
     @cached_property
     def cascades(self) -> bool:
-        """Whether suppressing a record can make others fail, which it backed."""
+        """Whether suppressing a record can make other records fail that matched it."""
         return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
 
     @cached_property
     def _sizes_decide(self) -> bool:
-        """Whether a class passes by its records alone: the plain case, which need not look at anything else."""
+        """Whether class sizes alone decide, so that nothing else has to be examined."""
         plain = all(isinstance(m, KAnonymity) and not m.columns for m in self.models)
         return plain and self.table.entities is None and not self.wildcard
 
     @cached_property
     def least_class_size(self) -> int:
-        """No class that is kept has fewer records."""
+        """The smallest possible size of a kept class."""
         if self.wildcard:
             return 1
         sizes = [m.k for m in self.models if isinstance(m, PSensitive) or (isinstance(m, KAnonymity) and not m.columns)]
         return max(sizes, default=1)
 
     def evaluate(self, node: Node) -> Evaluation:
-        """Group the records at ``node`` and judge the classes."""
+        """Group the records at ``node`` and judge the equivalence classes."""
         self.n_evaluated += 1
         table = self.rollup.at(node)
         if self._sizes_decide:
@@ -271,23 +272,23 @@ class Problem:
     def judged(
         self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int, *, all_lost: bool = False
     ) -> Evaluation:
-        """What it means to suppress the ``failing`` classes of a node; ``all_lost`` where these are the lost ones."""
+        """Evaluate suppressing the ``failing`` classes of a node; ``all_lost`` if these are the lost ones."""
         n_suppressed = n_lost if all_lost else int(table.counts[failing].sum())
         feasible = n_suppressed <= self.limit and n_suppressed < self.n_records and self.admits(table.node)
         if feasible and self.people is not None:
             feasible = all(m.possible(self.frequency(table), n_suppressed) for m in self.models)
         if feasible and n_suppressed and self.keep_suppressed:
             feasible = self._holds_together(table, failing)
-        # Who is lost fails, so equal sums are the same records.
+        # Lost records fail, so equal sums mean the same records.
         all_lost = all_lost or n_suppressed == int(lost.sum())
         return Evaluation(table, failing, lost, n_suppressed, n_lost, all_lost, feasible)
 
     def admits(self, node: Node) -> bool:
-        """Whether the columns are generalized in the order that was asked for."""
+        """Return whether the columns are generalized in the required order."""
         return all(node[b] == 0 or node[a] == self.lattice.heights[a] for a, b in self.after)
 
     def frequency(self, table: NodeTable) -> FrequencyTable:
-        """The classes of a node with all that models look at."""
+        """Return the classes of a node with everything that models use."""
         if self.people is None:
             return table.frequency
         outside = self.people.at(table.node)
@@ -295,37 +296,37 @@ class Problem:
         ours, theirs = class_of[: len(table.counts)], class_of[len(table.counts) :]
         people = np.zeros(len(firsts), np.int64)
         people[theirs] = outside.counts
-        absent = len(firsts) - len(ours)  # classes are distinct, so whatever is not ours is only theirs
+        absent = len(firsts) - len(ours)  # classes are distinct, so the others occur only in the population
         return replace(table.frequency, population=people[ours], absent=absent)
 
     def rules_out_below(self, seen: Evaluation) -> bool:
-        """Whether this look proves that no node below is feasible (nor this one)."""
+        """Return whether this evaluation proves that neither this node nor any below it is feasible."""
         if seen.n_lost > self.limit or seen.n_lost == self.n_records:
             return True
         return self.monotone and seen.n_suppressed > self.limit
 
     def _cannot_stay(self, table: NodeTable) -> NDArray[np.int64]:
-        """Per class, the records that no lower node can keep under the convex models.
+        """Return, per class, the records that no lower node can keep under the convex models.
 
-        Whatever a lower node keeps of a class is a union of passing classes, so it passes: as many must go as
-        stand between the class and its largest part that could pass. A part below the least size cannot stay at all.
+        The records of a class that a lower node keeps are a union of passing classes and therefore pass: all records
+        beyond the largest part that could pass must be suppressed. A part below the smallest class size cannot stay.
         """
         most = table.counts.astype(np.float64)
         for model in self.convex:
             most = np.minimum(most, model.most_kept(self.frequency(table)))
-        stay = np.floor(most + 1e-6).astype(np.int64)  # a count: rounding must not lose a record that may stay
+        stay = np.floor(most + 1e-6).astype(np.int64)  # rounding must not lose a record that may stay
         return table.counts - np.where(stay < self.least_class_size, 0, stay)
 
     def _failing(
         self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """The classes that fail, beyond those that are ``failing`` already."""
+        """Return the failing classes, including those already ``failing``."""
         if self.cascades:
             return self._unsupported(table, models, failing)
         failing = failing.copy()
         for model in models:
             if isinstance(model, KAnonymity) and self.table.entities is None:
-                failing |= table.counts < model.k  # no histogram is needed, and none is merged
+                failing |= table.counts < model.k  # avoids merging histograms
             else:
                 failing |= ~model.passes(self.frequency(table))
         return failing
@@ -333,7 +334,7 @@ class Problem:
     def _unsupported(
         self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """The same where a suppressed record no longer backs the others: judging repeats until nobody falls."""
+        """The same if suppressed records no longer support others: judge repeatedly until no further class fails."""
         failing = failing.copy()
         nulls = self._nulls(table.node)
         while True:
@@ -349,7 +350,7 @@ class Problem:
             failing[left[~passing]] = True
 
     def _as_seen(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
-        """The classes as limits on the release see them: where nulls match anything, neighbourhoods of the kept."""
+        """Return the classes as limits on the release see them: with wildcards, neighbourhoods of the kept classes."""
         seen = self.frequency(table)
         if not self.wildcard:
             return seen
@@ -359,11 +360,11 @@ class Problem:
         return replace(seen, counts=counts, own=seen.counts)
 
     def _nulls(self, node: Node) -> list[int | None]:
-        """The code of the null in each column at a node."""
+        """Return the code of the null in each column at a node."""
         return [null_code(h, level) for h, level in zip(self.table.hierarchies, node, strict=True)]
 
     def _held_to_limits(self, table: NodeTable, failing: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Suppress the smallest classes until the limits on the whole release hold, and all that this brings down."""
+        """Suppress the smallest classes, and those that fail as a result, until the limits on the release hold."""
         while True:
             before = failing
             for model in self.of_release:
@@ -374,7 +375,7 @@ class Problem:
                 return failing
 
     def released(self, table: NodeTable, failing: NDArray[np.bool_]) -> FrequencyTable:
-        """The classes that are released; where suppressed records stay, they come last, as one class of stars."""
+        """Return the released classes; suppressed records that stay come last, as one class of stars."""
         seen = self.frequency(table)
         kept = np.flatnonzero(~failing)
         if not (self.keep_suppressed and failing.any()):
@@ -383,7 +384,7 @@ class Problem:
         return seen.merged(class_of, len(kept) + 1, seen.codes[np.append(kept, failing.argmax())])
 
     def _holds_together(self, table: NodeTable, failing: NDArray[np.bool_]) -> bool:
-        """Whether the suppressed records, released as one class of stars, pass as a class, and the release with it."""
+        """Return whether the suppressed records pass as one class of stars, and the release including it."""
         released = self.released(table, failing)
         stars = released.taken(np.array([released.n_classes - 1]))
         return all(bool(m.passes(released if isinstance(m, ReleaseModel) else stars).all()) for m in self.models)
@@ -391,7 +392,7 @@ class Problem:
     def recoding(
         self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
     ) -> FullDomain:
-        """The search's answer as data; ``bound`` is what none costs less than, where it was not proved."""
+        """Return the solution as a recoding; ``bound`` is a lower bound on the loss if optimality is not proved."""
         return FullDomain(
             hierarchies=self.table.hierarchies,
             node=seen.node,
@@ -407,22 +408,22 @@ class Problem:
     def best_node(
         self, seen: Evaluation, algorithm: str, *, proved: bool, bound: float | None = None, claim: str = ""
     ) -> FullDomain:
-        """The answer of a search that judges nodes by what fails there; it proves no more than that shows."""
-        as_it_is = seen.node == self.lattice.ground and not seen.n_suppressed  # nothing can cost less
+        """Return the solution of a search that suppresses exactly the failing classes; claims only what that proves."""
+        as_it_is = seen.node == self.lattice.ground and not seen.n_suppressed  # no solution has a smaller loss
         if self.suppresses_least or as_it_is:
             return self.recoding(seen, algorithm, proved=proved, bound=bound, claim=claim)
         claim = claim or ("no generalization has a smaller loss" if proved else "")
         if bound is not None:
-            bound = self.cost_of_ground  # a node that was left behind may be feasible with others suppressed
+            bound = self.cost_of_ground  # a rejected node may be feasible with other records suppressed
         return self.recoding(seen, algorithm, proved=False, bound=bound, claim=claim and f"{claim}, {self.rule}")
 
     @property
     def cost_of_ground(self) -> float:
-        """What the lowest levels cost if nobody is suppressed: nothing costs less, in the objective's own unit."""
+        """The cost of the lowest levels without suppression, a lower bound in the objective's own unit."""
         return float(self.objective.floor()[:, 0].sum())
 
     def unfinished(self) -> OutOfTimeError:
-        """No answer yet when the time was over, or what a search looks at where none is set."""
+        """Return the error for a search without a solution when its time, or its default amount of work, is used up."""
         within = "" if self.time_budget is None else f" within {self.time_budget:g} seconds"
         return OutOfTimeError(
             f"no solution was found{within}, after {self.n_evaluated} nodes",
@@ -430,7 +431,7 @@ class Problem:
         )
 
     def infeasible(self) -> InfeasibleError:
-        """Why there is no answer, with what would help."""
+        """Return the error that explains why there is no solution and what would help."""
         top = self.evaluate(self.lattice.top)
         n = self.table.n_records
         asked = ", ".join(m.asked for m in self.asked)
@@ -444,6 +445,6 @@ class Problem:
 
 
 def null_code(hierarchy: Hierarchy, level: int) -> int | None:
-    """The code of the null at a level, where the column has one."""
+    """Return the code of the null at a level if the column has one."""
     labels = hierarchy.labels[level]
     return labels.index(None) if None in labels else None

@@ -1,1 +1,1 @@
-"""What a recoding costs: for nodes of the lattice, for cells, for cuts."""
+"""Information loss of a recoding, for lattice nodes, cells and cuts."""

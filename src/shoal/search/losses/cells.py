@@ -1,7 +1,7 @@
-"""What released cells cost, whatever search chose them: every loss of an answer by name.
+"""The losses of released cells, independent of the search that chose them.
 
-``prices`` is also what a search of cells minimizes. The searches of the lattice price whole levels instead
-(``lattice.py``), by the same definitions: that both agree on full-domain answers is tested.
+Searches over cells also minimize ``prices``. Lattice searches price whole levels instead (``lattice.py``), by the same
+definitions; a test checks that both agree on full-domain recodings.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from shoal.table.values import Values
 
 
 def losses(problem: Problem, recoding: Recoding) -> dict[str, float]:
-    """Every loss of an answer by name; where a label is named, how often a class misleads about it too."""
+    """Return every loss of a recoding by name, including the classification loss if a label is named."""
     released = _ReleasedCells(problem, recoding.released, recoding.parts(problem.table))
     names = LOSSES if problem.label is None else LOSSES | WITH_LABEL
     return {name: released.loss(name) for name in names}
 
 
 def loss_of(problem: Problem, values: tuple[Values, ...], parts: Parts, name: str) -> float:
-    """One loss of released parts, as it is published."""
+    """Return one loss of released parts, as the published figure."""
     return _ReleasedCells(problem, values, parts).loss(name)
 
 
 def prices(table: FrequencyTable, j: int, values: Values, name: str) -> Floats:
-    """Per value of column ``j``, what a cell costs that is released as it, in the loss ``name``."""
+    """Return the price of a cell released as each value of column ``j``, in the loss ``name``."""
     return cell_prices((LOSSES | WITH_LABEL)[name], table, j, values)
 
 
 def cell_prices(loss: type[Loss], table: FrequencyTable, j: int, values: Values) -> Floats:
-    """The same for the definition of a loss; nothing where what cells are released as makes no difference to it."""
+    """The same, given the definition of a loss; 0 if the loss does not depend on the released values."""
     match loss.measure:
         case "share":
             measured = values.shares
@@ -56,20 +56,20 @@ def cell_prices(loss: type[Loss], table: FrequencyTable, j: int, values: Values)
 
 
 def leaf_counts(table: FrequencyTable, j: int) -> Counts:
-    """The records of each leaf of column ``j``."""
+    """Return the number of records with each leaf of column ``j``."""
     return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
 
 
 @dataclass(frozen=True, eq=False)
 class _ReleasedCells:
-    """Released parts, grouped only once a loss asks for it."""
+    """Released parts, grouped only when a loss needs it."""
 
     problem: Problem
     values: tuple[Values, ...]
     parts: Parts
 
     def loss(self, name: str) -> float:
-        """One loss by name."""
+        """Return one loss by name."""
         problem = self.problem
         loss = problem.objective if name == problem.objective_name else (LOSSES | WITH_LABEL)[name](problem)
         n_suppressed = self.parts.n_suppressed
@@ -84,13 +84,13 @@ class _ReleasedCells:
         classes = LossClasses(
             counts, lambda: self._prices(type(loss), firsts), lambda: self._labels.merged(class_of, len(firsts))
         )
-        # The exact sum of floats: that of many squares soon needs more digits than one of them has.
+        # The exact sum of floats: a sum of many squares can need more digits than a float has.
         total = math.fsum([*loss.kept(classes).tolist(), loss.suppressed * n_suppressed])
         return loss.published(total, n_suppressed)
 
     @cached_property
     def _records(self) -> list[Counts]:
-        """Per column and value, the records that are released as it."""
+        """The number of records released as each value of each column."""
         kept = np.where(self.parts.suppressed, 0, self.parts.counts)
         pairs = zip(self.parts.codes.T, self.values, strict=True)
         return [sum_by_class(kept, codes.astype(np.int64), len(value.labels)) for codes, value in pairs]
@@ -101,12 +101,12 @@ class _ReleasedCells:
 
     @cached_property
     def _equal(self) -> tuple[ClassOf, NDArray[np.int64]]:
-        """The parts that are released as the same values: the class of each, and the first of each class."""
+        """Parts released as the same values: the class of each part, and the first part of each class."""
         return group(packed(self.parts.codes[self._kept]))
 
     @cached_property
     def _alike(self) -> tuple[ClassOf, NDArray[np.int64]]:
-        """The same for parts that look alike: a hidden cell released as a null is no other text than a null was."""
+        """The same for parts that look the same: a hidden cell released as a null equals an original null."""
         codes = self.parts.codes[self._kept]
         for j, value in enumerate(self.values):
             number = {label: i for i, label in reversed(list(enumerate(value.labels)))}
@@ -115,7 +115,7 @@ class _ReleasedCells:
         return group(packed(codes))
 
     def _prices(self, loss: type[Loss], firsts: NDArray[np.int64]) -> Floats:
-        """[column, class]: what the cells cost of the parts that come first in their classes."""
+        """Return [column, class]: the prices of the cells of each class's first part."""
         codes = self.parts.codes[self._kept[firsts]]
         prices = [cell_prices(loss, self.problem.table, j, value) for j, value in enumerate(self.values)]
         return np.array([of[codes[:, j]] for j, of in enumerate(prices)])
@@ -127,4 +127,4 @@ class _ReleasedCells:
         labels = table.sensitive[str(self.problem.label)].taken(rows)
         if np.array_equal(counts, table.counts[rows]):
             return labels
-        return replace(labels, counts=counts)  # rows are parted only where each has one value
+        return replace(labels, counts=counts)  # rows are split into parts only if each has one value

@@ -1,8 +1,8 @@
-"""What a choice of intervals costs, and what every finer choice costs at the least.
+"""The cost of a choice of intervals, and a lower bound for every finer choice.
 
-Between a coarse choice and the finest one that can be reached from it, a record that is kept is in a class no smaller
-than its finest one, in cells no narrower than its finest ones. So each loss is a function of a sum over classes of what
-it costs to keep or to suppress them, and the finest classes, kept for the least, bound everything between.
+Between a coarse choice and the finest one reachable from it, a kept record is in a class no smaller than its finest
+class, in cells no narrower than its finest cells. Each loss is a function of a sum over classes of the cost of keeping
+or suppressing them, so the finest classes at their smallest cost bound everything in between.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from shoal.table.values import Vocabulary
 
 @dataclass(frozen=True, eq=False)
 class IntervalClasses:
-    """Classes of some intervals."""
+    """The equivalence classes of a choice of intervals."""
 
     codes: Codes  # (classes, columns)  number of the interval
     counts: Counts  # (classes)
     intervals: Sequence[Sequence[IntervalEnds]]  # [column][number]
-    labels: Histogram | None = None  # of the column to predict, where the loss looks at it
+    labels: Histogram | None = None  # of the column to predict, if the loss uses it
 
 
 class CutCost:
-    """A loss on cuts: what classes add to its sums if they are kept, or gone, and the figure that the sums make."""
+    """A loss on cuts: what kept or suppressed classes add to its sums, and the figure computed from the sums."""
 
     def __init__(self, problem: Problem, domains: Sequence[OrderedDomain]) -> None:
         self.problem = problem
@@ -43,27 +43,27 @@ class CutCost:
 
     @property
     def sees_classes_only(self) -> bool:
-        """Whether narrower cells are worth nothing."""
+        """Whether the loss depends on classes only, so that narrower cells gain nothing."""
         return False
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """[class, sum]: what it adds; ``least``: if it may grow, and its intervals too."""
+        """Return [class, sum] that a kept class adds; ``least``: a lower bound if it and its intervals may grow."""
         raise NotImplementedError
 
     def gone(self, counts: Counts) -> Floats:
-        """[class, sum]: what it adds when suppressed."""
+        """Return [class, sum] that a suppressed class adds."""
         raise NotImplementedError
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """The published figure of each row of sums."""
+        """Return the published figure for each row of sums."""
         raise NotImplementedError
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """No finer choice has a lower figure, given sums of least costs with those gone who are ``lost`` for good."""
+        """Return a lower bound on the figure of any finer choice, from sums of least costs and the lost records."""
         return self.figure(sums, n_lost)
 
     def prices(self, classes: IntervalClasses, j: int, least: bool) -> Floats:
-        """Per class, the price of its cell in column ``j``."""
+        """Return the price of each class's cell in column ``j``."""
         of = [self._price(j, interval, least) for interval in classes.intervals[j]]
         return np.array(of)[classes.codes[:, j]]
 
@@ -79,10 +79,10 @@ class CutCost:
         return float(cell_prices(type(self.problem.objective), self.problem.table, j, value)[0])
 
     def _least(self, j: int, interval: IntervalEnds) -> float:
-        """The least price of an interval around it.
+        """Return the smallest price of any interval that contains this one.
 
-        Levels and the records under a value only grow with it. Shares and sizes need not: an interval that holds the
-        values of a label is priced as the label, with all that it stands for, and a wider one that is none may be less.
+        Levels and record counts only grow with the interval. Shares and sizes need not: an interval with the values of
+        a label is priced as the label, including all that it stands for, and a wider one without a label may cost less.
         """
         loss = self.problem.objective
         vocabulary, domain = self._vocabularies[j], self.domains[j]
@@ -94,7 +94,7 @@ class CutCost:
 
 
 class ClassCost(CutCost):
-    """A loss that sees how records are grouped has one sum, to which every class adds its own."""
+    """A loss of classes as one sum, to which every class adds its own cost."""
 
     def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], loss: ClassLoss) -> None:
         super().__init__(problem, domains)
@@ -102,11 +102,11 @@ class ClassCost(CutCost):
 
     @property
     def sees_classes_only(self) -> bool:
-        """Where its cells have no price."""
+        """Whether the cells have no price."""
         return self.loss.measure is None
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """What the loss says of each class."""
+        """Return the cost that the loss gives each class."""
 
         def prices() -> Floats:
             return np.array([self.prices(classes, j, least) for j in range(len(self.domains))])
@@ -119,20 +119,20 @@ class ClassCost(CutCost):
         return self.loss.kept(LossClasses(classes.counts, prices, labels), least=least)[:, None]
 
     def gone(self, counts: Counts) -> Floats:
-        """So much for every record."""
+        """Return the same cost for every suppressed record."""
         return np.asarray(self.loss.suppressed * counts)[:, None]
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """As the loss defines it."""
+        """Return the figure that the loss defines."""
         return self.loss.figure(sums[:, 0], n_gone)
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """As the loss knows best."""
+        """Return the loss's own bound."""
         return self.loss.bound(sums[:, 0], n_lost)
 
 
 class LinearCost(CutCost):
-    """A weighted sum over cells has one sum, whatever the column; where suppression is free, a mean over the kept."""
+    """A weighted sum over cells, as one sum for all columns; if suppression is free, a mean over the kept cells."""
 
     def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], loss: CellLoss) -> None:
         super().__init__(problem, domains)
@@ -142,22 +142,22 @@ class LinearCost(CutCost):
         self.suppressed = 0.0 if loss.mean_of_kept else loss.suppressed * float(self.weights.sum())
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """What the cells cost."""
+        """Return the weighted cost of the cells."""
         each = sum(w * self.prices(classes, j, least) for j, w in enumerate(self.weights))
         return np.asarray(classes.counts * each)[:, None]
 
     def gone(self, counts: Counts) -> Floats:
-        """All cells at the price of a suppressed one."""
+        """Return the cost of all cells at the price of a suppressed one."""
         return np.asarray(counts * self.suppressed)[:, None]
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """The sum without what the values themselves weigh, or the mean over those that are kept."""
+        """Return the sum minus the values' own price, or the mean over the kept cells."""
         if self.loss.mean_of_kept:
             return np.asarray(sums[:, 0] / np.maximum(1, self.n - n_gone))
         return sums[:, 0] - self.own
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """Where suppression is free, as if those that may still be suppressed were all at the top."""
+        """Return the bound; if suppression is free, it assumes that suppressible records are all at the top."""
         if not self.loss.mean_of_kept:
             return self.figure(sums, n_lost)
         more = np.maximum(0, min(self.problem.limit, self.n - 1) - n_lost)
@@ -165,34 +165,34 @@ class LinearCost(CutCost):
 
     @cached_property
     def _top(self) -> float:
-        """What the cells of a record cost at the top of every column, by their levels."""
+        """The cost of a record's cells at the top of every column, by level."""
         tops = [d.hierarchy for d in self.domains]
         return float(self.weights @ [self.loss.price(np.array([float(h.number_of_top)]), h)[0] for h in tops])
 
 
 class ColumnCost(CutCost):
-    """A loss of cells that is no sum over columns: each column has a sum of its own."""
+    """A loss of cells that is not a sum over columns: each column has its own sum."""
 
     def __init__(self, problem: Problem, domains: Sequence[OrderedDomain], loss: CellLoss) -> None:
         super().__init__(problem, domains)
         self.loss = loss
 
     def kept(self, classes: IntervalClasses, *, least: bool = False) -> Floats:
-        """What the cells cost, column by column."""
+        """Return the cost of the cells by column."""
         return np.column_stack([classes.counts * self.prices(classes, j, least) for j in range(len(self.domains))])
 
     def gone(self, counts: Counts) -> Floats:
-        """Every cell at the price of a suppressed one."""
+        """Return the cost of every cell at the price of a suppressed one."""
         return np.repeat((self.loss.suppressed * counts)[:, None], len(self.domains), axis=1)
 
     def figure(self, sums: Floats, n_gone: Counts) -> Floats:
-        """What the loss makes of the columns' sums."""
+        """Return the figure that the loss computes from the columns' sums."""
         scaled = self.loss.scaled(sums.T - self.loss.own[:, None])
         return np.array([self.loss.shown(value) for value in scaled.sum(axis=0)])
 
 
 def cut_cost(problem: Problem, domains: Sequence[OrderedDomain]) -> CutCost:
-    """The problem's objective as a cost of cuts."""
+    """Return the problem's objective as a cost of cuts."""
     loss = problem.objective
     if isinstance(loss, ClassLoss):
         return ClassCost(problem, domains, loss)

@@ -1,7 +1,7 @@
-"""Every loss, each defined once, and the dict LOSSES: searches of nodes, cells and cuts all price by these classes.
+"""The definition of every loss, and the dict LOSSES; searches over nodes, cells and cuts all use these classes.
 
-A loss of cells says which measure of a released value its price looks at, and the price; a loss of classes says what
-a class adds. How the searches bound them is in ``lattice.py`` and ``cuts.py``.
+A loss of cells defines the measure of a released value and its price; a loss of classes defines what a class adds.
+``lattice.py`` and ``cuts.py`` compute the bounds that the searches use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class IyengarLoss(CellLoss):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """The price is the share itself."""
+        """Return the share itself."""
         return measured
 
 
@@ -46,11 +46,11 @@ class ArxLoss(CellLoss):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """M/D; a suppressed cell is 1."""
+        """Return M/D; a suppressed cell is 1."""
         return np.asarray(measured / hierarchy.domain)
 
     def scaled(self, sums: Floats) -> Floats:
-        """w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column of one value loses nothing."""
+        """Return w·ln(1 + L) with L = (Σ − N/D)/(N − N/D); a column with one value loses nothing."""
         least, room = self._range
         return np.asarray(np.log1p(np.maximum(0, (sums - least) / room)) * self.shares)
 
@@ -60,7 +60,7 @@ class ArxLoss(CellLoss):
         return least, np.where(least < self.n, self.n - least, np.inf)
 
     def shown(self, value: float) -> float:
-        """Π(1 + L)^w − 1 with weights that sum to 1; equal ones make it the geometric mean."""
+        """Return Π(1 + L)^w − 1 with weights that sum to 1; with equal weights, the geometric mean."""
         return float(np.expm1(value))
 
     @cached_property
@@ -69,23 +69,23 @@ class ArxLoss(CellLoss):
 
     @cached_property
     def slopes(self) -> Floats:
-        """w/(1 − 1/D): where nothing is lost yet, ln(1 + L) grows as L does."""
+        """Return w/(1 − 1/D): as long as nothing is lost, ln(1 + L) grows like L."""
         return np.where(self._domains > 1, self.shares[:, 0] / np.maximum(1 - 1 / self._domains, 1e-9), 0.0)
 
     def tangent(self, sums: Floats) -> Floats:
-        """The slopes divided by 1 + L: a product over columns is taken as its tangent."""
+        """Return the slopes divided by 1 + L: the product over columns is replaced by its tangent."""
         least = 1 / self._domains
         scaled = np.maximum(0, sums / self.n - least) / np.maximum(1 - least, 1e-9)
         return np.asarray(self.slopes / (1 + scaled))
 
     def mean_at_least(self, total: float) -> float:
-        """The mean over columns of L, from what all cells cost priced by the slopes."""
+        """Return the mean of L over columns, from the cost of all cells priced by the slopes."""
         return max(0.0, total / self.n - float(self.slopes @ (1 / self._domains)))
 
     def at_least(self, total: float) -> float:
-        """Σ w ln(1 + L) is concave: of all that have Σ w L = mean, the least has all of it in one column.
+        """Return a lower bound: Σ w ln(1 + L) is concave, so for given Σ w L it is smallest with all loss in one column.
 
-        That is the column of the smallest weight; where it does not fit there, ln(1 + L) ≥ L ln 2 for L ≤ 1.
+        That is the column with the smallest weight; if the loss does not fit there, ln(1 + L) ≥ L ln 2 for L ≤ 1.
         """
         mean = self.mean_at_least(total)
         smallest = float(self.shares[self.shares > 0].min())
@@ -102,7 +102,7 @@ class PrecisionLoss(CellLoss):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """The level divided by the height of the hierarchy."""
+        """Return the level divided by the height of the hierarchy."""
         return np.asarray(measured / max(1, hierarchy.number_of_top))
 
 
@@ -110,11 +110,11 @@ class _WeightedSum(CellLoss):
     """A loss whose figure is the weighted sum of its columns, not their mean."""
 
     def scaled(self, sums: Floats) -> Floats:
-        """Weighted, as it is."""
+        """Return the weighted sums, without scaling."""
         return np.asarray(sums * self.weights)
 
     def at_least(self, total: float) -> float:
-        """The slopes are weights that sum to 1, so the sum of all weights makes up for them."""
+        """Return the bound, multiplied by the sum of all weights because the slopes are weights that sum to 1."""
         weights = self.weights[:, 0]
         return (total / self.n if self.mean_of_kept else total) * float(weights.sum()) - float(weights @ self.own)
 
@@ -127,7 +127,7 @@ class HeightLoss(_WeightedSum):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """The price is the level itself."""
+        """Return the level itself."""
         return measured
 
 
@@ -145,12 +145,12 @@ class EntropyLoss(_WeightedSum):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """The price is ln n(released value)."""
+        """Return ln n(released value)."""
         return np.asarray(np.log(np.maximum(measured, 1)))
 
     @staticmethod
     def own_price(leaf_counts: Counts) -> float:
-        """Σ over records of ln n(value)."""
+        """Return Σ over records of ln n(value)."""
         return float(leaf_counts @ np.log(np.maximum(leaf_counts, 1)))
 
 
@@ -168,12 +168,12 @@ class Discernibility(ClassLoss):
         self.suppressed = float(self.n)
 
     def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
-        """n_E²; a class that may still grow has at least k records in the end."""
+        """Return n_E²; a class that may still grow ends with at least k records."""
         counts = classes.counts.astype(np.float64)
         return np.asarray(counts * (np.maximum(counts, self.least_size) if least else counts))
 
     def least_below(self, seen: Evaluation) -> float:
-        """Who is lost pays n on every lower node; the others are in classes of an admissible size, or pay n too."""
+        """Return a bound: lost records cost n on every lower node; others are in admissible classes or cost n."""
         return float(self.n) * seen.n_lost + float(self.least_size) * (self.n - seen.n_lost)
 
 
@@ -184,26 +184,26 @@ class AverageClass(ClassLoss):
     """
 
     def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
-        """One class; where classes merge, never more than there were."""
+        """Return 1 for each class; merging never increases the number of classes."""
         return np.ones(len(classes.counts))
 
     def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
-        """n divided by the number of classes."""
+        """Return n divided by the number of classes."""
         return np.asarray(self.n / np.maximum(1, sums + (n_suppressed > 0)))
 
     def least_below(self, seen: Evaluation) -> float:
-        """A class of which n records can be kept splits into at most n / k."""
+        """Return a bound: a class of which n records can be kept splits into at most n / k classes."""
         most = (seen.table.counts - seen.lost) // self.least_size
         return self.n / max(1, int(most.sum()) + self.may_suppress)
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """No more classes than there are finest ones, or records for."""
+        """Return a bound: there are no more classes than finest classes, or than the records allow."""
         most = np.minimum(sums, (self.n - n_lost) // self.least_size) + self.may_suppress
         return np.asarray(self.n / np.maximum(1, most))
 
 
 class Ambiguity(ClassLoss):
-    """Σ over records of the number of ground tuples that the released one could stand for; all of them if suppressed.
+    """Σ over records of the number of ground tuples that the released tuple can stand for; all of them if suppressed.
 
     M. E. Nergiz, C. Clifton, "Thoughts on k-anonymization", Data & Knowledge Engineering 63(3), 2007.
     """
@@ -216,20 +216,20 @@ class Ambiguity(ClassLoss):
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """M: the values that a cell could be."""
+        """Return M, the number of values that a cell can stand for."""
         return measured
 
     def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
-        """The product over columns of what its cells could be; it only grows where classes merge."""
+        """Return the product over columns of the values that the cells can stand for; merging only increases it."""
         return np.asarray(classes.counts * np.prod(classes.prices(), axis=0))
 
     def least_below(self, seen: Evaluation) -> float:
-        """Who is lost could be anybody on every lower node; a record that is kept stands at least for itself."""
+        """Return a bound: on lower nodes a lost record can be any tuple, and a kept one stands at least for itself."""
         return self.suppressed * seen.n_lost + (self.n - seen.n_lost)
 
 
 class ClassificationLoss(ClassLoss):
-    """Share of the records whose label is not the most frequent of their class; a suppressed one counts as wrong.
+    """The share of records whose label is not the most frequent in their class; a suppressed record counts as wrong.
 
     V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
     """
@@ -242,24 +242,24 @@ class ClassificationLoss(ClassLoss):
             raise PolicyError("objective 'classification' needs a column to predict", "name it: release.label")
 
     def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
-        """The records whose label is wrong; where classes merge, no fewer than before."""
+        """Return the records whose label is wrong; merging never decreases their number."""
         return (classes.counts - most_frequent_counts(classes.labels())).astype(np.float64)
 
     def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
-        """A share of all records."""
+        """Return the share of all records."""
         return np.asarray(sums / self.n)
 
     def least_below(self, seen: Evaluation) -> float:
-        """Who is lost is wrong on every lower node; of the others all may be right."""
+        """Return a bound: lost records are wrong on every lower node; all others may be right."""
         return seen.n_lost / self.n
 
 
 def most_frequent_counts(labels: Histogram) -> Counts:
-    """Per class, how often its most frequent value occurs."""
+    """Return the frequency of each class's most frequent value."""
     return np.maximum.reduceat(labels.counts, labels.starts[:-1]) if labels.n_classes else np.zeros(0, np.int64)
 
 
-# Losses that need a column to predict, which a policy names.
+# Losses that need a column to predict, named by the policy.
 WITH_LABEL: dict[str, type[CellLoss] | type[ClassLoss]] = {"classification": ClassificationLoss}
 
 LOSSES: dict[str, type[CellLoss] | type[ClassLoss]] = {

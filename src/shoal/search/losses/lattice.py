@@ -1,9 +1,9 @@
-"""What a loss is to a search of the lattice: its value at a node, and bounds on the nodes below and above.
+"""Losses as lattice searches use them: the value at a node, and bounds for the nodes below and above it.
 
-A loss that is a sum over cells splits by column: what the levels cost, plus what the suppressed records add.
-``CellLoss`` holds these as tables, so that a node is priced from its suppressed classes alone and one look at a
-node bounds every node below it. A loss of classes (``ClassLoss``) is bounded from both sides: below a node
-classes can only split, above it they can only merge. The losses themselves are in ``definitions.py``.
+A loss that is a sum over cells splits by column: the cost of the levels, plus what the suppressed records add.
+``CellLoss`` holds these as tables, so that a node is priced from its suppressed classes alone and evaluating one node
+bounds every node below it. A loss of classes (``ClassLoss``) is bounded from both sides: below a node, classes can
+only split; above it, they can only merge. The losses themselves are in ``definitions.py``.
 
 Bounds compare in the loss's own unit, that of ``value``; ``shown`` turns it into the published figure.
 """
@@ -27,44 +27,44 @@ from shoal.table.kernels import price_levels, sum_by_class
 if TYPE_CHECKING:
     from shoal.search.problem import Evaluation, Problem
 
-# What of a released value a price looks at: its share of the domain (0 … 1), the leaves that it stands for, its level,
-# or the records of the table under it.
+# The measure of a released value that its price depends on: its share of the domain (0 … 1), the number of leaves it
+# stands for, its level, or the number of records of the table under it.
 Measure = Literal["share", "size", "level", "records"]
 
 
 class Loss:
-    """What a search of the lattice asks of an objective, and the price of a cell that all searches share."""
+    """What a lattice search needs from an objective, and the price of a cell that all searches share."""
 
-    sees_classes: ClassVar[bool]  # whether a look at the lowest node of a box tells something (``above``)
-    measure: ClassVar[Measure | None] = None  # None where what the cells are released as makes no difference
-    suppressed: float  # what a suppressed cell costs, or a suppressed record adds
+    sees_classes: ClassVar[bool]  # whether evaluating the lowest node of a box gives a bound (``above``)
+    measure: ClassVar[Measure | None] = None  # None if the loss does not depend on the released values
+    suppressed: float  # the cost of a suppressed cell, or what a suppressed record adds
 
     @staticmethod
     def price(measured: Floats, hierarchy: Hierarchy) -> Floats:
-        """What a cell costs, by the measure of the value that it is released as."""
+        """Return the price of a cell, given the measure of its released value."""
         raise NotImplementedError
 
     def floor(self) -> Floats:
-        """[column, level]: what a level costs at the least, whoever is suppressed; to be summed over columns."""
+        """Return [column, level]: the smallest cost of a level under any suppression, to be summed over columns."""
         raise NotImplementedError
 
     def value(self, seen: Evaluation) -> float:
-        """What the node costs."""
+        """Return the cost of the node."""
         raise NotImplementedError
 
     def below(self, seen: Evaluation) -> Floats:
-        """[column, level]: the same for the nodes below, now that it is known who is lost there.
+        """Return [column, level]: the smallest cost for the nodes below, given the records that are lost there.
 
-        Summed over the columns at the lowest levels of a box below the node it bounds the whole box.
+        The sum over the columns at the lowest levels of a box below the node bounds the whole box.
         """
         raise NotImplementedError
 
     def above(self, seen: Evaluation) -> float:
-        """What every node above costs at the least."""
+        """Return a lower bound on the cost of every node above."""
         raise NotImplementedError
 
     def shown(self, value: float) -> float:
-        """The figure that is published for a value."""
+        """Return the published figure for a value."""
         return float(value)
 
 
@@ -73,14 +73,14 @@ class Loss:
 
 @dataclass(frozen=True)
 class CellPrices:
-    """What the cells of one column cost: all records at each level, and what suppression adds to a cell."""
+    """The prices of one column's cells: all records at each level, and what suppression adds to a cell."""
 
     base: Floats  # (levels)             Σ over records, nothing suppressed
-    extra: tuple[Floats, ...]  # [level][code]  more for a suppressed record; never less on a lower level
+    extra: tuple[Floats, ...]  # [level][code]  extra cost of a suppressed record; never smaller on a lower level
 
 
 class LevelCounts(NamedTuple):
-    """A column as its prices depend on it."""
+    """The record counts of a column that its prices depend on."""
 
     hierarchy: Hierarchy
     leaves: Counts  # records of each leaf
@@ -88,12 +88,12 @@ class LevelCounts(NamedTuple):
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, leaves: Counts) -> LevelCounts:
-        """Counted on every level."""
+        """Count the records of each label on every level."""
         levels = zip(hierarchy.table.astype(np.int64), hierarchy.labels, strict=True)
         return cls(hierarchy, leaves, [sum_by_class(leaves, codes, len(labels)) for codes, labels in levels])
 
     def prices(self, loss: type[Loss], level: int) -> Floats:
-        """Per label of a level, what a cell costs that is released as it."""
+        """Return the price of a cell released as each label of a level."""
         hierarchy = self.hierarchy
         match loss.measure:
             case "share":
@@ -110,15 +110,15 @@ class LevelCounts(NamedTuple):
 
 
 class CellLoss(Loss):
-    """A sum over cells. A subclass says what a cell costs, and how the sums of the columns make the figure.
+    """A sum over cells. A subclass defines the price of a cell, and the figure computed from the columns' sums.
 
-    The price of a cell grows with its measure, and a suppressed cell costs no less than any other. Only a
-    ``mean_of_kept`` leaves suppressed cells out; its measure must be the level.
+    The price of a cell grows with its measure, and a suppressed cell costs at least as much as any other. Only a
+    ``mean_of_kept`` leaves out suppressed cells; its measure must be the level.
     """
 
     sees_classes = False
     linear: ClassVar[bool] = True  # whether the figure is a weighted sum of the columns' sums
-    mean_of_kept: ClassVar[bool] = False  # whether suppressed cells cost nothing, and the mean is over the others
+    mean_of_kept: ClassVar[bool] = False  # whether suppressed cells are free and the mean is over the others
     suppressed = 1.0
 
     def __init__(self, problem: Problem) -> None:
@@ -140,44 +140,44 @@ class CellLoss(Loss):
         self._last: Evaluation | None = None
         self._last_costs = self._floor
 
-    # What a loss defines, besides its measure and price.
+    # Defined by a loss, besides its measure and price.
 
     @staticmethod
     def own_price(_leaf_counts: Counts) -> float:
-        """What the cells of a column cost as they were, where that is taken off the sum."""
+        """Return the price of a column's original cells, if the loss subtracts it from the sum."""
         return 0.0
 
     def scaled(self, sums: Floats) -> Floats:
-        """[column, level]: what sums of cells add to the value; increasing in each."""
+        """Return [column, level]: what sums of cells add to the value; increasing in each."""
         return np.asarray(sums / self.n * self.shares)
 
     def at_least(self, total: float) -> float:
-        """The published figure of answers whose cells cost ``total`` at the least, priced by the slopes."""
+        """Return a lower bound on the published figure if the cells, priced by the slopes, cost at least ``total``."""
         return total / self.n
 
-    # What follows from it.
+    # Derived from these definitions.
 
     @property
     def slopes(self) -> Floats:
-        """What a unit of each column's price adds to a record's cost: weights that sum to 1, each price from 0 to 1."""
+        """Return what a unit of each column's price adds to a record's cost: weights that sum to 1, prices in 0 … 1."""
         return np.asarray(self.shares[:, 0])
 
     def tangent(self, sums: Floats) -> Floats:
-        """The same where the columns' sums are these already; where the loss is linear there is no difference."""
+        """Return the slopes at the given sums of the columns; the same as ``slopes`` for a linear loss."""
         return self.slopes
 
     def totals(self, kept: Floats, n_suppressed: int) -> Floats:
-        """Per column the sum that ``scaled`` takes, from what the cells cost that are kept."""
+        """Return the sum per column that ``scaled`` takes, from the cost of the kept cells."""
         if self.mean_of_kept:
             return np.asarray(kept / max(1, self.n - n_suppressed))
         return np.asarray(kept + n_suppressed * self.suppressed - self.own)
 
     def published(self, kept: Floats, n_suppressed: int) -> float:
-        """The figure, from what the kept cells of each column cost."""
+        """Return the published figure, from the cost of each column's kept cells."""
         return self.shown(float(self.scaled(self.totals(kept, n_suppressed)[:, None]).sum()))
 
     def _cell_prices(self, column: LevelCounts, own: float) -> CellPrices:
-        """What the cells of a column cost on each level."""
+        """Return the prices of a column's cells on each level."""
         levels = range(len(column.under))
         prices = [column.prices(type(self), level) for level in levels]
         sums = np.array([under @ price for under, price in zip(column.under, prices, strict=True)])
@@ -186,11 +186,11 @@ class CellLoss(Loss):
         return CellPrices(sums - own, tuple(self.suppressed - price for price in prices))
 
     def floor(self) -> Floats:
-        """What the levels cost with nobody suppressed."""
+        """Return the cost of the levels without suppression."""
         return self._floor
 
     def value(self, seen: Evaluation) -> float:
-        """The levels, and the suppressed records."""
+        """Return the cost of the levels and of the suppressed records."""
         if not seen.n_suppressed:
             costs = self._floor
         elif seen.all_lost:
@@ -200,25 +200,25 @@ class CellLoss(Loss):
         return float(costs[self._columns, seen.table.levels].sum())
 
     def below(self, seen: Evaluation) -> Floats:
-        """Who is lost here is suppressed on every lower node."""
+        """Return a bound: records lost here are suppressed on every lower node."""
         return self._with_lost(seen) if seen.n_lost else self._floor
 
     def _with_lost(self, seen: Evaluation) -> Floats:
-        """Value and bounds of a look are asked for one after the other: the costs are kept in between."""
+        """Return the costs with lost records, cached because value and bounds of an evaluation are used in turn."""
         if self._last is not seen:
             self._last = seen
             self._last_costs = self._with(seen, seen.lost)
         return self._last_costs
 
     def above(self, seen: Evaluation) -> float:
-        """Nothing beyond the floor."""
+        """Return no bound beyond the floor."""
         return -np.inf
 
     def _with(self, seen: Evaluation, suppressed: NDArray[np.int64]) -> Floats:
-        """[column, level]: the least cost of a level or any above it, up to the node's own.
+        """Return [column, level]: the smallest cost of a level or any above it, up to the node's own level.
 
-        As many records of each class are suppressed. On a lower level a class may be any code under it, and the bound
-        takes the cheapest, so that a higher level may have a lower bound.
+        ``suppressed`` gives the suppressed records per class. On a lower level, a class can be any code under it; the
+        bound takes the cheapest, so a higher level may have a lower bound.
         """
         table, layout = seen.table, self._layout
         sums = price_levels(
@@ -231,9 +231,9 @@ class CellLoss(Loss):
 def _cheapest_under(
     columns: list[LevelCounts], prices: list[CellPrices], steps: Steps
 ) -> tuple[NDArray[np.int64], Floats]:
-    """For every code of every level and every lower level, the least extra among the codes under it that occur.
+    """Return, for every code and every lower level, the smallest extra cost among the occurring codes under it.
 
-    Returned end to end with ``offsets[column, level, lower level]``.
+    The arrays are concatenated, with ``offsets[column, level, lower level]``.
     """
     pairs = [
         (j, lower, upper)
@@ -259,15 +259,15 @@ def _cheapest_under(
 
 @dataclass(frozen=True, eq=False)
 class LossClasses:
-    """Classes as a loss sees them; what takes time is made only where it is asked for."""
+    """Classes as a loss sees them; expensive parts are computed only on demand."""
 
     counts: Counts
-    prices: Callable[[], Floats]  # [column, class]: of its cells, where the loss has a measure
+    prices: Callable[[], Floats]  # [column, class]: prices of its cells, if the loss has a measure
     labels: Callable[[], Histogram]  # of the column to predict
 
 
 class ClassLoss(Loss):
-    """A loss that sees how records are grouped. A subclass says what a class adds, and what the sum means."""
+    """A loss that depends on how records are grouped. A subclass defines what a class adds and what the sum means."""
 
     sees_classes = True
     suppressed = 0.0
@@ -280,33 +280,33 @@ class ClassLoss(Loss):
         self.least_size = problem.least_class_size
         self.may_suppress = problem.limit > 0
 
-    # What a loss defines.
+    # Defined by a loss.
 
     def kept(self, classes: LossClasses, *, least: bool = False) -> Floats:
-        """What each class adds; ``least``: where it may still merge with others, or grow into their place."""
+        """Return what each class adds; ``least``: a lower bound if it may still merge with others or grow."""
         raise NotImplementedError
 
     def figure(self, sums: Floats, n_suppressed: Counts) -> Floats:
-        """The published figure of each sum."""
+        """Return the published figure of each sum."""
         return sums
 
     def bound(self, sums: Floats, n_lost: Counts) -> Floats:
-        """No merging of the classes has a lower figure, given least sums with those gone who are lost for good."""
+        """Return a lower bound on the figure after any merging of classes, from least sums and the lost records."""
         return self.figure(sums, n_lost)
 
     def least_below(self, seen: Evaluation) -> float:
-        """What every node below costs at the least."""
+        """Return a lower bound on the cost of every node below."""
         raise NotImplementedError
 
-    # What follows from it.
+    # Derived from these definitions.
 
     def published(self, sums: float, n_suppressed: int) -> float:
-        """The figure, from what the kept classes and the suppressed records add."""
-        one: tuple[Any, Any] = (np.float64(sums), np.int64(n_suppressed))  # as arrays, in less time
+        """Return the published figure, from what the kept classes and the suppressed records add."""
+        one: tuple[Any, Any] = (np.float64(sums), np.int64(n_suppressed))  # NumPy scalars, faster than arrays
         return float(self.figure(*one))
 
     def value(self, seen: Evaluation) -> float:
-        """What the kept classes and the suppressed records add up to."""
+        """Return the total of the kept classes and the suppressed records."""
         kept = self.kept(self._classes(seen))
         if not seen.n_suppressed:
             return self.published(float(kept.sum()), 0)
@@ -314,15 +314,15 @@ class ClassLoss(Loss):
         return self.published(total, seen.n_suppressed)
 
     def above(self, seen: Evaluation) -> float:
-        """Classes only merge, and a suppressed record costs no less than one that is kept."""
+        """Return a bound: classes only merge, and a suppressed record costs at least as much as a kept one."""
         return self.published(float(self.kept(self._classes(seen), least=True).sum()), 0)
 
     def floor(self) -> Floats:
-        """Nothing is known before the first look."""
+        """Return zeros: nothing is known before the first evaluation."""
         return np.zeros((len(self.lattice.shape), max(self.lattice.shape)))
 
     def below(self, seen: Evaluation) -> Floats:
-        """One number for a box, as if the first column alone cost it."""
+        """Return one bound for the whole box, assigned to the first column."""
         costs = self.floor()
         costs[0] = self.least_below(seen)
         return costs
@@ -332,11 +332,11 @@ class ClassLoss(Loss):
         return list(starmap(LevelCounts.of, zip(self._rollup.table.hierarchies, self._rollup.leaf_counts, strict=True)))
 
     def _classes(self, seen: Evaluation) -> LossClasses:
-        """The classes of a node."""
+        """Return the classes of a node."""
         return LossClasses(seen.table.counts, lambda: self._prices(seen), lambda: self._labels(seen))
 
     def _prices(self, seen: Evaluation) -> Floats:
-        """[column, class]: the price of the label of each class."""
+        """Return [column, class]: the price of each class's label."""
         of_node = zip(self._columns, seen.node, seen.table.codes.T, strict=True)
         return np.array([column.prices(type(self), level)[codes] for column, level, codes in of_node])
 
