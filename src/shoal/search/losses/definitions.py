@@ -83,7 +83,7 @@ class ArxLoss(CellLoss):
         return max(0.0, total / self.n - float(self.slopes @ (1 / self._domains)))
 
     def at_least(self, total: float) -> float:
-        """Return a lower bound: Σ w ln(1 + L) is concave, so for given Σ w L it is smallest with all loss in one column.
+        """Bound from below: Σ w ln(1 + L) is concave, so for given Σ w L it is smallest with all loss in one column.
 
         That is the column with the smallest weight; if the loss does not fit there, ln(1 + L) ≥ L ln 2 for L ≤ 1.
         """
