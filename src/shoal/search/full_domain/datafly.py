@@ -1,13 +1,13 @@
-"""Datafly: generalize the column with the most distinct values until few enough records are left over.
+"""Datafly: generalize the column with the most distinct values until few enough records fail.
 
 L. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", IJUFKS 10(5), 2002.
-Needs  a k-anonymity requirement; classes that fail any other model count as occurring too seldom.
-Finds  some release that satisfies; no minimality is claimed, by the paper or here.
+Needs  a k-anonymity requirement; classes that fail any other model count as occurring too rarely.
+Finds  a release that satisfies the requirements; neither the paper nor this module claims minimality.
 Costs  at most one grouping per step up the lattice.
 
-Steps 2-5 of the paper: while the sequences that occur less than k times account for more than k tuples,
-generalize; suppress the rest; "enforce the k requirement on suppressed tuples": where fewer than k were suppressed,
-a further class goes with them, so that those suppressed are themselves at least k.
+Steps 2-5 of the paper: generalize while the sequences that occur less than k times account for more than k tuples;
+suppress the rest; "enforce the k requirement on suppressed tuples": if fewer than k records were suppressed, another
+class is suppressed as well, so that at least k records are suppressed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shoal.search.problem import Evaluation, Problem
 
 
 def datafly(problem: Problem) -> Recoding:
-    """The published loop; it goes on where the policy lets fewer records go than the paper does."""
+    """Run the published loop; it continues if the policy allows fewer suppressed records than the paper does."""
     k = _k(problem)
     node = problem.lattice.ground
     while True:
@@ -40,7 +40,7 @@ def datafly(problem: Problem) -> Recoding:
 
 
 def _past_the_answer(problem: Problem) -> InfeasibleError:
-    """Where failing at the top proves nothing about the nodes below, nothing more is said than what was seen."""
+    """Return the error; if failing at the top proves nothing about the nodes below, it reports only what was seen."""
     return InfeasibleError(
         f"algorithm 'datafly' found no release with at most {problem.limit} of {problem.table.n_records} records "
         f"suppressed: it reached the highest levels and does not backtrack",
@@ -62,7 +62,7 @@ def _k(problem: Problem) -> int:
 
 
 def _most_distinct(problem: Problem, seen: Evaluation) -> int | None:
-    """The column with the most distinct values that can still be generalized; the first of equals."""
+    """Return the column with the most distinct values that can still be generalized; the first one if several tie."""
     codes = seen.table.codes
     distinct = [
         (len(np.unique(codes[:, j])), -j)
@@ -73,7 +73,7 @@ def _most_distinct(problem: Problem, seen: Evaluation) -> int | None:
 
 
 def _enforced(seen: Evaluation, k: int) -> NDArray[np.bool_]:
-    """Step 4: those suppressed are none, or at least k. The smallest classes that suffice go with them."""
+    """Step 4: suppress no records or at least k, by adding the smallest classes that suffice."""
     failing = seen.failing.copy()
     counts = seen.table.counts
     for i in np.lexsort((*seen.table.codes.T[::-1], counts)):

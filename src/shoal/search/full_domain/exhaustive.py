@@ -1,7 +1,7 @@
-"""Exhaustive: every node of the lattice. The oracle that the other searches are held against.
+"""Exhaustive: evaluate every node of the lattice. Tests compare the other searches with it.
 
 Needs  nothing: any model, any objective.
-Finds  a node of least cost; among equals the lowest, then the one with the least levels.
+Finds  a node of smallest cost; ties go to the lowest node, then to the smallest levels.
 Costs  one grouping per node.
 """
 
@@ -13,7 +13,7 @@ from shoal.search.problem import Problem
 
 
 def exhaustive(problem: Problem) -> Recoding:
-    """Look at every node."""
+    """Evaluate every node of the lattice."""
     best = Best()
     for i, node in enumerate(problem.lattice):
         if problem.out_of_time:
@@ -28,7 +28,7 @@ def exhaustive(problem: Problem) -> Recoding:
 
 
 def _unproved(problem: Problem, best: Best) -> Recoding:
-    """The best so far; of the nodes not looked at it is only known what their levels cost."""
+    """Return the best node so far; for unvisited nodes, only the cost of their levels is known."""
     if best.seen is None:
         raise problem.unfinished()
     return problem.best_node(best.seen, "exhaustive", proved=False, bound=problem.cost_of_ground)

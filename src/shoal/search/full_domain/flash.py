@@ -1,15 +1,15 @@
-"""Flash: paths up the lattice, built greedily in a fixed order, each searched by halving; verdicts tag what they tell.
+"""Flash: binary search along greedy paths up the lattice, in a fixed order; verdicts tag all nodes that they decide.
 
 F. Kohlmayer, F. Prasser, C. Eckert, A. Kemper, K. A. Kuhn, "Flash: efficient, stable and optimal k-anonymity",
 PASSAT 2012.
-Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
-Finds  the node of least objective, proved.
-Costs  about the logarithm of the height per path; then one look per node that only a tag tells to satisfy and that
-       could cost less than the best. Every node is held.
+Needs  monotone verdicts: absorbing models, or convex ones if nothing may be suppressed.
+Finds  the node with the smallest objective, proved.
+Costs  about the logarithm of the height per path; then one evaluation per node that satisfies according to its tag
+       only and could cost less than the best. Every node is held in memory.
 
-The traversal looks at every minimal satisfying node: no verdict on another node decides it. If costs only rise upwards
-the best of these is the answer, as published, and nothing is left to look at. Where records may be suppressed a
-higher node can cost less; the tags then tell which nodes are left, and bounds which of them are worth a look.
+The traversal visits every minimal satisfying node, since no verdict on another node decides it. If costs only increase
+upwards, the best of these is the solution, as published. If records may be suppressed, a higher node can cost less; the
+tags then show which nodes remain, and bounds decide which of them to evaluate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shoal.search.problem import Problem
 
 
 def flash(problem: Problem) -> Recoding:
-    """Tag every node, then price what the tags leave open."""
+    """Tag every node, then evaluate the nodes that the tags leave open."""
     looks = Looks(problem, "flash")
     try:
         tags = Tags(looks)
@@ -49,7 +49,7 @@ class _Traversal:
         self.place = place.reshape(self.lattice.shape)  # of each node in the order
 
     def run(self) -> None:
-        """From every node that has no tag yet, upwards; nodes that fail send out further paths."""
+        """Search a path upwards from every untagged node; failing nodes start further paths."""
         known = self.tags.known.ravel()  # the same memory
         for flat in self.order.tolist():
             starts = [] if known[flat] else [(0, node_at(flat, self.place.shape))]
@@ -61,19 +61,19 @@ class _Traversal:
                             heapq.heappush(starts, (int(self.place[up]), up))
 
     def _open_above(self, node: Node) -> list[Node]:
-        """The successors without a tag, in order."""
+        """Return the successors without a tag, in order."""
         open_ones = [up for up in self.lattice.successors(node) if not self.tags.known[up]]
         return sorted(open_ones, key=lambda up: int(self.place[up]))
 
     def _path(self, node: Node) -> list[Node]:
-        """Upwards by the first open successor, as far as there is one."""
+        """Return the path upwards through the first untagged successor, as long as there is one."""
         path = [node]
         while further := self._open_above(path[-1]):
             path.append(further[0])
         return path
 
     def _halved(self, path: list[Node]) -> list[Node]:
-        """Find where on the path nodes begin to satisfy; the nodes that were seen to fail."""
+        """Find where nodes on the path begin to satisfy; return the visited nodes that fail."""
         failed = []
         low, high = 0, len(path)  # below `low` all fail, from `high` on all satisfy
         while low < high:
@@ -87,15 +87,15 @@ class _Traversal:
 
 
 def _order(problem: Problem) -> NDArray[np.int64]:
-    """The nodes by height, by mean share of each column's height, by mean share of its values that are given up.
+    """Order the nodes by height, by mean share of the columns' heights, by mean share of the values given up.
 
-    The order depends on the hierarchies and not on the order of the columns, except for nodes equal in all three.
+    The order depends on the hierarchies and not on the order of the columns, except for nodes that tie in all three.
     """
     hierarchies = problem.table.hierarchies
     heights = [np.arange(h.n_levels) for h in hierarchies]
     climbed = [levels / max(1, levels[-1]) for levels in heights]
     values = [np.array([h.cardinality(level) for level in range(h.n_levels)]) for h in hierarchies]
     given_up = [1 - n / max(1, n[0]) for n in values]
-    # Rounded: shares that are summed in another order are still equal.
+    # Rounded, so that shares summed in another order are still equal.
     sums = (reduce(np.add.outer, of).ravel().round(9) for of in (heights, climbed, given_up))
     return np.lexsort(tuple(sums)[::-1])

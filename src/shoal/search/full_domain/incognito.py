@@ -1,14 +1,15 @@
-"""Incognito: sets of columns from small to large; what fails for a part of the columns is no candidate for the whole.
+"""Incognito: sets of columns from small to large; a node that fails for a subset of columns is pruned for all of them.
 
 K. LeFevre, D. J. DeWitt, R. Ramakrishnan, "Incognito: efficient full-domain k-anonymity", SIGMOD 2005.
-Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
-Finds  every node that satisfies (``satisfying``); the answer is the one of least objective among them, proved.
-Costs  one look per candidate that no satisfying one lies below, over all sets of columns; to choose the answer, one
-       per satisfying node that could cost less than the best. Nodes are held for every set: Π (levels + 1) bytes.
+Needs  monotone verdicts: absorbing models, or convex ones if nothing may be suppressed.
+Finds  every node that satisfies (``satisfying``); the solution has the smallest objective among them, proved.
+Costs  one evaluation per candidate without a satisfying node below it, over all sets of columns; to choose the
+       solution, one per satisfying node that could cost less than the best. Nodes of every set are held in memory:
+       Π (levels + 1) bytes.
 
-A node of some columns is looked at as a node of all, with the other columns at their highest levels. With one label
-there it groups alike. And where the policy cuts that top off, the subset property still holds, being no more than
-monotony: the node with the others raised lies above the node itself.
+A node of some columns is evaluated as a node of all columns, with the other columns at their highest levels. If those
+levels have one label, the grouping is the same. If the policy excludes the top, the subset property still holds because
+it follows from monotonicity: the node with the other columns raised lies above the node itself.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ColumnNumbers = tuple[int, ...]
 
 
 def incognito(problem: Problem) -> Recoding:
-    """The best of all nodes that satisfy."""
+    """Return the best of all satisfying nodes."""
     looks = Looks(problem, "incognito")
     try:
         looks.look_for_better(_within_limit(looks))
@@ -38,15 +39,15 @@ def incognito(problem: Problem) -> Recoding:
 
 
 def satisfying(problem: Problem) -> list[Node]:
-    """Every node that keeps the policy, in the order of levels."""
+    """List every node that satisfies the policy, in the order of levels."""
     looks = Looks(problem, "incognito")
     return [node for node in nodes_of(_within_limit(looks)) if looks.feasible(node)]
 
 
 def _within_limit(looks: Looks) -> Nodes:
-    """The nodes where no more records fail than may be suppressed."""
+    """Return the nodes at which no more records fail than may be suppressed."""
     lattice = looks.problem.lattice
-    columns = tuple(j for j, height in enumerate(lattice.heights) if height)  # the others leave nothing to choose
+    columns = tuple(j for j, height in enumerate(lattice.heights) if height)  # the other columns have a single level
     require_room(looks, math.prod(lattice.heights[j] + 2 for j in columns))
     found: dict[ColumnNumbers, Nodes] = {(): np.array(looks.satisfies(lattice.top))}
     for size in range(1, len(columns) + 1):
@@ -56,13 +57,13 @@ def _within_limit(looks: Looks) -> Nodes:
 
 
 def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers, Nodes]) -> Nodes:
-    """The satisfying nodes of a set of columns, from those of every set with one column less."""
+    """Return the satisfying nodes of a set of columns, from those of every set with one column less."""
     shape = [looks.problem.lattice.heights[j] + 1 for j in columns]
     candidates, found = np.ones(shape, np.bool_), np.zeros(shape, np.bool_)
     for i in range(len(columns)):
         part = smaller[columns[:i] + columns[i + 1 :]]
-        candidates &= np.expand_dims(part, i)  # join and prune in one: each part of a candidate satisfies
-        np.moveaxis(found, i, 0)[-1] = part  # a column at its highest level is as good as left out
+        candidates &= np.expand_dims(part, i)  # join and prune in one step: each part of a candidate satisfies
+        np.moveaxis(found, i, 0)[-1] = part  # a column at its highest level is equivalent to leaving it out
     unknown = np.argwhere(candidates & ~found)
     for levels in unknown[np.argsort(unknown.sum(axis=1), kind="stable")].tolist():
         if not found[tuple(levels)] and looks.satisfies(_raised(looks.problem, columns, levels)):
@@ -71,7 +72,7 @@ def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers,
 
 
 def _raised(problem: Problem, columns: ColumnNumbers, levels: list[int]) -> Node:
-    """The node of all columns, those not among ``columns`` at their highest level."""
+    """Return the node of all columns, with those not in ``columns`` at their highest level."""
     node = list(problem.lattice.top)
     for j, level in zip(columns, levels, strict=True):
         node[j] = level

@@ -1,13 +1,13 @@
-"""k-minimal generalizations with suppression: all of them, with what Samarati's preferences choose by.
+"""k-minimal generalizations with suppression: all of them, with the figures that Samarati's preferences compare.
 
 P. Samarati, "Protecting respondents' identities in microdata release", TKDE 13(6), 2001.
-Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
-Finds  every generalization that keeps the policy, suppressing no more than its levels make necessary, and lies above
-       no other such (``minimal_nodes``); the search answers with the first by the policy's preference, of several the
-       one of least objective. That nothing costs less is proved only where the objective is the absolute distance.
+Needs  monotone verdicts: absorbing models, or convex ones if nothing may be suppressed.
+Finds  every generalization that satisfies the policy, suppresses no more than its levels require, and lies above no
+       other such generalization (``minimal_nodes``). The search returns the first by the policy's preference; among
+       ties, the one with the smallest objective. Optimality is proved only if the objective is the absolute distance.
 Costs  as ``ola``, which finds the nodes.
 
-Distances count levels of the whole hierarchies, also of those that the policy leaves out.
+Distances count levels of the whole hierarchies, including levels that the policy excludes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Vector = tuple[int, ...]  # a level of the whole hierarchy per column
 class Minimal:
     """A k-minimal generalization with its distances."""
 
-    node: Node  # as the lattice counts levels
-    distance: Vector  # from the table as it is
+    node: Node  # levels as numbered in the lattice
+    distance: Vector  # from the original table
     relative: Fraction  # Σ level / height of the hierarchy
-    classes: int  # distinct tuples that are kept
+    classes: int  # distinct tuples kept
     suppressed: int  # records
 
     @property
@@ -60,7 +60,7 @@ _FIRST = {
 
 
 def k_minimal(problem: Problem) -> Recoding:
-    """The k-minimal generalization that the policy's preference puts first."""
+    """Return the k-minimal generalization that the policy prefers."""
     looks = Looks(problem, "k_minimal")
     try:
         found = _described(looks)
@@ -74,12 +74,12 @@ def k_minimal(problem: Problem) -> Recoding:
 
 
 def minimal_nodes(problem: Problem) -> list[Minimal]:
-    """Every k-minimal generalization, the lowest first; none where nothing satisfies."""
+    """List every k-minimal generalization, lowest first; empty if no node satisfies."""
     return _described(Looks(problem, "k_minimal"))
 
 
 def preferred(found: Iterable[Minimal], preference: str) -> list[Minimal]:
-    """Those that a preference puts first: several where they are equal in it."""
+    """Return the generalizations that a preference ranks first; several if they tie."""
     ranked = [(PREFERENCES[preference](one), one) for one in found]
     least = min((value for value, _ in ranked), default=0)
     return [one for value, one in ranked if value == least]

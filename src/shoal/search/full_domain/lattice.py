@@ -1,6 +1,6 @@
 """Nodes, layers and neighbours of the generalization lattice.
 
-A node is one level per column; node ``a`` lies below ``b`` where no level of ``a`` is above ``b``'s.
+A node is one level per column; node ``a`` lies below ``b`` if no level of ``a`` exceeds that of ``b``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Lattice:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Levels per column: the shape of an array with one cell per node."""
+        """The number of levels per column: the shape of an array with one cell per node."""
         return tuple(h + 1 for h in self.heights)
 
     @property
@@ -41,15 +41,15 @@ class Lattice:
 
     @property
     def n_nodes(self) -> int:
-        """How many; ``len`` could not tell numbers beyond 2^63."""
+        """The number of nodes; ``len`` could not return numbers beyond 2^63."""
         return math.prod(self.shape)
 
     def __iter__(self) -> Iterator[Node]:
-        """Every node, in the order of its levels."""
+        """Yield every node, in the order of its levels."""
         return itertools.product(*(range(n) for n in self.shape))
 
     def layer(self, height: int) -> Iterator[Node]:
-        """The nodes whose levels sum to ``height``."""
+        """Yield the nodes whose levels sum to ``height``."""
 
         def fill(column: int, rest: int) -> Iterator[Node]:
             if column == len(self.heights):
@@ -64,17 +64,17 @@ class Lattice:
         return fill(0, height)
 
     def successors(self, node: Node) -> Iterator[Node]:
-        """The nodes one step more general."""
+        """Yield the nodes that are one step more general."""
         for j, level in enumerate(node):
             if level < self.heights[j]:
                 yield replaced(node, j, level + 1)
 
 
 def below(a: Node, b: Node) -> bool:
-    """Whether ``a`` is at most as general as ``b`` in every column."""
+    """Return whether ``a`` is at most as general as ``b`` in every column."""
     return all(x <= y for x, y in zip(a, b, strict=True))
 
 
 def replaced(node: Node, j: int, level: int) -> Node:
-    """The node with another level in column ``j``."""
+    """Return the node with another level in column ``j``."""
     return (*node[:j], level, *node[j + 1 :])

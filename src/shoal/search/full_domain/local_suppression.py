@@ -1,14 +1,14 @@
-"""Local suppression: one level per column, and single cells hidden on top of that (AG_CS).
+"""Local suppression: one level per column, and additional suppression of single cells (AG_CS).
 
-The taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007, in which this is AG_CS; what
-statistical offices do when they recode globally and then suppress locally.
+AG_CS in the taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007. Statistical offices
+call it global recoding followed by local suppression.
 Needs  models that are judged class by class.
-Finds  a release in which no record is suppressed, and that costs no more than the best node at which nothing has to be.
-Costs  three searches of ``optimal``, then one greedy hiding of cells for each of at most 60 nodes: the steps up and
-       down from the best so far, as long as one of them pays.
+Finds  a release without suppressed records that costs no more than the best node that needs no suppression.
+Costs  three runs of ``optimal``, then one greedy cell suppression for each of at most 60 nodes: the steps up and down
+       from the best node so far, as long as one of them improves it.
 
-A node that generalizes less leaves more cells to hide, so the two are weighed against each other: at every node that is
-looked at the cells are hidden for good, and the objective of the policy decides.
+A node that generalizes less needs more suppressed cells. To weigh the two, the search suppresses the cells at every
+visited node and compares the policy's objective.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
 
-SHARES = (0.0, 0.02, 0.1)  # of records that a node may leave to be hidden, where the way begins
-NODES = 60  # nodes that are looked at
+SHARES = (0.0, 0.02, 0.1)  # of records that may still fail at the nodes from which the search starts
+NODES = 60  # visited nodes
 
 
 @dataclass(frozen=True, eq=False)
 class SuppressedNode:
-    """A node, and what it costs once cells are hidden."""
+    """A node, and its cost after cell suppression."""
 
     node: Node
     cells: cell_suppression.HideableCells
@@ -41,7 +41,7 @@ class SuppressedNode:
 
 
 def local_suppression(problem: Problem) -> Recoding:
-    """From nodes that leave a few records over, step to neighbours while the whole of it costs less."""
+    """Start from nodes at which few records fail, and step to neighbours while the total cost decreases."""
     require_class_by_class(problem, "local_suppression")
     n_rows = problem.table.n_classes
     top = _cells(problem, problem.lattice.top)
@@ -67,7 +67,7 @@ def _rank(look: SuppressedNode) -> tuple[float, Node]:
 
 
 def _starts(problem: Problem) -> list[Node]:
-    """The top, and the best nodes where some records may be left over."""
+    """Return the top, and the best nodes if some records may fail."""
     found = [problem.lattice.top]
     n = problem.table.n_records
     seconds = None if problem.time_budget is None else problem.time_budget / (len(SHARES) + 1)
@@ -86,7 +86,7 @@ def _starts(problem: Problem) -> list[Node]:
 def _better_neighbour(
     problem: Problem, best: SuppressedNode, looks: dict[Node, SuppressedNode]
 ) -> SuppressedNode | None:
-    """The first step up or down that pays."""
+    """Return the first step up or down that reduces the cost."""
     for j, level in enumerate(best.node):
         for other in (level - 1, level + 1):
             if 0 <= other <= problem.lattice.heights[j]:
@@ -109,7 +109,7 @@ def _look(problem: Problem, node: Node, looks: dict[Node, SuppressedNode]) -> Su
 
 
 def _cells(problem: Problem, node: Node) -> cell_suppression.HideableCells:
-    """The cells at a node; hiding one costs what is still to be lost of it."""
+    """Return the cells at a node; hiding a cell costs the information that it still has."""
     narrowed = with_levels(problem, levels_of(problem, node))
     costs = np.empty(problem.table.codes.shape)
     for j, h in enumerate(narrowed.table.hierarchies):
@@ -119,7 +119,7 @@ def _cells(problem: Problem, node: Node) -> cell_suppression.HideableCells:
 
 
 def _answer(problem: Problem, cells: cell_suppression.HideableCells, partition: Partition) -> tuple[float, Recoding]:
-    """What a partition costs in the policy's objective, and what it releases."""
+    """Return the cost of a partition in the policy's objective, and its recoding."""
     answer = recoding(cells.problem, partition, "local_suppression")
     answer = replace(answer, hierarchies=problem.table.hierarchies)
     return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name), answer

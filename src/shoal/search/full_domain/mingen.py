@@ -1,14 +1,14 @@
-"""MinGen: every generalization is made, those that satisfy are kept, and of these the ones with the least distortion.
+"""MinGen: evaluate every generalization, keep those that satisfy, and choose one with minimal distortion.
 
 L. Sweeney, "Achieving k-anonymity privacy protection using generalization and suppression", IJUFKS 10(5), 2002.
 Needs  nothing: any model, any objective.
 Finds  a k-minimal distortion. The paper measures distortion by Prec, so ``objective = "precision"`` is MinGen as
-       published; with another objective, distortion is that.
-Costs  one look where the table already satisfies as it is, one per node otherwise.
+       published; any other objective is used as the distortion.
+Costs  one evaluation if the original table already satisfies, otherwise one per node.
 
-It differs from ``exhaustive`` in the paper's first step, a table that needs nothing done to it is released at once, and
-in counting the whole set of minimal distortions that the answer was preferred in. The preference is that of all
-searches: the lowest node, then the least levels.
+It differs from ``exhaustive`` in two ways: as in the paper's first step, a table that already satisfies is released
+unchanged; and it counts all minimal distortions among which the solution was chosen. The preference is that of all
+searches: the lowest node, then the smallest levels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shoal.search.problem import Problem
 
 
 def mingen(problem: Problem) -> Recoding:
-    """Steps 1 and 2 of the paper."""
+    """Run steps 1 and 2 of the paper."""
     best = Best()
     distortions: list[float] = []  # of the generalizations that satisfy
     finished = True

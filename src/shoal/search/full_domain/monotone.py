@@ -1,8 +1,8 @@
-"""What the searches share that prune by verdicts: above a node that satisfies all do, below one that fails none does.
+"""Shared by searches that prune by verdicts: nodes above a satisfying one satisfy, nodes below a failing one fail.
 
-A node *satisfies* here where no more records fail than may be suppressed. Whatever else a policy asks of a node, that
-suppressed records pass as a class of stars or that columns are generalized in an order, is not inherited upwards: it
-decides which satisfying nodes are feasible, and never what is pruned.
+Here a node *satisfies* if no more records fail than may be suppressed. Other conditions of a policy, such as suppressed
+records passing as a class of stars or an order in which columns are generalized, do not carry over to higher nodes:
+they decide which satisfying nodes are feasible, and are never used for pruning.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from shoal.search.problem import Evaluation, Problem
 
 Nodes = NDArray[np.bool_]  # one cell per node of the lattice
 
-MOST_NODES = 1 << 24  # a byte and a cost for each are held, and looking at them would take an hour
+MOST_NODES = 1 << 24  # each needs a byte and a cost in memory, and evaluating all would take an hour
 MOST_COLUMNS = 64  # of a NumPy array
 
 
 class Looks:
-    """Looks at nodes, each once; the best feasible one of all is at hand when the time is over."""
+    """Evaluates each node at most once; keeps the best feasible node in case time runs out."""
 
     def __init__(self, problem: Problem, algorithm: str) -> None:
         if not problem.monotone:
@@ -36,11 +36,11 @@ class Looks:
         self.algorithm = algorithm
         self.best = Best()
         self._satisfies: dict[Node, bool] = {}
-        self._costs: dict[Node, float] = {}  # of the feasible nodes
-        self._above: list[tuple[Node, float]] = []  # what every node above costs at the least
+        self._costs: dict[Node, float] = {}  # costs of the feasible nodes
+        self._above: list[tuple[Node, float]] = []  # lower bound on the cost of every node above
 
     def satisfies(self, node: Node) -> bool:
-        """Whether no more records fail than may be suppressed."""
+        """Return whether no more records fail than may be suppressed."""
         if node not in self._satisfies:
             if self.problem.out_of_time:
                 raise self.problem.unfinished()
@@ -55,17 +55,17 @@ class Looks:
         return self._satisfies[node]
 
     def feasible(self, node: Node) -> bool:
-        """Whether it satisfies, and is all that the policy asks of an answer."""
+        """Return whether a node satisfies and meets all other conditions of the policy."""
         return self.satisfies(node) and node in self._costs
 
     def again(self, node: Node) -> Evaluation:
-        """A second look at a node, which is not counted as one node more."""
+        """Evaluate a node again without counting it as another visited node."""
         seen = self.problem.evaluate(node)
         self.problem.n_evaluated -= 1
         return seen
 
     def cheapest(self, nodes: Iterable[Node]) -> Evaluation | None:
-        """The best of some nodes, if any is feasible."""
+        """Return the best of some nodes, if any is feasible."""
         best = Best()
         for node in nodes:
             if self.feasible(node) and not best.excludes(self._costs[node], node):
@@ -73,9 +73,9 @@ class Looks:
         return best.seen
 
     def look_for_better(self, satisfying: Nodes) -> None:
-        """Look at the nodes that only pruning tells to satisfy, unless what they cost at the least is too much.
+        """Evaluate the nodes known to satisfy only by pruning, unless their lower bound is too high.
 
-        A node may cost less than a minimal one below it: more cells are generalized, fewer records suppressed.
+        A node may cost less than a minimal node below it: more cells are generalized, but fewer records suppressed.
         """
         least = self._least_costs()
         left = np.flatnonzero(satisfying & (least <= self.best.value + self.best.slack))
@@ -94,20 +94,20 @@ class Looks:
         return least
 
     def answer(self, seen: Evaluation | None, *, proved: bool, claim: str = "") -> FullDomain:
-        """The search's answer, or why there is none."""
+        """Return the solution, or raise the error that explains why there is none."""
         if seen is None:
             raise self.problem.infeasible()
         return self.problem.best_node(seen, self.algorithm, proved=proved, claim=claim)
 
     def so_far(self) -> FullDomain:
-        """The best of the nodes looked at when the time is over; of the others only the ground's cost is known."""
+        """Return the best visited node when time runs out; for the others only the bottom node's cost is known."""
         if self.best.seen is None:
             raise self.problem.unfinished()
         return self.problem.best_node(self.best.seen, self.algorithm, proved=False, bound=self.problem.cost_of_ground)
 
 
 class Tags:
-    """What is known of every node: that it satisfies (1), that it fails (-1), or nothing yet (0)."""
+    """What is known about every node: it satisfies (1), it fails (-1), or nothing yet (0)."""
 
     def __init__(self, looks: Looks) -> None:
         lattice = looks.problem.lattice
@@ -117,7 +117,7 @@ class Tags:
         self._n_known = 0
 
     def check(self, node: Node) -> bool:
-        """Look at a node unless its tag tells, and tag all that it decides: the predictive tagging of Flash and OLA."""
+        """Evaluate an untagged node and tag all nodes that it decides: the predictive tagging of Flash and OLA."""
         if not self.known[node]:
             satisfies = self.looks.satisfies(node)
             decided = self.known[above(node) if satisfies else beneath(node)]
@@ -128,11 +128,11 @@ class Tags:
 
     @property
     def satisfying(self) -> Nodes:
-        """The nodes tagged so."""
+        """Return the nodes tagged as satisfying."""
         return np.asarray(self.known > 0)
 
     def minimal(self) -> list[Node]:
-        """The satisfying nodes above no other."""
+        """Return the satisfying nodes that have no satisfying node below them."""
         satisfying = self.satisfying
         higher = np.zeros_like(satisfying)
         for j in range(satisfying.ndim):
@@ -141,7 +141,7 @@ class Tags:
 
 
 def _not_monotone(problem: Problem, algorithm: str) -> PolicyError:
-    """Which verdicts cannot be pruned by, and what would help."""
+    """Return the error that names the requirements without monotone verdicts, and what would help."""
     anywhere = problem.limit == 0 and not problem.wildcard
     blamed = problem.of_release or [m for m in problem.convex if not (anywhere and m.unions_pass)]
     of_suppression = not problem.of_release and not problem.wildcard and all(m.unions_pass for m in problem.convex)
@@ -153,7 +153,7 @@ def _not_monotone(problem: Problem, algorithm: str) -> PolicyError:
 
 
 def require_room(looks: Looks, n_held: int) -> None:
-    """Decline a lattice that is too large to be held node by node."""
+    """Refuse a lattice with too many nodes to hold in memory."""
     n_columns = len(looks.problem.lattice.shape)
     if n_held > MOST_NODES or n_columns > MOST_COLUMNS:
         raise PolicyError(
@@ -164,29 +164,29 @@ def require_room(looks: Looks, n_held: int) -> None:
 
 
 def costs_only_rise(problem: Problem) -> bool:
-    """Whether no node costs less than a feasible one below it, so that a minimal node costs least.
+    """Return whether no node costs less than a feasible node below it, so that a minimal node is optimal.
 
-    Higher levels cost more and merged classes too. A record that is no longer suppressed may outweigh both, unless
-    none may be suppressed or, as for height, it costs nothing.
+    Higher levels and merged classes cost more. A record that is no longer suppressed may outweigh both, unless none may
+    be suppressed or suppression is free, as for height.
     """
     return problem.limit == 0 or isinstance(problem.objective, HeightLoss)
 
 
 def above(node: Node) -> tuple[slice, ...]:
-    """Where the node and all above it are."""
+    """Return the index of the node and all nodes above it."""
     return tuple(slice(level, None) for level in node)
 
 
 def beneath(node: Node) -> tuple[slice, ...]:
-    """Where the node and all below it are."""
+    """Return the index of the node and all nodes below it."""
     return tuple(slice(0, level + 1) for level in node)
 
 
 def nodes_of(nodes: Nodes) -> list[Node]:
-    """The nodes that are marked, in the order of their levels."""
+    """List the marked nodes, in the order of their levels."""
     return [tuple(node) for node in np.argwhere(nodes).tolist()]
 
 
 def node_at(flat: int, shape: tuple[int, ...]) -> Node:
-    """The node with this number in the order of levels."""
+    """Return the node with this number in the order of levels."""
     return tuple(int(level) for level in np.unravel_index(flat, shape))

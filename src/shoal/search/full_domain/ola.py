@@ -1,14 +1,14 @@
-"""OLA: the lattice is cut in half again and again until all minimal nodes are found; the one of least objective wins.
+"""OLA: bisect the lattice until all minimal nodes are found, and choose the one with the smallest objective.
 
 K. El Emam et al., "A globally optimal k-anonymity method for the de-identification of health data", JAMIA 16(5), 2009.
-Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
-Finds  the k-minimal node of least objective. It is the least of all, and proved to be, where costs only rise
-       upwards: where nothing may be suppressed, or the objective is the height. Otherwise a node that is not minimal
-       may cost less (``flash`` and ``optimal`` find it).
-Costs  one look per node that no other verdict decides; every node is held.
+Needs  monotone verdicts: absorbing models, or convex ones if nothing may be suppressed.
+Finds  the k-minimal node with the smallest objective. It is proved optimal if costs only increase upwards: if nothing
+       may be suppressed, or the objective is the height. Otherwise a node that is not minimal may cost less
+       (``flash`` and ``optimal`` find it).
+Costs  one evaluation per node that no other verdict decides; every node is held in memory.
 
-The tags tell the minimal nodes in the end, in place of the paper's list that is cleaned up on the way; and a
-sub-lattice in which nothing is open any more is left alone.
+The minimal nodes are read from the tags at the end, instead of the paper's list that is cleaned up on the way; a
+sub-lattice without untagged nodes is skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.search.problem import Problem
 
 
 def ola(problem: Problem) -> Recoding:
-    """The best of the minimal nodes."""
+    """Return the best of the minimal nodes."""
     looks = Looks(problem, "ola")
     try:
         nodes = minimal(looks)
@@ -37,7 +37,7 @@ def ola(problem: Problem) -> Recoding:
 
 
 def minimal(looks: Looks) -> list[Node]:
-    """Every feasible node that lies above no other, the lowest first."""
+    """List every feasible node without another one below it, lowest first."""
     lattice = looks.problem.lattice
     tags = Tags(looks)
     if tags.check(lattice.top):
@@ -46,7 +46,7 @@ def minimal(looks: Looks) -> list[Node]:
 
 
 def _bisect(tags: Tags, low: Node, high: Node) -> None:
-    """Tag all nodes from ``low`` to ``high``, of which the highest satisfies."""
+    """Tag all nodes from ``low`` to ``high``; the highest satisfies."""
     if tags.known[tuple(slice(a, b + 1) for a, b in zip(low, high, strict=True))].all():
         return
     height = sum(high) - sum(low)
@@ -62,7 +62,7 @@ def _bisect(tags: Tags, low: Node, high: Node) -> None:
 
 
 def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
-    """The same where a satisfying node may not be released as it is: then those above it are tried, lowest first."""
+    """The same if a satisfying node may not be feasible: then the nodes above it are tried, lowest first."""
     found, waiting = [], []
     for node in nodes:
         if looks.feasible(node):

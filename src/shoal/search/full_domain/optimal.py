@@ -1,17 +1,17 @@
-"""Optimal: the least loss of all full-domain generalizations, proved.
+"""Optimal: the smallest loss of all full-domain generalizations, proved.
 
-Branch and bound over boxes of the lattice, our own. A box is all nodes between a lowest and a highest one. One
-look at the highest node tells who is lost, that is, suppressed on every node of the box:
-  - where more are lost than may be suppressed, the box is empty of answers;
-  - otherwise what they cost is owed at every level, which bounds the box by its lowest node;
-  - levels that alone would cost more than the best answer are cut off, and the look repeats on what is left.
-Where the table of the highest node is huge, coarser nodes above it are looked at first: they may rule out the box too.
-A box that survives is split at the top of its costliest column. Losses of classes are also bounded from the lowest
-node, above which classes only merge. Verdicts prune only where the models' merging allows (``Problem.monotone``).
+Our own branch and bound over boxes of the lattice. A box contains all nodes between a lowest and a highest one.
+Evaluating the highest node shows which records are lost, that is, suppressed on every node of the box:
+  - if more are lost than may be suppressed, the box contains no solution;
+  - otherwise their cost is due at every level, which bounds the box by its lowest node;
+  - levels that alone would cost more than the best solution are cut off, and the evaluation repeats on the rest.
+If the table of the highest node is huge, coarser nodes above it are evaluated first: they may rule out the box too.
+A surviving box is split at the top of its costliest column. Losses of classes are also bounded from the lowest node,
+above which classes only merge. Verdicts prune only as far as the models' merging allows (``Problem.monotone``).
 
 Needs  nothing: any models, any objective.
-Finds  the node that ``exhaustive`` finds, ties broken alike.
-Costs  one grouping per node looked at; a small share of the lattice as a rule, all of it at worst.
+Finds  the node that ``exhaustive`` finds, with the same tie-breaking.
+Costs  one grouping per visited node; usually a small share of the lattice, all of it in the worst case.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class Box(NamedTuple):
     """The nodes from ``low`` to ``high``; none of them costs less than ``bound``."""
 
     bound: float
-    serial: int  # of equal bounds the older goes first; no two boxes have the same
+    serial: int  # among equal bounds the older box comes first; numbers are unique
     low: Node
     high: Node
     costs: Costs
 
     @property
     def columns(self) -> list[int]:
-        """Those that have more than one level."""
+        """Return the columns that have more than one level."""
         return [j for j, (lowest, highest) in enumerate(zip(self.low, self.high, strict=True)) if lowest < highest]
 
 
 def optimal(problem: Problem) -> Recoding:
-    """Split the box of least bound until no bound is below the best."""
+    """Split the box with the smallest bound until no bound is below the best solution."""
     search = _BranchAndBound(problem)
     search.descend(problem.lattice.top)
     for node in problem.hints:
@@ -60,16 +60,16 @@ def optimal(problem: Problem) -> Recoding:
 
 
 class Look(NamedTuple):
-    """What is worth remembering of a look: an evaluation holds the whole table of its node."""
+    """The remembered part of an evaluation, which itself holds the whole table of its node."""
 
     feasible: bool
-    barren: bool  # no answer here or below
-    costs: Costs  # what every node below costs at the least, per column and level
-    above: float  # what every node above costs at the least
+    barren: bool  # no solution here or below
+    costs: Costs  # lower bound on the cost of every node below, per column and level
+    above: float  # lower bound on the cost of every node above
 
 
-DIVE = 200  # boxes between two descents that look for a better answer
-REPORT = 16  # boxes between two words on how it goes
+DIVE = 200  # boxes between two descents that look for a better solution
+REPORT = 16  # boxes between two progress reports
 
 
 class _BranchAndBound:
@@ -78,12 +78,12 @@ class _BranchAndBound:
         self.best = Best()
         self.boxes: list[Box] = []
         self.looks: dict[Node, Look] = {}
-        self.barren = _NodeList(len(problem.table.columns))  # nodes below which there is no answer
+        self.barren = _NodeList(len(problem.table.columns))  # nodes below which there is no solution
         self.n_boxes = 0
         self.floor: Costs = problem.objective.floor().tolist()
 
     def look(self, node: Node) -> Look:
-        """Evaluate a node, once."""
+        """Evaluate a node at most once."""
         if node in self.looks:
             return self.looks[node]
         problem, objective = self.problem, self.problem.objective
@@ -99,7 +99,7 @@ class _BranchAndBound:
         return look
 
     def descend(self, node: Node) -> None:
-        """Look for an answer: from ``node``, undo the costliest step that still leaves a feasible node."""
+        """Look for a solution: from ``node``, repeatedly undo the costliest step that leaves a feasible node."""
         self.look(node)
         steps = [j for j, level in enumerate(node) if level > 0]
         while steps and not self.problem.out_of_time:
@@ -111,7 +111,7 @@ class _BranchAndBound:
                 steps.remove(j)
 
     def close(self) -> float | None:
-        """Split boxes until none can hold a better answer; out of time, tell what an answer costs at the least."""
+        """Split boxes until none can hold a better solution; if time runs out, return a lower bound on the cost."""
         self.add(self.problem.lattice.ground, self.problem.lattice.top)
         n_split = 0
         while self.boxes:
@@ -123,7 +123,7 @@ class _BranchAndBound:
             n_split += 1
             if n_split % DIVE == 0:
                 self.descend(box.high)
-            # The top level of a column apart, the rest below: the look at the rest then tells most.
+            # Separate a column's top level from the rest: evaluating the rest is then most informative.
             j = max(box.columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
             self.add(replaced(box.low, j, box.high[j]), box.high)
             self.add(box.low, replaced(box.high, j, box.high[j] - 1))
@@ -132,7 +132,7 @@ class _BranchAndBound:
         return None
 
     def add(self, low: Node, high: Node) -> None:
-        """Keep a box if it can hold an answer, cut down to the levels that can."""
+        """Keep a box if it can hold a solution, reduced to the levels that can."""
         while True:
             shrunk = self._raised(low, high)
             if shrunk is None:
@@ -161,19 +161,19 @@ class _BranchAndBound:
             heapq.heappush(self.boxes, Box(bound, self.n_boxes, low, high, look.costs))
 
     def _excluded(self, low: Node, above: Node) -> bool:
-        """Whether the look at a node above a box rules it out."""
+        """Return whether the evaluation of a node above a box rules it out."""
         look = self.look(above)
         return look.barren or self.best.excludes(sum(map(getitem, look.costs, low)), low)
 
     def _raised(self, low: Node, high: Node) -> Node | None:
-        """The lowest node that is not below a barren one, if the box has such a node."""
+        """Return the lowest node that is not below a barren one, if the box has such a node."""
         if high in self.looks:
             return low
         raised = np.array(low)
         return tuple(raised.tolist()) if raise_low(raised, np.array(high), self.barren.levels) else None
 
     def _in_order(self, low: Node, high: Node) -> tuple[Node, Node]:
-        """Where one column may be generalized only after another, what that leaves of the box."""
+        """Reduce the box to nodes that generalize the columns in the required order."""
         for a, b in self.problem.after:
             if low[b] > 0:
                 low = replaced(low, a, self.problem.lattice.heights[a])
@@ -182,7 +182,7 @@ class _BranchAndBound:
         return low, high
 
     def _cut(self, low: Node, high: Node, costs: Costs, bound: float) -> Node:
-        """The highest levels that a node no dearer than the best can have."""
+        """Return the highest levels of a node that costs no more than the best."""
         levels = list(high)
         safe = self.best.value - self.best.slack - bound
         for j, column in enumerate(costs):
@@ -211,7 +211,7 @@ class _NodeList:
 
     @property
     def levels(self) -> NDArray[np.int64]:
-        """The levels as an array [node, column]."""
+        """The levels as an array, [node, column]."""
         return self._levels[: self._n]
 
     def append(self, node: Node) -> None:

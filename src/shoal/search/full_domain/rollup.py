@@ -1,8 +1,8 @@
-"""Frequency tables of lattice nodes, each derived from the smallest one at hand that is more specific.
+"""Frequency tables of lattice nodes, each derived from the smallest available table that is more specific.
 
-C1 makes this exact: a label has one parent, so grouping a grouped table again gives what grouping the records
-would give (the roll-up property of Incognito). Each class is one packed key, so that a node costs one pass of
-shifts, lookups and hashing over the table it is derived from.
+C1 makes this exact: a label has one parent, so grouping a grouped table again gives the same result as grouping the
+records (the roll-up property of Incognito). Each class is one packed key, so that a node costs one pass of shifts,
+lookups and hashing over the table it is derived from.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Levels = NDArray[np.int64]  # (columns)
 
 
 class KeyLayout:
-    """Where each column's code sits in a packed key: as many bits as its largest code needs, words filled in turn."""
+    """The position of each column's code in a packed key: as many bits as its largest code needs, word after word."""
 
     def __init__(self, cardinalities: list[int]) -> None:
         words, shifts, masks = [], [], []
@@ -50,7 +50,7 @@ class KeyLayout:
         return self.packed_columns(codes.T, len(codes))
 
     def packed_columns(self, columns: Iterable[Codes], n_rows: int) -> PackedKeys:
-        """The same from codes that come column by column."""
+        """Pack codes that are given column by column."""
         keys = np.zeros((n_rows, self.n_words), np.uint64)
         for column, word, shift in zip(columns, self.words, self.shifts, strict=True):
             keys[:, word] |= column.astype(np.uint64) << shift
@@ -63,19 +63,19 @@ class KeyLayout:
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """The classes of one node; histograms are only merged when somebody asks."""
+    """The classes of one node; histograms are merged only on demand."""
 
     node: Node
     levels: Levels  # the node's, as an array
     keys: PackedKeys
     counts: Counts
     class_of: ClassOf  # the class of each row of the source
-    source: NodeTable | FrequencyTable  # what it was derived from
+    source: NodeTable | FrequencyTable  # the table it was derived from
     layout: KeyLayout
 
     @property
     def room(self) -> int:
-        """Numbers that it holds."""
+        """The number of values it holds, for the memory limit."""
         return self.keys.size + len(self.counts) + len(self.class_of)
 
     @property
@@ -99,38 +99,38 @@ class NodeTable:
         )
 
 
-LARGE = 4096  # rows from which a table on the way is worth keeping: others will start from it
+LARGE = 4096  # rows from which an intermediate table is worth keeping as a start for others
 
 
 HUGE = 1 << 17  # classes from which a table no longer fits the processor's cache
 
-# Combinations of labels per ground tuple between which a coarser node is worth a look before a node whose table is
-# huge: with fewer hardly anybody is alone, with more its table is hardly smaller.
+# Combinations of labels per ground tuple between which a coarser node is worth evaluating before a node with a huge
+# table: with fewer, hardly any record is alone; with more, its table is hardly smaller.
 COARSER = (0.05, 0.3)
 
 
 class Rollup:
-    """Derives node tables and remembers them while there is room.
+    """Derives node tables and caches them within a memory limit.
 
-    A node is reached from the ground column by column, in one order for all, so that nodes which begin alike share the
-    tables on the way; from a small table the rest of the way is one step.
+    A node is reached from the ground column by column, in a fixed order, so that nodes with a common prefix share the
+    intermediate tables; from a small table, the rest is one step.
     """
 
     def __init__(self, table: FrequencyTable, room: int | None = None) -> None:
         self.table = table
-        # Numbers that may be remembered: 512 MB, or a few tables as large as the ground's.
+        # The number of values that may be cached: 512 MB, or a few tables as large as the ground's.
         self._room = max(1 << 26, 8 * table.n_classes) if room is None else room
         self._with_classes = bool(table.sensitive) or table.entities is not None
         hierarchies = table.hierarchies
         self.steps = Steps.of(hierarchies)
         self.layout = KeyLayout(self.steps.n_labels.max(axis=1).tolist())
-        # Columns with many values first: generalizing them shrinks a table most.
+        # Columns with many values come first: generalizing them shrinks a table most.
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
         self._ground = self._grouped_ground()
-        self._tables: dict[Node, NodeTable] = {}  # those asked for last come last
+        self._tables: dict[Node, NodeTable] = {}  # in the order of last use
 
     def at(self, node: Node) -> NodeTable:
-        """The table of ``node``."""
+        """Return the table of ``node``."""
         table = self._nearest(node)
         while table.node != node:
             stop = node
@@ -142,9 +142,9 @@ class Rollup:
         return table
 
     def coarser(self, node: Node) -> Iterator[Node]:
-        """Nodes above one whose table would be derived from a huge one, the coarsest first; none above others.
+        """Yield nodes above ``node`` if its table would be derived from a huge one, coarsest first; otherwise none.
 
-        The columns with most labels stay at their levels, the others go to the top.
+        The columns with most labels keep their levels, the others go to the top.
         """
         n = len(self._ground.counts)
         if n <= HUGE or len(self._nearest(node).counts) <= HUGE:
@@ -161,9 +161,9 @@ class Rollup:
                 yield tuple(levels)
 
     def _nearest(self, node: Node) -> NodeTable:
-        """A small table that the node can be derived from: the last one remembered on the way from the ground.
+        """Return a small table from which the node can be derived: the last cached one on the way from the ground.
 
-        Where that is large, searching all that is remembered for a smaller one costs less than using it.
+        If that table is large, searching the whole cache for a smaller one is cheaper than using it.
         """
         found = self._ground
         for stop in reversed(self._way(node)):
@@ -176,7 +176,7 @@ class Rollup:
         return found
 
     def _way(self, node: Node) -> list[Node]:
-        """The nodes on the way from the ground, the ground left out."""
+        """Return the nodes on the way from the ground, without the ground."""
         levels = [0] * len(node)
         way = []
         for j in self._order:
@@ -188,7 +188,7 @@ class Rollup:
     def _derived(self, source: NodeTable, node: Node) -> NodeTable:
         levels = np.array(node)
         keys, counts, class_of = self._regrouped(source.keys, source.counts, source.levels, levels)
-        # Without histograms to merge, a table need not hold on to the one it came from.
+        # Without histograms to merge, a table need not keep a reference to its source.
         origin = source if self._with_classes else self.table
         return NodeTable(node, levels, keys, counts, class_of, origin, self.layout)
 
@@ -218,8 +218,8 @@ class Rollup:
         given = (keys, counts, *fields, offsets, steps.codes)
         if len(counts) <= HUGE:
             found, sums, class_of = derive_large(*given, with_classes, 0, 0)
-            return found.copy(), sums.copy(), class_of  # without what is left of the rows behind them
-        # One thread for each half of the keys; the kernels let go of Python's lock.
+            return found.copy(), sums.copy(), class_of  # copies, to free the unused rest of the arrays
+        # One thread for each half of the keys; the kernels release the GIL.
         with ThreadPoolExecutor(2) as pool:
             shares = [pool.submit(derive_large, *given, with_classes, i, 1) for i in range(2)]
             (found, sums, class_of), (more, more_sums, more_classes) = (share.result() for share in shares)
@@ -229,7 +229,7 @@ class Rollup:
 
     @cached_property
     def leaf_counts(self) -> list[Counts]:
-        """Per column, the records of each leaf."""
+        """Return the number of records with each leaf, per column."""
         table = self.table
         return [
             sum_by_class(table.counts, codes.astype(np.int64), len(hierarchy.leaves))
@@ -245,15 +245,15 @@ class Rollup:
 
 
 class Steps(NamedTuple):
-    """Every step of every hierarchy, from a level to itself or a higher one, end to end."""
+    """All steps of all hierarchies, from a level to itself or a higher one, concatenated."""
 
-    codes: NDArray[np.uint64]  # for every code at the lower level its code at the higher one; C1 makes it a function
+    codes: NDArray[np.uint64]  # the code at the higher level for every code at the lower one; a function because of C1
     offsets: NDArray[np.int64]  # [column, level, higher level]: where each begins
     n_labels: NDArray[np.int64]  # [column, level]
 
     @classmethod
     def of(cls, hierarchies: tuple[Hierarchy, ...]) -> Steps:
-        """Gathered once, for all nodes."""
+        """Compute the steps once for all nodes."""
         n_levels = max(h.n_levels for h in hierarchies)
         offsets = np.zeros((len(hierarchies), n_levels, n_levels), np.int64)
         n_labels = np.ones((len(hierarchies), n_levels), np.int64)
@@ -269,5 +269,5 @@ class Steps(NamedTuple):
         return cls(np.concatenate(codes), offsets, n_labels)
 
     def most(self, levels: Levels) -> int:
-        """No table at these levels has more classes."""
+        """Return an upper bound on the number of classes at these levels."""
         return math.prod(self.n_labels[np.arange(len(levels)), levels].tolist())

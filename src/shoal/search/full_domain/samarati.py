@@ -1,14 +1,14 @@
 """Samarati: binary search on the height of the generalization lattice.
 
 P. Samarati, "Protecting respondents' identities in microdata release", TKDE 13(6), 2001.
-Needs  monotone verdicts: absorbing models, or convex ones where nothing may be suppressed.
-Finds  a node of least height, the steps up the levels that are left to choose from; among those the least objective
-       (the paper leaves the choice to preferences, see ``k_minimal``). That nothing costs less is proved only where
-       the objective is this height.
-Costs  at most ⌈log2(height + 1)⌉ layers of nodes, then the rest of the answer's layer.
+Needs  monotone verdicts: absorbing models, or convex ones if nothing may be suppressed.
+Finds  a node of minimal height, counted in steps over the levels that the policy allows; among those, the smallest
+       objective (the paper leaves the choice to preferences, see ``k_minimal``). Optimality is proved only if the
+       objective is this height.
+Costs  at most ⌈log2(height + 1)⌉ layers of nodes, then the rest of the solution's layer.
 
-Where no node of a height satisfies, none of a lesser height does. What else may be asked of an answer (stars that pass
-as a class, an order of the columns) can rule the satisfying nodes of that height out: then the next heights follow.
+If no node of a height satisfies, none of a smaller height does. Other conditions (stars that pass as a class, an order
+of the columns) can rule out the satisfying nodes of that height; then the next heights are searched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.search.problem import Evaluation, Problem
 
 
 def samarati(problem: Problem) -> Recoding:
-    """The lowest layer with an answer."""
+    """Return the best node of the lowest layer with a solution."""
     looks = Looks(problem, "samarati")
     try:
         seen = _lowest(looks)
@@ -48,6 +48,6 @@ def _lowest(looks: Looks) -> Evaluation | None:
 
 
 def _height_is_the_objective(problem: Problem) -> bool:
-    """Whether each step up costs the same: no weights, and no level skipped."""
+    """Return whether each step up costs the same: no weights, and no level skipped."""
     steps = {h.number(i + 1) - h.number(i) for h in problem.table.hierarchies for i in range(h.height)}
     return isinstance(problem.objective, HeightLoss) and len(set(problem.weights)) == 1 and steps <= {1}

@@ -1,13 +1,13 @@
-"""Suppress columns: every column as it is, or hidden altogether (_AS).
+"""Suppress columns: every column stays unchanged or is hidden completely (_AS).
 
-The taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007, in which this is _AS.
+_AS in the taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007.
 Needs  nothing: any models, any objective.
-Finds  the set of hidden columns that costs least, proved. Records are suppressed too where the policy allows it;
+Finds  the set of hidden columns with the smallest loss, proved. Records are suppressed too if the policy allows it;
        with ``max_suppression = 0``, the default, only columns are.
-Costs  2^q nodes at worst; the bounds of ``optimal``, on the lattice of the lowest and the highest levels alone, leave
-       a small share of them as a rule.
+Costs  2^q nodes in the worst case; the bounds of ``optimal``, on the lattice of the lowest and highest levels only,
+       usually leave a small share of them.
 
-A column that ``max_level`` keeps from its top cannot be hidden, and stays as it is.
+A column whose ``max_level`` is below its top cannot be hidden and stays unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.search.problem import Problem
 
 
 def suppress_columns(problem: Problem) -> Recoding:
-    """The optimal node of the lattice that has no levels in between."""
+    """Return the optimal node of the lattice without intermediate levels."""
     levels = levels_of(problem, problem.lattice.ground)
     narrowed = with_levels(problem, levels)
     try:

@@ -1,11 +1,11 @@
 """Suppress records: no value is generalized, and the records of classes that fail are suppressed (_TS).
 
-The taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007, in which this is _TS.
+_TS in the taxonomy of Ciriani, De Capitani di Vimercati, Foresti, Samarati, "k-Anonymity", 2007.
 Needs  nothing: any models, nulls that match anything, a population.
-Finds  the least number of suppressed records, equal records together: a class that fails at the ground must go
-       whatever else does, and once all of them are gone the others pass. Where suppressed records stay as a class of
-       stars that does not pass, the fewest further records go with them.
-Costs  one grouping; for stars one look per set of further classes, one in all where the models are absorbing.
+Finds  the smallest number of suppressed records, with equal records together: a class that fails at the ground must be
+       suppressed in any case, and once all of them are suppressed the others pass. If suppressed records stay as a
+       class of stars that does not pass, the fewest additional records are suppressed.
+Costs  one grouping; for stars, one evaluation per set of additional classes, a single one if the models are absorbing.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from shoal.recoding import Recoding
 from shoal.search.cells.star_levels import cells_count
 from shoal.search.problem import Evaluation, Problem
 
-LOOKS = 2000  # sets of further classes that are tried as stars, in the order of their records
+LOOKS = 2000  # sets of additional classes tried as stars, in the order of their records
 
 
 def suppress_records(problem: Problem) -> Recoding:
-    """Judge the classes of the ground."""
+    """Suppress the classes that fail at the ground node."""
     seen = problem.evaluate(problem.lattice.ground)
-    # Stars are looked after below. Else, where there is a choice, the answer holds and nothing is claimed.
+    # Stars are handled below. Otherwise, if there is a choice, the solution is valid but no claim is made.
     exact = not problem.of_release and not (problem.cascades and problem.convex)
     if seen.feasible:
         claim = "no fewer records can be suppressed" if exact else ""
@@ -51,9 +51,9 @@ def _asked(problem: Problem) -> str:
 
 
 def _with_others(problem: Problem, seen: Evaluation) -> Recoding:
-    """The stars do not pass as a class: try sets of further classes by the number of their records.
+    """If the stars do not pass as a class, try sets of additional classes by the number of their records.
 
-    Under absorbing models any class that passes makes the stars pass, so the smallest one is the answer.
+    Under absorbing models, any passing class makes the stars pass, so the smallest one is the solution.
     """
     counts = seen.table.counts
     others = np.flatnonzero(~seen.failing)
@@ -70,7 +70,7 @@ def _with_others(problem: Problem, seen: Evaluation) -> Recoding:
             claim = "no fewer records can be suppressed so that the suppressed ones pass as a class"
             return problem.recoding(tried, "suppress_records", proved=cells_count(problem), claim=claim)
         last = chosen[-1] + 1
-        if last < len(sizes):  # each set is reached once: from the one without its last class, or with the one before
+        if last < len(sizes):  # each set is reached once: by adding its last class, or by advancing it
             heapq.heappush(heap, (size + sizes[last], (*chosen, last)))
             heapq.heappush(heap, (size - sizes[last - 1] + sizes[last], (*chosen[:-1], last)))
         problem.progress("looking for classes to suppress with the others", looks / LOOKS)
@@ -84,7 +84,7 @@ def _with_others(problem: Problem, seen: Evaluation) -> Recoding:
 
 
 def _with_the_smallest(problem: Problem, seen: Evaluation, others: NDArray[np.int64]) -> Recoding:
-    """Too many sets to try: the smallest classes, one after the other. What this finds holds, and is not the least."""
+    """If there are too many sets to try, add the smallest classes one by one; the result is valid but not minimal."""
     for n_more in range(1, len(others)):
         tried = _judged(problem, seen, others[:n_more])
         if tried.feasible:
