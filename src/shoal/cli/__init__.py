@@ -2,7 +2,7 @@
 
 import os
 
-# Under a limit of memory the threads of OpenBLAS can wait for ever for memory that they do not get, deaf to signals.
+# With limited memory, the threads of OpenBLAS can wait forever for memory that they do not get, ignoring signals.
 # It reads this once, when NumPy or SciPy is imported; no command multiplies matrices for which threads would pay.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

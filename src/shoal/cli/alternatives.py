@@ -1,4 +1,4 @@
-"""``shoal explore``, ``shoal compare`` and ``anonymize --frontier``: releases that could be made. None is written."""
+"""``shoal explore``, ``shoal compare`` and ``anonymize --frontier``: possible releases, none of which is written."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,7 +80,7 @@ def compare(
     verbose: Verbose = False,
     force: Force = False,
 ) -> None:
-    """Run several algorithms on the same table and policy, side by side. Writes no release."""
+    """Run several algorithms on the same table and policy and compare them. Writes no release."""
     with loading():
         from shoal.alternatives.compare import compare as run
         from shoal.cli.terminal import show_comparison
@@ -102,7 +102,7 @@ def compare(
 
 
 def frontier(rows: "Engine", policy: "Policy", swept: list[str], printing: Printing) -> None:
-    """Solve for every combination of the values, and show what each release would cost."""
+    """Solve for every combination of the values, and show the cost of each release."""
     with loading():
         from shoal.alternatives.frontier import frontier as run
         from shoal.alternatives.frontier import parameters
@@ -115,7 +115,7 @@ def frontier(rows: "Engine", policy: "Policy", swept: list[str], printing: Print
 
 
 def _exit_unless_found(states: Iterable[str]) -> None:
-    """1 where no release was found; 2 where one was found of which it cannot be told whether it holds."""
+    """Exit with 1 if no release was found, with 2 if it cannot be determined whether the one found holds."""
     seen = set(states)
     if "found" not in seen:
         raise typer.Exit(2 if "cannot be told" in seen else 1)

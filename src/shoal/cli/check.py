@@ -1,4 +1,4 @@
-"""``shoal check``, ``shoal attack`` and ``shoal verify``: what a table or a release is worth. The exit code tells."""
+"""``shoal check``, ``shoal attack`` and ``shoal verify``: judge a table or a release; the exit code is the verdict."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -49,7 +49,7 @@ def check(
     printing: Printing,
     force: Force = False,
 ) -> None:
-    """Tell whether a table keeps a policy: exit 0 if it holds, 1 if it fails, 2 if it cannot be told."""
+    """Check whether a table satisfies a policy: exit 0 if it holds, 1 if it fails, 2 if it cannot be determined."""
     with loading():
         from shoal.cli.terminal import show_check
         from shoal.pipeline import check as run
@@ -107,7 +107,7 @@ def attack(
     separator: Separator = None,
     encoding: Encoding = None,
 ) -> None:
-    """Play the intruder: link, infer and intersect; exit 1 if a measured limit is exceeded, 2 if it cannot be told."""
+    """Attack a release: link, infer, intersect; exit 1 if a measured limit is exceeded, 2 if undetermined."""
     with loading():
         from shoal.attacks.run import attack as run
         from shoal.cli.terminal import show_attacks
@@ -156,15 +156,16 @@ def verify(
     reading: Reading,
     printing: Printing,
 ) -> None:
-    """Count a release again and compare with its certificate.
+    """Recount a release and compare it with its certificate.
 
-    Exit 0 if every requirement holds and nothing contradicts it, 1 if something does, 2 if one cannot be told.
+    Exit 0 if every requirement holds and nothing contradicts the certificate, 1 if something does, 2 if a requirement
+    cannot be checked.
     """
     with loading():
         from shoal.cli.terminal import show_verification
         from shoal.verify.certified import require_certificate, verify_certificate
 
-    require_certificate(certificate)  # whoever has swapped the two is told so, and not what the rows are like
+    require_certificate(certificate)  # a user who has swapped the two is told so, instead of errors about the rows
     rows = reading.opened(release)
     truth = None if original is None else reading.opened_beside(original, rows)
     found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key)

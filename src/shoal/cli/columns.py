@@ -12,21 +12,21 @@ from rich.text import Text
 from shoal.text.figures import visible
 
 GAP = 2
-NARROWEST = 16  # letters of a text that wraps
+NARROWEST = 16  # characters of a text that wraps
 STYLES = {"holds": "green", "FAILS": "bold red"}
 
 
 def text(words: str, style: str = "") -> Text:
-    """Text: a bracket in a name is not markup, nor does what is in a name steer the terminal."""
+    """Return a plain text: brackets in a name are not markup, and control characters do not reach the terminal."""
     return Text(visible(words), style=style)
 
 
 class Columns:
-    """A table whose first column names its lines; where the width does not do, it is continued below."""
+    """A table whose first column names its lines; if it is too wide, it is continued below."""
 
     def __init__(self, *head: str, texts: Sequence[int] = (0,)) -> None:
         self.head = head
-        self.texts = texts  # columns that stand to the left and may wrap
+        self.texts = texts  # left-aligned columns that may wrap
         self.rows: list[tuple[str, ...]] = []
 
     def add(self, *cells: str) -> None:
@@ -41,7 +41,7 @@ class Columns:
             console.print(self._table(part))
 
     def _parts(self, width: int) -> Iterator[list[int]]:
-        """Which columns stand side by side: as many as there is room for, the first one always."""
+        """Split the columns into parts that fit the width; the first column is in every part."""
         part: list[int] = [0]
         for j in range(1, len(self.head)):
             if len(part) > 1 and sum(self._least(i) + GAP for i in [*part, j]) - GAP > width:

@@ -1,6 +1,6 @@
-"""The command line: flags → policy → run → exit code. It has no ideas of its own.
+"""The command line: flags → policy → run → exit code. It contains no logic of its own.
 
-Only what is needed to read the flags is imported here; each command imports the rest.
+Only what is needed to parse the flags is imported here; each command imports the rest.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from shoal.cli.propose import hierarchy, inspect
 from shoal.cli.publish import anonymize, apply, keys
 from shoal.cli.web import web
 
-# What the parser of the command line raises and tells of itself.
+# Exceptions that the parser of the command line raises and reports itself.
 _OF_THE_PARSER: tuple[type[BaseException], ...] = (typer.Exit, typer.Abort, *typer.BadParameter.__bases__, SystemExit)
 
 
 class _Commands(TyperGroup):
-    """Turns errors into messages and exit codes."""
+    """Convert errors to messages and exit codes."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """``--debug`` may stand behind the name of the command too, where one adds it."""
+        """Accept ``--debug`` after the name of the command too, where users add it."""
         n_options = args.index("--") if "--" in args else len(args)
         if "--debug" in args[:n_options]:
             exits.debug.append(None)
@@ -35,7 +35,7 @@ class _Commands(TyperGroup):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Each command with its whole first sentence, on as many lines as it takes."""
+        """Show each command with its whole first sentence, on as many lines as necessary."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, (found.help or "").partition("\n")[0]) for name, found in commands if found])
@@ -49,10 +49,10 @@ class _Commands(TyperGroup):
                     raise signals.interrupted()
                 return super().invoke(ctx)
             finally:
-                signals.held.append(None)  # all is done: whoever says stop now comes too late
+                signals.held.append(None)  # everything is done: a signal that comes now is too late
         except _OF_THE_PARSER:
             raise
-        except BaseException as error:  # a library in Rust that panics raises no Exception
+        except BaseException as error:  # a panic in a Rust library is not an Exception
             raise typer.Exit(exits.failed(error)) from None
 
 
@@ -89,7 +89,7 @@ for _command in (demo, inspect, hierarchy, anonymize, apply, check, attack, expl
 
 
 def main() -> None:
-    """Run as a program."""
+    """Run the command line as a program."""
     output = exits.guard()
     exits.guard_exit()
     numbers = signals.listen()
@@ -101,7 +101,7 @@ def main() -> None:
     except BaseException as error:
         code = exits.failed(error)
     finally:
-        signals.ignore(numbers)  # clearing up takes a while, and a signal would end it
+        signals.ignore(numbers)  # cleaning up takes a while, and a signal would interrupt it
     signals.leave(exits.settled(code, output))
 
 

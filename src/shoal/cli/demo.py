@@ -18,7 +18,7 @@ def demo(
     *,
     printing: Printing,
 ) -> None:
-    """Make a hospital table safe, and show the attack that worked before and fails after."""
+    """Make a hospital table safe, and show an attack that succeeds before and fails after."""
     with loading():
         from shoal.cli.terminal import show_demo
         from shoal.demo.run import demo as run

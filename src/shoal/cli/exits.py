@@ -1,7 +1,7 @@
-"""How the program ends: exit codes, the message of a failure, and output that cannot be written.
+"""How the program ends: exit codes, error messages, and output that cannot be written.
 
-A code of 0 or 1 is a verdict, so it is only ever given by a command that came to one and could say so. Messages of
-exceptions that are not ours may quote the data: what is told is their type and the place in shoal.
+Exit codes 0 and 1 are verdicts, so only a command that reached a verdict and could report it returns them. Messages of
+exceptions from other packages may quote the data: only their type and the place in shoal are reported.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from shoal import __version__
 from shoal.cli import signals
 from shoal.errors import ShoalError
 
-BAD_INPUT = 2  # also what cannot be told
+BAD_INPUT = 2  # also what cannot be determined
 BUG = 70  # EX_SOFTWARE
 NOT_PRINTED = 74  # EX_IOERR
 INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE, as a shell reports a program whose reader went away
 OUTCOMES = {"holds": 0, "fails": 1, "unknown": BAD_INPUT}  # verdicts
 
-debug: list[None] = []  # asked for; SHOAL_DEBUG=1 asks for it too
-written: list[str] = []  # files that are finished, whatever happens next
+debug: list[None] = []  # set on request; SHOAL_DEBUG=1 sets it too
+written: list[str] = []  # finished files, whatever happens next
 
-# What a machine says when it is short of something, which is no bug.
+# Errors of a machine that runs out of some resource, which are not bugs.
 _SHORT_OF = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EFBIG}
 
 
@@ -41,7 +41,7 @@ _OUT_OF_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't star
 
 
 def failed(error: BaseException) -> int:
-    """Tell of an exception on standard error, and what was written before it; the exit code."""
+    """Report an exception on standard error, and the files written before it; return the exit code."""
     if debug or os.environ.get("SHOAL_DEBUG", "0") not in ("", "0"):
         _tell("".join(traceback.format_exception(error)).rstrip())
     code, message = _told(error)
@@ -53,7 +53,7 @@ def failed(error: BaseException) -> int:
 
 def _told(error: BaseException) -> tuple[int, str]:
     kind = type(error).__name__
-    # A query or a compiler that is interrupted may say so by an error of its own.
+    # An interrupted query or compiler may raise an error of its own.
     if signals.received or isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted; no partial file was left behind"
     if isinstance(error, ShoalError):
@@ -71,7 +71,7 @@ def _told(error: BaseException) -> tuple[int, str]:
 
 
 def _is_memory(error: BaseException) -> bool:
-    """Whether memory ran out; DuckDB and the loader of shared libraries have errors of their own for that."""
+    """Return whether memory ran out; DuckDB and the loader of shared libraries have their own errors for that."""
     return any(
         isinstance(each, MemoryError)
         or type(each).__name__ == "OutOfMemoryException"
@@ -88,7 +88,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def place(error: BaseException) -> str:
-    """The innermost line of shoal that an exception passed."""
+    """Return the innermost line of shoal that an exception passed through."""
     innermost = "shoal"
     step = error.__traceback__
     while step is not None:
@@ -100,7 +100,7 @@ def place(error: BaseException) -> str:
 
 
 def _tell(message: str) -> None:
-    if sys.stderr is not None:  # print would turn to standard output
+    if sys.stderr is not None:  # print would use standard output
         print(message, file=sys.stderr)
 
 
@@ -108,30 +108,30 @@ def _tell(message: str) -> None:
 
 
 class Output(io.FileIO):
-    """A stream that remembers that it failed instead of raising: libraries would exit on the spot, with code 1."""
+    """A stream that records a failure instead of raising it: libraries would exit at once, with code 1."""
 
     failure: OSError | None = None
 
     def write(self, data: Any) -> int:
-        """What was written; once it has failed, all that comes is lost."""
+        """Return the number of written bytes; after a failure, all output is discarded."""
         try:
             while self.failure is None:
                 if (n := super().write(data)) is not None:
                     return n
-                select.select([], [self], [])  # a pipe that does not wait for its reader, and is full
+                select.select([], [self], [])  # a full non-blocking pipe
         except OSError as error:
             self.failure = error
         return memoryview(data).nbytes
 
 
-signals.whole.add(Output.write.__code__)  # interrupted after it has written, it would be asked to write the same again
+signals.whole.add(Output.write.__code__)  # if interrupted after writing, it would be asked to write the same again
 
 
 def guard_exit() -> None:
-    """Let no library end the process with a code of its own: OpenBLAS exits with 1 where memory does not suffice.
+    """Prevent libraries from ending the process with their own code: OpenBLAS exits with 1 if memory runs out.
 
-    We leave by ``os._exit``, which asks nobody; whoever calls C's ``exit`` meets this, and so a code that says no
-    verdict. Where the C library cannot be reached nothing is done.
+    shoal exits with ``os._exit``, which calls no handlers; a library that calls C's ``exit`` triggers this handler, and
+    so a code that is not a verdict. If the C library cannot be reached, nothing is done.
     """
     with contextlib.suppress(Exception):
         import ctypes
@@ -144,15 +144,15 @@ def guard_exit() -> None:
 
 
 def guard() -> Output | None:
-    """Let neither stream raise, and fill those that are closed; standard output, to be asked whether it failed.
+    """Keep both streams from raising, and replace closed ones; return standard output, which records failures.
 
-    The next file to be opened would take the number of a closed one, and get what is printed.
+    The next file to be opened would get the number of a closed stream, and receive the printed output.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # Standard output is opened for reading, so that writing there fails and is noticed.
+            # Standard output is opened for reading, so that writing fails and is noticed.
             opened = os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
             if opened != number:
                 os.dup2(opened, number)
@@ -166,13 +166,13 @@ def _guarded(stream: TextIO | None, number: int) -> tuple[Output | None, TextIO]
     if stream is not None:
         below = getattr(stream, "buffer", None)
         if not isinstance(stream, io.TextIOWrapper) or type(getattr(below, "raw", below)) is not io.FileIO:
-            return None, stream  # a console of Windows, or a stand-in of tests
+            return None, stream  # a Windows console, or a substitute in tests
         stream.flush()
     output = Output(number, "w", closefd=False)
     text = io.TextIOWrapper(
         io.BufferedWriter(output),
         encoding="utf-8" if stream is None else stream.encoding,
-        errors="backslashreplace",  # a name in no terminal's letters is no reason to fail
+        errors="backslashreplace",  # a name that the terminal cannot encode is no reason to fail
         line_buffering=number == 2 or (stream is not None and stream.line_buffering),
         write_through=stream is not None and stream.write_through,
     )
@@ -180,7 +180,7 @@ def _guarded(stream: TextIO | None, number: int) -> tuple[Output | None, TextIO]
 
 
 def settled(code: Any, output: Output | None) -> int:
-    """The code to leave with: a verdict that could not be printed is none."""
+    """Return the exit code: a verdict that could not be printed does not count."""
     left = 0 if code is None else int(code) if isinstance(code, int) else BUG
     with contextlib.suppress(OSError):
         sys.stdout.flush()

@@ -1,8 +1,8 @@
 """Options that several commands share, each declared once.
 
 A command takes options that belong together as one argument: a dataclass whose fields are the options. ``grouped``
-shows the parser these fields instead. Modules with commands have annotations that are no texts, which the parser would
-have to evaluate at each start.
+shows these fields to the parser. Modules with commands do not use string annotations, which the parser would have to
+evaluate at each start.
 """
 
 import csv
@@ -46,7 +46,7 @@ Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read."""
+    """Options for reading a table."""
 
     table: Annotated[str | None, typer.Option("--table", help="The table at the URI: name or schema.name.")] = None
     parquet: Annotated[str | None, typer.Option("--parquet", help="The folder that Spark reads.")] = None
@@ -60,7 +60,7 @@ class Reading:
     encoding: Encoding = None
 
     def opened(self, data: str) -> "Engine":
-        """The engine that has the rows of DATA."""
+        """Open the engine that has the rows of DATA."""
         with loading():
             from shoal.engines.opening import in_memory, opened
 
@@ -77,7 +77,7 @@ class Reading:
         )
 
     def opened_for(self, data: str, output: str, *, force: bool) -> "Engine":
-        """The same, if a release can be written to ``output``: better refused now than after the work."""
+        """Open the engine if a release can be written to ``output``, so that errors come before the work."""
         with loading():
             from shoal.engines.files.formats import check_target
             from shoal.engines.opening import in_memory
@@ -89,7 +89,7 @@ class Reading:
         return rows
 
     def opened_beside(self, data: str, rows: "Engine") -> "Engine":
-        """A second table, which may be named by ``table:name`` where the first one is."""
+        """Open a second table, which may be ``table:name`` in the database of the first one."""
         with loading():
             from shoal.engines.opening import beside
 
@@ -98,7 +98,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Printing:
-    """How results are printed."""
+    """Options for printing results."""
 
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only errors, and JSON if requested.")] = False
@@ -112,7 +112,7 @@ class Printing:
 
     @contextmanager
     def progress(self) -> "Iterator[Progress]":
-        """A line on stderr that says what is being done; nothing where stderr is not a terminal."""
+        """Show the current step on a line of stderr; nothing if stderr is not a terminal."""
         if self.quiet or not sys.stderr.isatty():
             yield heeding(lambda what, share: None)
             return
@@ -128,13 +128,13 @@ class Printing:
 def _print_json(value: Any) -> None:
     from shoal.text.jsonable import finite
 
-    # What a terminal or a pipe cannot encode is escaped, so that it is JSON everywhere.
+    # Characters that a terminal or pipe cannot encode are escaped, so that the output is always valid JSON.
     ascii_only = not (sys.stdout.encoding or "").lower().startswith("utf")
     print(jsonlib.dumps(finite(value), indent=2, ensure_ascii=ascii_only))
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command; the parser sees the fields of each dataclass among its arguments as options."""
+    """Wrap a command so that the parser sees the fields of its dataclass arguments as options."""
     groups: dict[str, type[Any]] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
@@ -156,12 +156,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def names_in(text: str | None) -> list[str]:
-    """Columns with commas between; a name with a comma in it stands in double quotes, as in a CSV file."""
+    """Split a comma-separated list of columns; a name that contains a comma is in double quotes, as in a CSV file."""
     return [] if text is None else [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 def numbers_in(text: str | None) -> list[float]:
-    """Numbers with commas between."""
+    """Split a comma-separated list of numbers."""
     try:
         found = [float(part) for part in (text or "").split(",") if part.strip()]
     except ValueError:
@@ -170,7 +170,7 @@ def numbers_in(text: str | None) -> list[float]:
 
 
 def password_in(path: Path | None) -> str | None:
-    """The first line of a file: on a command line others could read it."""
+    """Read the first line of a password file: on a command line, other users could see the password."""
     if path is None:
         return None
     try:

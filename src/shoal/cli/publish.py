@@ -1,4 +1,4 @@
-"""``shoal anonymize``, ``shoal apply`` and ``shoal keys``: what is written to be published."""
+"""``shoal anonymize``, ``shoal apply`` and ``shoal keys``: write files for publication."""
 
 import json as jsonlib
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Companions:
-    """The files that are written beside a release, and the keys of its certificate."""
+    """The files that are written with a release, and the keys of its certificate."""
 
     certificate: Annotated[Path | None, typer.Option(help="Write the certificate, JSON, to this file.")] = None
     recoding: Annotated[
@@ -74,7 +74,7 @@ class Companions:
 
     @property
     def targets(self) -> dict[str, Path | None]:
-        """The files that are to be written."""
+        """The files that will be written."""
         return {
             "certificate": self.certificate,
             "report": self.report,
@@ -83,7 +83,7 @@ class Companions:
         }
 
     def keys(self) -> "tuple[bytes | None, Ed25519PrivateKey | None]":
-        """The key of the digests and the one that signs, where they are given."""
+        """Read the key of the digests and the signing key, if they are given."""
         with loading():
             from shoal.release.receipt import key_of, read_receipt
             from shoal.release.signatures import read_private
@@ -94,7 +94,7 @@ class Companions:
         return kept, read_private(self.sign, password=password_in(self.password_file))
 
     def check_targets(self, output: str, sources: Iterable[Path], *, force: bool) -> None:
-        """Refuse a release or a companion in the place of a source or of each other."""
+        """Reject a release or companion file that would replace a source or another output."""
         with loading():
             from shoal.release import refuse_to_overwrite
 
@@ -106,7 +106,7 @@ class Companions:
             check_text_target(target, force, sources)
 
     def refuse_frontier(self, output: str | None) -> None:
-        """Several releases are compared, and none is written: what belongs to one has no place."""
+        """Reject options for a single release with --frontier, which compares several releases and writes none."""
         of_one = {"--report": self.report, "--certificate": self.certificate, "--recoding": self.recoding}
         of_one |= {"--receipt": self.receipt, "--sign": self.sign}
         for option, given in {**of_one, "--attacks": self.attacks}.items():
@@ -120,7 +120,7 @@ class Companions:
     def write(
         self, release: "Release", proof: dict[str, Any], signer: "Ed25519PrivateKey | None", *, force: bool
     ) -> dict[str, Any]:
-        """Write them for a release that was saved; its certificate, signed where a key is given."""
+        """Write the companion files of a saved release; return its certificate, signed if a key is given."""
         with loading():
             from shoal.engines.files.formats import write_text
             from shoal.release.receipt import receipt_of, write_receipt
@@ -130,7 +130,7 @@ class Companions:
                 from shoal.release.replay import save
             if self.report is not None:
                 import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
-        if self.receipt is not None:  # before the certificate: whose digest nobody could ever check without it
+        if self.receipt is not None:  # before the certificate, whose digests could not be checked without it
             write_receipt(receipt_of(release, proof), self.receipt, force=force)
             exits.written.append(str(self.receipt))
         if signer is not None:
@@ -187,7 +187,7 @@ def anonymize(
     verbose: Verbose = False,
     force: Force = False,
 ) -> None:
-    """Find the release with the least loss that keeps the policy, verify it, and write it."""
+    """Find the release with the least information loss that satisfies the policy, verify it, and write it."""
     with loading():
         from shoal.cli.terminal import show_release
         from shoal.pipeline import anonymize as run
@@ -206,7 +206,7 @@ def anonymize(
     companions.check_targets(output, [Path(data), policy, *asked.files], force=force)
     with printing.progress() as progress:
         release = run(reading.opened_for(data, output, force=force), asked, progress=progress)
-        if companions.attacks and release.attacks is None:  # limits in the policy have brought their own, on everybody
+        if companions.attacks and release.attacks is None:  # limits in the policy have run their own
             progress("attacking", 0)
             release = release.attacked()
         if kept is not None:
@@ -237,7 +237,7 @@ def apply(
     printing: Printing,
     force: Force = False,
 ) -> None:
-    """Recode new rows as earlier ones were; rows that would break the policy are held back."""
+    """Recode new rows like earlier ones; rows that would violate the policy are held back."""
     with loading():
         from shoal.cli.terminal import show_replay
         from shoal.release import refuse_to_overwrite
@@ -260,7 +260,7 @@ def keys(
     printing: Printing,
     force: Force = False,
 ) -> None:
-    """Make a pair of keys: NAME.key signs certificates and stays private, NAME.pub verifies them and is published."""
+    """Create a key pair: NAME.key signs certificates and stays private, NAME.pub verifies them and is published."""
     with loading():
         from shoal.cli.terminal import show_keys
         from shoal.release.signatures import fingerprint, make_keys, read_public

@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.search.problem import Progress
 
-received: list[int] = []  # that told us to stop
-held: list[None] = []  # what must not be interrupted: imports under way, and all but the command itself
+received: list[int] = []  # the signal that stopped the program
+held: list[None] = []  # what must not be interrupted: running imports, and everything but the command itself
 
-whole: set[CodeType] = set()  # functions that are never left halfway
-AGAIN = 0.05  # seconds until a signal that came at a bad moment is looked at again
+whole: set[CodeType] = set()  # functions that are never interrupted
+AGAIN = 0.05  # seconds until a signal that came at a bad moment is handled again
 
 
 def listen() -> list[int]:
-    """Take the signals that tell us to stop, and by which we remind ourselves; their numbers."""
-    held.append(None)  # until a command begins a signal is remembered: whoever reads the flags would exit in silence
-    # By the last we remind ourselves; Windows does not know it, nor that a terminal was closed.
+    """Install handlers for the stop signals and for the reminder signal; return their numbers."""
+    held.append(None)  # until a command begins, a signal is remembered: the parser would exit silently
+    # The last one is the reminder; Windows has neither it nor the signal for a closed terminal.
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        numbers.remove(signal.SIGHUP)  # nohup: the work goes on
+        numbers.remove(signal.SIGHUP)  # nohup: continue
     for number in numbers:
         signal.signal(number, stop)
     sys.unraisablehook = unraisable
@@ -41,25 +41,25 @@ def listen() -> list[int]:
 
 
 def ignore(numbers: Sequence[int]) -> None:
-    """No longer heed them."""
+    """Ignore the signals from now on."""
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
 
 
 def stop(signum: int, frame: FrameType | None) -> None:
-    """Clean up as Ctrl-C does, now or as soon as that does no harm: the half-written file goes."""
+    """Clean up as for Ctrl-C, now or as soon as it is safe: the partial file is removed."""
     received.append(signum)
     if held:
         return
     if _at_a_bad_moment(frame) and hasattr(signal, "setitimer"):
-        # Libraries import on first use too, some from their native code, which no exception may pass.
+        # Libraries also import on first use, some from native code, which no exception may pass through.
         signal.setitimer(signal.ITIMER_REAL, AGAIN)
         return
     raise interrupted()
 
 
 def interrupted() -> KeyboardInterrupt:
-    """Raised once: a reminder that came while we clear up would leave the half-written file where it is."""
+    """Raise the exception once: a reminder during cleanup would leave the partial file in place."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
     return KeyboardInterrupt()
@@ -74,7 +74,7 @@ def unraisable(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _at_a_bad_moment(frame: FrameType | None) -> bool:
-    """Whether the program is loading a module, or in a function that must not be left halfway."""
+    """Return whether the program is loading a module, or in a function that must not be interrupted."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_code in whole:
             return True
@@ -84,21 +84,21 @@ def _at_a_bad_moment(frame: FrameType | None) -> bool:
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Imports go uninterrupted: an extension module that is stopped halfway takes the process down."""
+    """Run imports uninterrupted: an extension module that is stopped halfway crashes the process."""
     held.append(None)
     try:
         yield
     finally:
         held.pop()
     if "pyarrow" in sys.modules:
-        # Its own handlers, set while it reads a file, forget a signal that comes when the file is almost read.
+        # Its own handlers, set while it reads a file, lose a signal that comes when the file is almost read.
         sys.modules["pyarrow"].enable_signal_handlers(False)
     if received:
         raise interrupted()
 
 
 def heeding(progress: Progress) -> Progress:
-    """The same, but work goes no further once a signal has come: where it came its exception may have been lost."""
+    """Wrap a progress callback to stop the work once a signal has come, whose exception may have been lost."""
 
     def heed(what: str, share: float) -> None:
         if received:
@@ -109,10 +109,9 @@ def heeding(progress: Progress) -> Progress:
 
 
 def leave(code: int) -> None:
-    """End before Python takes itself apart: a thread of a library that is still at a file whose reading was given up
-    would come back to find it half gone, and abort the process."""
+    """Exit before Python's shutdown: a library thread still reading an abandoned file would crash the process."""
     atexit._run_exitfuncs()
-    gc.collect()  # connections are closed
+    gc.collect()  # closes connections
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Whether files can be written, told before the long work."""
+"""Check whether files can be written, before the long computation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shoal.errors import OutputError
 
 
 def check_different(targets: Mapping[str, str | Path | None]) -> None:
-    """Each file has one use: a recoding, which lists values of the data, must not replace what is published."""
+    """Require different files: a recoding, which lists values from the data, must not replace a published file."""
     used: dict[Path, str] = {}
     for what, path in targets.items():
         if path is not None and (before := used.setdefault(_resolved(path), what)) != what:
@@ -18,7 +18,7 @@ def check_different(targets: Mapping[str, str | Path | None]) -> None:
 
 
 def _resolved(path: str | Path) -> Path:
-    """The path without links, as far as they can be followed: not in a circle, nor from a folder that was deleted."""
+    """Return the path without links, as far as they can be resolved: not in a loop, nor from a deleted folder."""
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError, ValueError):
@@ -26,7 +26,7 @@ def _resolved(path: str | Path) -> Path:
 
 
 def check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
-    """Raise what ``write_text`` would, before the long work."""
+    """Raise the errors that ``write_text`` would raise, before the long computation."""
     if path is None:
         return
     with loading():
@@ -46,7 +46,7 @@ def check_text_target(path: Path | None, force: bool, sources: Iterable[Path]) -
 
 
 def check_plot_target(path: Path | None, force: bool, sources: Iterable[Path]) -> None:
-    """The same for a plot, whose name tells its kind."""
+    """Check the target of a plot, whose file name gives its format."""
     if path is not None:
         with loading():
             from shoal.report.plots import check_plot

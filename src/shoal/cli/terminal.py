@@ -1,4 +1,4 @@
-"""Results on a terminal: aligned tables, colour only where there is a terminal, numbers with units."""
+"""Results on a terminal: aligned tables, colour only if it is a terminal, numbers with units."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ console = Console(highlight=False)
 
 
 def show_verdicts(verdicts: Verdicts) -> None:
-    """What was asked, what was found, who is at fault."""
+    """Show the requirements, the results, and the classes that fail."""
     table = Columns("requirement", "found", "failing classes", "records", "")
     for verdict in verdicts.verdicts:
         found = f"{verdict.figure} = {number(verdict.worst)}"
         if verdict.outcome == "unknown":
             found = "" if math.isnan(verdict.worst) else found
             table.add(verdict.asked, found, "", "", _MARKS["unknown"])
-        elif verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is at fault
+        elif verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
             table.add(verdict.asked, found, "", "", _MARKS["fails"])
         else:
             table.add(verdict.asked, found, number(verdict.classes), number(verdict.records), _MARKS[verdict.outcome])
@@ -57,14 +57,14 @@ _STYLES: dict[Outcome, str] = {"holds": "bold green", "fails": "bold red", "unkn
 
 
 def show_check(verdicts: Verdicts) -> None:
-    """The same, and what a user should know although it holds."""
+    """Show the verdicts, and warnings even if the policy holds."""
     show_verdicts(verdicts)
     for warning in verdicts.warnings:
         console.print(text(f"Note: {warning}", style="yellow"))
 
 
 def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
-    """What every attack reached, what it would have without the release, then the three questions."""
+    """Show the result of every attack with its baseline without the release, then the three criteria."""
     table = Columns("attack", "targets", "worked", "95 %", "control", "beyond", "bound")
     for risk in found:
         table.add(
@@ -100,7 +100,7 @@ def _show_limits(limits: Sequence[Verdict]) -> None:
 
 
 def show_verification(found: Verification) -> None:
-    """Every claim of a certificate: whether it holds, and why it cannot be told."""
+    """Show every statement of a certificate: whether it holds, or why that cannot be determined."""
     table = Columns("claim", "certificate", "found", "", texts=(0, 3))
     for line in found:
         if line.holds is not None:
@@ -116,7 +116,7 @@ def show_verification(found: Verification) -> None:
 
 
 def show_keys(private: Path, public: Path, own: str, *, locked: bool) -> None:
-    """A new pair of keys."""
+    """Show a new key pair."""
     lock = "protected by a password" if locked else "without a password"
     console.print(text(f"Private key, {lock}, for anonymize --sign: {private}"))
     console.print(text(f"Public key, for publication and verify --key: {public}"))
@@ -146,14 +146,14 @@ def show_release(
     *,
     verbose: bool = False,
 ) -> None:
-    """What became of the table, in about ten lines; ``verbose`` adds every figure.
+    """Show the result in about ten lines; ``verbose`` adds every figure.
 
-    ``warnings`` are those of the certificate, which knows of the file too; ``beside``: where its certificate, report
-    and recoding were written, as far as they were.
+    ``warnings`` are those of the certificate, which include those about the file; ``beside``: where the certificate,
+    report and recoding were written, if they were.
     """
     if verbose:
         _show_details(release)
-    known = {str(warning): warning for warning in release.warnings}  # the certificate has their texts alone
+    known = {str(warning): warning for warning in release.warnings}  # the certificate has only their texts
     told = [known.get(warning, warning) for warning in (release.warnings if warnings is None else warnings)]
     show_brief(release)
     for warning in told if verbose else condensed(told):
@@ -165,7 +165,7 @@ def show_release(
 
 
 def show_brief(release: Release) -> None:
-    """The verdict, the three answers, and what the loss is worth."""
+    """Show the verdict, the three answers, and the information loss."""
     verdicts = release.verdicts
     asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
     size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
@@ -185,7 +185,7 @@ def show_brief(release: Release) -> None:
 
 
 def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
-    """All warnings; of more than ``most`` of a kind the first is told in full, and the others by their columns."""
+    """Return all warnings; beyond ``most`` of a kind, the first one in full and only the columns of the others."""
     by_kind: dict[str, list[str]] = {}
     for warning in warnings:
         by_kind.setdefault(getattr(warning, "kind", ""), []).append(warning)
@@ -200,7 +200,7 @@ def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
 
 
 def _show_details(release: Release) -> None:
-    """The verdicts, the levels and every loss."""
+    """Show the verdicts, the levels and every loss."""
     show_verdicts(release.verdicts)
     console.print()
     levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
@@ -235,7 +235,7 @@ _BESIDE = {
 
 
 def show_replay(done: Replay, output: Path | str) -> None:
-    """What became of new rows."""
+    """Show the result of a replay on new rows."""
     show_check(done.verdicts)
     console.print()
     reasons = {
@@ -252,7 +252,7 @@ def show_replay(done: Replay, output: Path | str) -> None:
 
 
 def _example(release: Release, column: str) -> str:
-    """A released value that most records share; a label, not a record."""
+    """Return a released value that most records share; a label, not a record."""
     if isinstance(release.rows, Query):
         groups = release.rows.groups
         sums = groups.table.group_by([column]).aggregate([(groups.weight, "sum")])
@@ -274,9 +274,9 @@ def _show_losses(release: Release) -> None:
 
 
 def show_frontier(found: Frontier, own: int | None = None) -> None:
-    """One line per release: what was asked, what it costs; ``own`` is the place of the policy itself."""
+    """Show one line per release with its parameters and cost; ``own`` is the index of the policy itself."""
     swept = list(found.points[0].asked)
-    unsolved = any(not point.proved for point in found)  # else there is nothing to tell them apart by
+    unsolved = any(not point.proved for point in found)  # otherwise nothing distinguishes them
     head = ("", *(_SWEPT.get(name, name) for name in swept), found.objective, *_FOUND, "levels", *[""] * unsolved)
     table = Columns(*head, texts=(0, len(head) - 1) if unsolved else (0,))
     worse = beaten(found)
@@ -310,7 +310,7 @@ _FOUND = ("sup-\npressed", "classes", "worst\nrisk")
 
 
 def show_exploration(found: Exploration) -> None:
-    """The points, then what the tolerable risk recommends."""
+    """Show the points, then the recommendations for the tolerable risk."""
     show_frontier(found.frontier, found.own)
     console.print()
     for each in found.recommendations:
@@ -319,7 +319,7 @@ def show_exploration(found: Exploration) -> None:
 
 
 def show_comparison(found: Comparison, *, verbose: bool = False) -> None:
-    """The two purposes first, then what each algorithm took; ``verbose`` adds what it lost in every measure."""
+    """Show the two purposes first, then the cost of each algorithm; ``verbose`` adds its loss in every measure."""
     answers = sorted((e for e in found if e.outcome == "found"), key=lambda e: e.loss[found.objective])
     asked = any(e.query_error is not None for e in answers)
     head = ("algorithm", found.objective, "classes", "suppressed", *["query error"] * asked, "time", "memory", "")
@@ -370,7 +370,7 @@ def _cost(entry: Entry, objective: str) -> str:
 
 
 def compact(value: float) -> str:
-    """Three digits, and the power of a thousand by its letter."""
+    """Format with three digits and a letter for the power of a thousand."""
     for power, letter in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
         if 10**power <= abs(value) < 10 ** (power + 3):
             return f"{value / 10**power:.3g} {letter}"
@@ -378,7 +378,7 @@ def compact(value: float) -> str:
 
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
-    """What to decide first, the columns with the roles they seem to have, then who stands out."""
+    """Show the decisions to make first, the columns with their suggested roles, then how unique records are."""
     persons = f"; {found.entity!r} identifies people, and some have several records" if found.entity else ""
     console.print(text(f"{number(found.records)} records{persons}", style="bold"))
     if found.decisions:
@@ -416,7 +416,7 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
 
 
 def show_hierarchy(found: Preview, most: int, saved: Path | None) -> None:
-    """The levels of a hierarchy with their labels, and the line of a policy that names it."""
+    """Show the levels of a hierarchy with their labels, and the policy line that names it."""
     values = f"{counted(len(found.hierarchy.leaves), 'value')} in {counted(found.records, 'record')}"
     nulls = f", {number(found.missing)} without a value" if found.missing else ""
     console.print(text(f"{found.column}: {values}{nulls}", style="bold"))
@@ -444,7 +444,7 @@ def _separation_row(table: Columns, separation: Separation) -> None:
 
 
 def show_demo(result: Demo, folder: Path) -> None:
-    """The attack before and after, one patient in both releases, and what was left where."""
+    """Show the attack before and after, one patient in both releases, and where the files were written."""
     question = f"A hospital has {number(result.patients)} patients. Without their names, is the table safe?"
     console.print(text(question, style="bold"))
     console.print(text("An intruder links it to a voter list by birth date, ZIP and sex:\n"))

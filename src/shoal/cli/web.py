@@ -16,7 +16,7 @@ _PACKAGES = ("starlette", "uvicorn", "python_multipart", "h11", "anyio")
 
 @dataclass(frozen=True)
 class Serving:
-    """Where the page is, and who may see it."""
+    """Options for serving the page."""
 
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.", min=0, max=65535)] = 0
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True

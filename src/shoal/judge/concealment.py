@@ -18,8 +18,8 @@ from shoal.table.frequency import Counts
 def concealing(edges: csr_array, originals: Counts, released: Counts, dropped: int) -> Counts:
     """For each kind, the released records that one of its originals has in some perfect matching of all records.
 
-    An intruder who knows every original looks for a one-to-one assignment of originals to consistent released
-    records, and rules out a pair that is in none. Kinds and tuples answer for records:
+    An intruder who knows every original looks for a one-to-one assignment of originals to consistent released records,
+    and rules out a pair that is in none. Kinds and tuples can be used in place of records:
 
     1. The graph of records arises from that of kinds and tuples: kind u stands for a(u) records, tuple v for b(v),
        and an edge (u,v) for all a(u)·b(v) pairs. A perfect matching of records, counted, is a flow f with
@@ -33,7 +33,7 @@ def concealing(edges: csr_array, originals: Counts, released: Counts, dropped: i
        keeps all sums, takes only from positive flows, and gives f(u,v) = 1. An edge lies on a cycle exactly where
        both its ends are in one strongly connected component; an edge with flow does by its own two arcs.
 
-    No perfect flow means that no assignment exists: then the release is no generalization, and the answer is 0.
+    If there is no perfect flow, no assignment exists: the release is not a generalization, and the result is 0.
     """
     if dropped:
         edges = _with_a_full_column(edges)
@@ -71,7 +71,7 @@ def _perfect_flow(edges: csr_array, originals: Counts, released: Counts) -> csr_
     indices = np.concatenate([np.arange(1, first), first + edges.indices, np.full(n_tuples, sink)]).astype(np.int32)
     after = n_kinds + edges.nnz
     starts = np.concatenate([[0], n_kinds + edges.indptr, after + np.arange(1, n_tuples + 1), [len(indices)]])
-    # SciPy counts in int32. A flow beyond that is never as large as the table, which errs on the safe side.
+    # SciPy counts in int32. A larger flow is never as large as the table, which errs on the safe side.
     network = csr_array((capacities, indices, starts.astype(np.int32)), shape=(sink + 1, sink + 1))
     found = maximum_flow(network, 0, sink)
     return found.flow[1:first, first:sink] if found.flow_value == originals.sum() else None

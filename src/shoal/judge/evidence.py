@@ -21,15 +21,15 @@ class Evidence:
     """Counts of one table and what is known about its original."""
 
     policy: Policy
-    table: FrequencyTable  # the classes of what goes out, counted again
-    published: Countable  # the rows that go out; only their plain columns are looked at
-    original: Countable | None = None  # the rows before they were generalized, where they are known
-    # Of each quasi column that was generalized, how far its released values tell the original ones, where it is known.
+    table: FrequencyTable  # the classes of the released rows, recounted
+    published: Countable  # the released rows; only their plain columns are used
+    original: Countable | None = None  # the rows before generalization, if they are known
+    # For each generalized quasi column, how far its released values determine the original ones, if known.
     generalized: Mapping[str, Dependence | None] = field(default_factory=dict)
-    suppressed: tuple[int, int] = (0, 0)  # records that were, and of how many
+    suppressed: tuple[int, int] = (0, 0)  # suppressed records, and the number of all records
     loss: float | None = None
-    notes: Sequence[str] = ()  # what the engine told while it read
-    unfinished: str = ""  # how far the search had come when its time ended
+    notes: Sequence[str] = ()  # notes of the engine about reading
+    unfinished: str = ""  # the progress of the search when its time ended
 
     @property
     def known(self) -> Countable:

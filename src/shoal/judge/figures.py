@@ -39,7 +39,7 @@ class Figures(Mapping[str, float], Shown):
         return {**self.overall, "columns": {name: dict(figures) for name, figures in self.columns.items()}}
 
 
-# Where the least figure of several columns is the worst one.
+# Figures of which the least over several columns is the worst.
 _LEAST = {"l", "entropy_l"}
 
 
@@ -52,7 +52,7 @@ def figures(
 ) -> Figures:
     """Compute all figures; ``l`` is the ℓ of ``recursive_c``, ``distances`` gives the distance of ``t`` per column.
 
-    ``seen`` has what plays the part of each class, where that is not the class itself (nulls that match anything).
+    ``seen`` holds what takes the place of each class, if that is not the class itself (nulls that match anything).
     """
     seen = seen or table
     persons = seen.persons
@@ -63,7 +63,7 @@ def figures(
         "uniques": int((persons == 1).sum()),
         "sample_uniqueness": float(table.counts[persons == 1].sum() / table.n_records) if len(persons) else 0.0,
         "risk_max": 1 / int(persons.min()) if len(persons) else 0.0,
-        # A record is picked at random and guessed within its class: Σ_E n_E · (1/n_E) / n.
+        # A random record is guessed within its class: Σ_E n_E · (1/n_E) / n.
         "risk_mean": float((table.counts / persons).sum() / table.n_records) if len(persons) else 0.0,
     }
     if table.population is not None and table.n_classes:

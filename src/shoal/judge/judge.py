@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 class Gaps:
     """What a table cannot show by itself, and what would be needed; each field is empty if nothing is missing."""
 
-    persons: str = ""  # whose the records are
-    between: Between | None = None  # how many persons each class has, as far as that is known
-    whole: str = ""  # how the values were distributed before records were dropped
-    dropped: int = 0  # these, at the most
-    population: str = ""  # the people that the records are some of
+    persons: str = ""  # the persons behind the records
+    between: Between | None = None  # the number of persons of each class, as far as it is known
+    whole: str = ""  # the distribution of the values before records were dropped
+    dropped: int = 0  # at most this many
+    population: str = ""  # the population that the records are a sample of
     hierarchies: Mapping[str, str] = field(default_factory=dict)  # of sensitive columns, by name
-    order: str = ""  # in which the rows stand
+    order: str = ""  # of the rows
 
     @classmethod
     def of(cls, policy: Policy, columns: Sequence[str], order: str = "") -> tuple[Gaps, Policy]:
@@ -94,8 +94,8 @@ def judged(
 ) -> Verdicts:
     """Judge every requirement of the policy on a release: on its classes and on the results of attacks.
 
-    ``attacks`` are those on these rows, with the original as the truth; or, where these rows were judged before,
-    ``limits`` are the verdicts on them. Without either, limits on attacks cannot be told.
+    ``attacks`` are those on these rows, scored with the original; if these rows were judged before, ``limits`` are the
+    verdicts on them. Without either, limits on attacks cannot be determined.
     """
     seen = as_seen(table, policy)
     of_classes = tuple(
@@ -117,7 +117,7 @@ def require(verdicts: Verdicts) -> None:
             f"the release still contains identifier columns: {', '.join(map(repr, verdicts.identifiers))}"
         )
     for verdict in verdicts.verdicts:
-        if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is at fault
+        if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
             raise VerificationError(
                 f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}, above the "
                 "limit; nothing was written",
@@ -141,8 +141,8 @@ def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:
 def failing_classes(table: FrequencyTable, policy: Policy) -> NDArray[np.bool_]:
     """Return the classes to suppress so that the others satisfy the policy; call again for classes that fail then.
 
-    As in a search, classes that fail by themselves go first. Where the release as a whole exceeds a limit, the
-    smallest classes go, as many as it takes.
+    As in a search, classes that fail by themselves are suppressed first. If the release as a whole exceeds a limit, the
+    smallest classes are suppressed, as many as necessary.
     """
     seen = as_seen(table, policy)
     failing = np.zeros(table.n_classes, np.bool_)
@@ -182,8 +182,8 @@ def _verdict(model: PrivacyModel, seen: FrequencyTable, table: FrequencyTable, g
 def _told_without_the_rest(model: PrivacyModel, seen: FrequencyTable, gaps: Gaps, missing: str) -> Verdict:
     """Judge a requirement although the population, the overall distribution or a hierarchy is missing.
 
-    With all values equally far apart, d of n + d records that were dropped move the whole by d / (n + d) at the most,
-    and so the distance of a class from it.
+    With all values equally far apart, d dropped records out of n + d shift the overall distribution by at most d / (n +
+    d), and therefore also the distance of a class from it.
     """
     outcome: Outcome = "unknown"
     if isinstance(model, TCloseness) and model.distance == "equal" and missing == gaps.whole and seen.n_classes:

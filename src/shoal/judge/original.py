@@ -33,27 +33,27 @@ from shoal.table.kernels import group, sum_by_class
 from shoal.table.notation import DecimalMark
 from shoal.table.reading import LeavesBehind
 
-BLOCK = 2**24  # pairs prepared together: a byte each and per column
-CHUNK = 2**18  # pairs scored together: they stay in the processor's cache
+BLOCK = 2**24  # pairs prepared together: one byte each per column
+CHUNK = 2**18  # pairs scored together: they fit in the processor's cache
 Marks = Mapping[str, DecimalMark]
-LARGEST = 2**29  # pairs that can be matched: SciPy numbers the edges of a graph, and those back, with int32
+LARGEST = 2**29  # pairs that can be matched: SciPy numbers the edges of a graph, in both directions, with int32
 
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
     """How many records each record could be confused with, as one array per figure.
 
-    Originals that no released text tells apart are one *kind*, released records with the same tuple are one too.
+    Originals that no released text distinguishes form one *kind*; so do released records with the same tuple.
     """
 
     originals: Counts  # (kinds)   original records of the kind
     released: Counts  # (tuples)  released records with the tuple
     candidates: Counts  # (kinds)   released records consistent with an original of the kind
     sources: Counts  # (tuples)  originals consistent with a released record with the tuple
-    concealing: Counts  # (kinds)   candidates that leave a candidate of its own to everybody else
+    concealing: Counts  # (kinds)   candidates that leave every other original a candidate of its own
     ties: Counts  # (kinds)   released records that are the best match of an original of the kind
-    dropped: int  # original records that the release lacks
-    unknown: Mapping[str, int]  # per column, released cells that stand for no value of the original
+    dropped: int  # original records that are not in the release
+    unknown: Mapping[str, int]  # per column, released cells that cover no value of the original
 
     @property
     def one_k(self) -> int:
@@ -107,9 +107,9 @@ class Consistency:
 def compare_with_original(original: Data, release: Data, policy: PolicySource) -> Consistency:
     """Compare a release with its original, record by record.
 
-    Both are paths or frames; the rows may stand in any order. A ``*`` stands for everything. So does a released null
-    with ``nulls = "wildcard"``; otherwise it stands for a null. Where the release has fewer records, the dropped ones
-    are records of stars for k-concealment, and are not there for the other figures.
+    Both are paths or frames; the rows may be in any order. A ``*`` covers everything. So does a released null with
+    ``nulls = "wildcard"``; otherwise it covers a null. If the release has fewer records, the dropped ones count as
+    records of stars for k-concealment, and are ignored for the other figures.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -166,7 +166,7 @@ def people_like(
 ) -> tuple[Counts, int]:
     """Count the people of a population who match each released tuple, and the kinds of people who match none.
 
-    ``tuples`` are numbers of texts as in ``released``, with the null after all others. ``marks``: the decimal mark of
+    ``tuples`` are numbers of texts as in ``released``, with the null after all others. ``marks``: the decimal marks of
     columns for which a policy names one.
     """
     columns = [
@@ -194,16 +194,16 @@ def read_columns(hierarchies: Sequence[Hierarchy], released: Sequence[Coded], po
 class _ReleasedTexts:
     """The released texts of a column, by number, and the values that each of them covers.
 
-    Leaves for which the same texts stand are of one kind: no release can be read so as to tell them apart.
+    Leaves that are covered by the same texts are of one kind: no reading of the release distinguishes them.
     """
 
     name: str
     texts: Codes  # (released records)  the null has the last number
     kind_of: Codes  # (leaves)
-    labels: NDArray[np.int64]  # (kinds, most)  the texts that stand for a kind; n_texts fills up
-    everything: NDArray[np.int64]  # the texts that stand for every value
+    labels: NDArray[np.int64]  # (kinds, most)  the texts that cover a kind; padded with n_texts
+    everything: NDArray[np.int64]  # the texts that cover every value
     n_texts: int
-    n_unknown: int  # released cells whose text stands for nothing
+    n_unknown: int  # released cells whose text covers nothing
 
     @classmethod
     def of(cls, hierarchy: Hierarchy, coded: Coded, *, wildcard: bool, mark: DecimalMark | None) -> _ReleasedTexts:
@@ -264,7 +264,7 @@ def _others(
 def _kinds(codes: Codes, counts: Counts, columns: Sequence[_ReleasedTexts]) -> tuple[Codes, Counts]:
     """Return the distinct kinds of original tuples and the number of records of each.
 
-    After full-domain generalization there are about as many as there are classes, far fewer than tuples.
+    After full-domain generalization there are about as many kinds as classes, far fewer than tuples.
     """
     kinds = np.column_stack([column.kind_of[codes[:, j]] for j, column in enumerate(columns)])
     class_of, firsts = group(packed(kinds))
@@ -309,7 +309,7 @@ def _scores(
     number = np.min_scalar_type(len(columns))  # a byte; casting while adding would cost more than the sum
     many, few = (max(1, pairs // len(tuples)) for pairs in (BLOCK, CHUNK))
     for block in _slices(kinds, many):
-        # What stands for a value is spread out over the tuples once for all kinds of the block that share it.
+        # The texts that cover a value are expanded to tuples once for all kinds of the block that share it.
         spread = []
         for j, column in enumerate(columns):
             present, row = np.unique(block[:, j], return_inverse=True)

@@ -39,8 +39,8 @@ class Reference:
     """What the classes of a release are compared with."""
 
     whole: Mapping[str, Domain]  # the sensitive columns of the table before suppression
-    population: FrequencyTable | None = None  # the people that the records are some of
-    marks: Mapping[str, DecimalMark] = field(default_factory=dict)  # of numbers, where the policy names them
+    population: FrequencyTable | None = None  # the population that the records are a sample of
+    marks: Mapping[str, DecimalMark] = field(default_factory=dict)  # decimal marks, if the policy names them
 
 
 def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
@@ -58,7 +58,7 @@ def recounted_by(quasi: Sequence[str], rows: Rows | Query | Groups, reference: R
 
 
 def recounted_written(written: WrittenFile | Groups, policy: Policy, reference: Reference) -> FrequencyTable:
-    """What was written, counted again: a file by SQL, a table of an engine by the engine."""
+    """Recount what was written: a file with SQL, a table of an engine with the engine."""
     if isinstance(written, Groups):
         return recounted_groups(written, policy.quasi, reference)
     return recounted_file(written.path, written.dialect, written.rows, policy, reference, written.formulas)
@@ -137,7 +137,7 @@ def _with_persons(
     schema = rows.table.schema
     if rows.persons is None:
         return recount(connection, source, quasi, reference, schema)
-    # Persons are never released: they are laid beside the rows, one by one, for the counting alone.
+    # Persons are never released: they are joined to the rows, one by one, only for counting.
     person = unused("person", schema.names)
     connection.register("persons", pa.table({person: rows.persons}))
     beside = f"(SELECT * FROM {source} POSITIONAL JOIN persons)"
@@ -156,8 +156,8 @@ def recount(
 ) -> FrequencyTable:
     """Group the rows of ``source``, a table expression, into a frequency table of the values as they are.
 
-    ``schema`` names the types of the columns: a CSV file holds their texts, and SQL has types of its own. ``weight``
-    is the column that tells how many records a row stands for, where an engine has grouped them already.
+    ``schema`` gives the types of the columns: a CSV file holds their texts, and SQL has types of its own. ``weight`` is
+    the column with the number of records of a row, if an engine has grouped them already.
     """
     groups = _grouped(connection, source, [*quasi, *reference.whole], schema, weight)
     n = groups.column(groups.num_columns - 1).to_numpy().astype(np.int64)

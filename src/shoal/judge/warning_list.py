@@ -350,7 +350,7 @@ def _closeness_before_suppression(table: FrequencyTable, seen: FrequencyTable, p
     """Warn of requirements that hold compared with the original but not with the release alone."""
     models = [model for model in policy.models if isinstance(model, SensitiveModel)]
     if not any(h.domain is not None and h.domain.whole.sum() > table.n_records for h in table.sensitive.values()):
-        return  # nothing is missing: both are the same
+        return  # nothing was dropped: both are the same
     alone = as_seen(_compared_with_itself(table), policy)
     for model in models:
         if model.passes(seen).all() and not model.passes(alone).all():

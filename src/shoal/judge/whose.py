@@ -29,7 +29,7 @@ from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, RowNum
 from shoal.table.kernels import group, sum_by_class
 from shoal.text.figures import quoted_names
 
-ROUNDS = 1000  # after which what is open stays open
+ROUNDS = 1000  # after which undecided records stay undecided
 
 
 class Between(NamedTuple):
@@ -44,9 +44,9 @@ class Between(NamedTuple):
 class Whose:
     """The people behind the classes of a release, as far as the original determines them."""
 
-    rows: Rows | Groups | None = None  # the released rows with a person for each, where every class is settled
-    between: Between | None = None  # else between what numbers the truth lies
-    missing: str = ""  # why that is not all
+    rows: Rows | Groups | None = None  # the released rows with a person for each, if every class is settled
+    between: Between | None = None  # otherwise bounds on the numbers of people
+    missing: str = ""  # why the result is incomplete
 
 
 def whose(release: LocalEngine, original: Engine, policy: Policy) -> Whose:
@@ -71,8 +71,8 @@ def whose(release: LocalEngine, original: Engine, policy: Policy) -> Whose:
 class _GroupCells:
     """Which original records may have become which released ones.
 
-    Records that nothing released tells apart are one *group* of originals, released ones with equal quasi and
-    sensitive values one *cell*. ``left`` and ``needed`` shrink as groups are settled.
+    Original records that nothing released distinguishes form one *group*; released ones with equal quasi and sensitive
+    values form one *cell*. ``left`` and ``needed`` shrink as groups are settled.
     """
 
     table: FrequencyTable  # of the original: each row has one person
@@ -161,7 +161,7 @@ class _GroupCells:
         return bool(forced.any())
 
     def _settle(self, groups: RowNumbers, cells: RowNumbers) -> None:
-        if len(np.unique(groups)) < len(groups):  # all of a group cannot be in two cells
+        if len(np.unique(groups)) < len(groups):  # a whole group cannot be in two cells
             self.contradicted = True
             return
         self.owner[groups] = cells
@@ -226,11 +226,11 @@ class _GroupCells:
         sure = np.bincount(certain // n_persons, minlength=n_classes)
         open_ = _sums(self.needed, self.class_of, n_classes)
         rest = np.maximum(open_ - _sums(room[known], of[known], n_classes), 0)
-        # Whoever fits with most records fills a class with the fewest persons.
+        # The people with the most fitting records fill a class with the fewest persons.
         others = np.flatnonzero(~known)
         others = others[np.lexsort((-room[others], of[others]))]
         before = np.cumsum(room[others]) - room[others]
-        first = np.searchsorted(of[others], of[others])  # of each entry, the first one of its class
+        first = np.searchsorted(of[others], of[others])  # the first entry of the class of each entry
         needed = before - before[first] < rest[of[others]]
         fewest = sure + np.bincount(of[others][needed], minlength=n_classes)
         most = sure + np.minimum(open_, np.bincount(of[others], minlength=n_classes))

@@ -1,4 +1,4 @@
-"""What new rows become under a recoding that was kept."""
+"""What new rows are recoded to under a saved recoding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Became:
 
     codes: NDArray[np.int64]
     labels: tuple[Label, ...]
-    same: bool  # whether all that are known stay what they are
+    same: bool  # whether all known values stay unchanged
 
     @classmethod
     def of(cls, class_of: NDArray[Any], labels: Sequence[Label], same: bool) -> Became:
@@ -42,7 +42,7 @@ class Became:
         return pa.array(self.labels, pa.string()).take(pa.array(self.codes))
 
 
-Known = NDArray[np.bool_]  # whether the recoding tells what becomes of a row
+Known = NDArray[np.bool_]  # whether the recoding covers a row
 
 
 def by_value(kept: Mapping[str, Any], rows: LocalEngine, policy: Policy) -> tuple[list[Became], Known]:

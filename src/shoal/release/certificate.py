@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from shoal.release import Release
 
 SCHEMA = "shoal-certificate/2"
-DIGITS = 2  # of figures that depend on what is not released
+DIGITS = 2  # of figures that depend on unreleased data
 
-# Figures that need more than the release: the population, persons (where a column tells them apart), the original
-# (where records were dropped).
+# Figures that need more than the release: the population, persons (if a column identifies them), the original
+# (if records were dropped).
 OF_POPULATION = frozenset({"k_map", "presence", "population_uniqueness"})
 OF_PERSONS = frozenset({"k", "uniques", "sample_uniqueness", "risk_max", "risk_mean"})
 OF_HOUSEHOLDS = frozenset({"household_risk_max", "household_risk_mean"})
 OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta"})
-# Losses that see nothing but the sizes of classes and the number of suppressed records.
+# Losses that depend only on the sizes of classes and the number of suppressed records.
 OF_RELEASE = ("discernibility", "average-class")
 
 _PARTS = ("numpy", "numba", "pyarrow", "duckdb")
@@ -146,7 +146,7 @@ class _Told:
         return exact | ({} if objective in exact or objective not in loss else {objective: rounded(loss[objective])})
 
     def levels(self) -> dict[str, int | str | None]:
-        """The levels; that of a mask that hides everything is omitted, being the length of the longest value."""
+        """The levels; that of a mask that hides everything is omitted: it is the length of the longest value."""
         levels: dict[str, int | str | None] = dict(self.release.levels)
         for hierarchy in self.release.recoding.hierarchies:
             name = hierarchy.column

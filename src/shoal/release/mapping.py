@@ -21,9 +21,9 @@ from shoal.table.values import Values
 SCHEMA = pa.schema(
     [
         ("released", pa.string()),
-        ("first", pa.string()),  # of numbers or dates, the ends of what it stands for
+        ("first", pa.string()),  # for numbers or dates, the ends of the covered range
         ("last", pa.string()),
-        ("values", pa.list_(pa.string())),  # of others, all of it; a null among them is a missing value
+        ("values", pa.list_(pa.string())),  # for others, all covered values; a null among them is a missing value
         ("records", pa.int64()),
     ]
 )
@@ -42,7 +42,7 @@ def _column(values: Values, table: pa.Table, weights: Counts) -> pa.Table:
     texts: tuple[Label, ...] = (*coded.texts, None)
     counts = np.bincount(np.where(coded.codes < 0, len(coded.texts), coded.codes), weights, len(texts))
     covers = {label: leaves.tolist() for label, leaves in zip(values.labels, values.covers, strict=True)}
-    # Records that were suppressed and stay are stars, whether or not the column has that label.
+    # Suppressed records that are kept are stars, whether or not the column has that label.
     covers.setdefault(TOP, list(range(len(hierarchy.leaves))))
     released = [(covers[text], text, int(n)) for text, n in zip(texts, counts, strict=True) if n]
     ordered = hierarchy.leaf_order in ("numeric", "time")

@@ -1,4 +1,4 @@
-"""Write released rows in one way: what was written is counted again, and renamed into place only if it holds."""
+"""Write released rows in one way: the written rows are recounted, and renamed into place only if the policy holds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def refuse_to_overwrite(source: Any, target: str | Path) -> None:
         return
     try:
         same = Path(source).samefile(target)
-    except (OSError, ValueError):  # one of them is not there, or no file can have its name
+    except (OSError, ValueError):  # one of them does not exist, or no file can have its name
         return
     if same:
         raise OutputError(f"{target} is the input itself", "write to another file")

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 class Release(Publishable, Shown):
     """A table that may be published, with the evidence that it satisfies its policy.
 
-    A release pickles, with the original rows in it: a pickle is as private as these, and only what ``save`` writes is
-    for others. The key of the digests stays out; ``with_key`` gives it back from a receipt.
+    A release can be pickled, with the original rows in it: a pickle is as private as these, and only what ``save``
+    writes is for others. The key of the digests is left out; ``with_key`` restores it from a receipt.
 
     >>> import tempfile, pyarrow as pa, shoal
     >>> release = shoal.anonymize(pa.table({"age": [31, 34, 36, 38]}), k=2, quasi=["age"])
@@ -54,7 +54,7 @@ class Release(Publishable, Shown):
 
     rows: Rows | Query
     engine: Engine
-    counted: Counted  # what was found in the rows of the engine, which the recoding answers
+    counted: Counted  # the counts of the engine's rows, which the recoding solves
     recoding: Recoding
     policy: Policy
     reference: Reference  # what the classes were compared with
@@ -63,7 +63,7 @@ class Release(Publishable, Shown):
     loss: Mapping[str, float]
     suppressed: int
     warnings: tuple[Caution, ...]
-    attacks: Attacks | None = None  # what intruders found, where they were sent
+    attacks: Attacks | None = None  # the results of attacks, if any were run
     key: bytes = field(default_factory=new_key, repr=False)  # of the digests in the certificate; not for publication
 
     @property
@@ -108,8 +108,8 @@ class Release(Publishable, Shown):
     def save(self, path: str | Path, *, force: bool = False, receipt: str | Path | None = None) -> dict[str, Any]:
         """Write the release to a temporary file, verify it with SQL, and rename it into place only if everything holds.
 
-        In an engine ``path`` may be ``table:schema.name``, or a folder. ``receipt`` is a private file for what the
-        certificate must not tell. Returns the certificate of what was written.
+        In an engine ``path`` may be ``table:schema.name``, or a folder. ``receipt`` is the path of a private file for
+        details that the certificate must not disclose. Returns the certificate of the written release.
         """
         created = now()
         sha256, notes = self._publish(path, force=force)
@@ -133,10 +133,11 @@ class Release(Publishable, Shown):
     ) -> None:
         """Write the report, one HTML file that needs no network and contains no record of the input.
 
-        ``certificate`` is what ``save`` returned; ``frontier`` is shown where it was computed, and of ``attacks`` those
-        that are given, else the release's own, else those of a fixed amount of work; ``()`` runs none. ``columns``: two
-        quasi columns in which the answer is drawn. The few records that the page shows before and after are invented;
-        with ``show_originals`` they are of the input, and the page must stay with it.
+        ``certificate`` is the value that ``save`` returned; ``frontier`` is shown if it is given. ``attacks`` are the
+        results to show; by default those of the release, otherwise a fixed amount of attacks is run, and ``()`` runs
+        none. ``columns``: two quasi-identifiers in which the solution is drawn. The few records that the page shows
+        before and after are invented; with ``show_originals`` they are taken from the input, and the page must be kept
+        as private as the input.
         """
         refuse_to_overwrite(self.engine.source, path)
         page = shown(

@@ -101,7 +101,7 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
         codes = table.codes[parts.row[i]]
         tuple_ = tuple(h.leaves[leaf] for h, leaf in zip(table.hierarchies, codes.tolist(), strict=True))
         if any(h.uncovered == leaf for h, leaf in zip(table.hierarchies, codes.tolist(), strict=True)):
-            continue  # the leaf stands for values that it does not name
+            continue  # the leaf represents values that it does not name
         found.setdefault(
             tuple_, [values.labels[n] for values, n in zip(recoding.released, parts.codes[i].tolist(), strict=True)]
         )
@@ -109,7 +109,7 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
 
 
 def save(release: Release, path: str | Path, *, force: bool = False) -> None:
-    """Write the recoding of a release, to be replayed; it holds values of the data, and only its owner may read it."""
+    """Write the recoding of a release for replay; it contains values from the data, and only its owner may read it."""
     text = json.dumps(described(release), ensure_ascii=False) + "\n"
     formats.write_text(Path(path), text, force=force, private=True)
 
@@ -126,9 +126,9 @@ class Replay(Publishable):
     policy: Policy
     reference: Reference
     verdicts: Verdicts
-    unknown: int  # records with values that the recoding has no place for
+    unknown: int  # records with values that the recoding does not cover
     suppressed: int  # records whose tuple was suppressed in the earlier release
-    failing: int  # records in classes that would not keep the policy
+    failing: int  # records in classes that would violate the policy
 
     @property
     def held_back(self) -> int:
@@ -154,8 +154,8 @@ class Replay(Publishable):
 def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None) -> Replay:
     """Recode ``data`` like an earlier release, and hold back rows that would violate its policy.
 
-    ``data`` is a path, a frame, or an Ibis table, whose rows stay where they are. Files that the policy names are found
-    in ``folder``: that of the recoding, or the current one, when left out.
+    ``data`` is a path, a frame, or an Ibis table, whose rows stay in place. Files that the policy names are searched in
+    ``folder`` (default: the folder of the recoding, or the current one).
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})

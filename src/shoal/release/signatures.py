@@ -108,7 +108,7 @@ def read_private(path: str | Path, *, password: str | None = None) -> Ed25519Pri
 
     try:
         key = load_pem_private_key(_bytes(path), password.encode() if password else None)
-    except TypeError:  # the package's word for a password that is missing, or not needed
+    except TypeError:  # the package's message for a password that is missing, or not needed
         hint = "this key has no password: omit it" if password else "give it"
         option = None if password else "--password-file"
         raise DataError(f"{path}: wrong password for this key", hint, option=option) from None

@@ -55,10 +55,10 @@ class Line:
 
     name: str
     claimed: Any
-    found: Any  # None where it was not counted
-    holds: bool | None  # None where the release alone cannot tell
-    why: str = ""  # it cannot be told, or what is wrong
-    required: bool = False  # whether it is a requirement of the policy: where that cannot be told, the whole cannot
+    found: Any  # None if it was not counted
+    holds: bool | None  # None if the release alone cannot show it
+    why: str = ""  # why it cannot be determined, or what is wrong
+    required: bool = False  # whether it is a requirement of the policy: if that is unknown, so is the whole
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ def verify_certificate(
     """Recount a release and compare it with its certificate, given as a path or as plain values.
 
     With the ``original``, the table that the release was made from, distributions are compared with its own, and its
-    people are attacked where the policy limits what attacks may find: then these requirements are judged too. With the
-    ``receipt`` the digests are checked, and whether the original is the table they speak of. ``key`` is the public key
-    of whoever should have signed the certificate. ``data`` is a path, a frame, or an Ibis table, which is counted where
-    it is. Raises DataError where the certificate is none: it must keep the published schema.
+    people are attacked if the policy limits the success of attacks: then these requirements are judged too. With the
+    ``receipt`` the digests are checked, and whether they belong to the original. ``key`` is the public key of the
+    expected signer. ``data`` is a path, a frame, or an Ibis table, which is counted in place. Raises DataError if the
+    certificate is not valid under the published schema.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -228,7 +228,7 @@ def _lines(
     yield _line("output.records", output["records"], n)
     if wrong := _other_columns(engine.columns, policy):
         yield Line("columns", list(policy.columns), engine.columns, False, wrong)
-        return  # what the classes are cannot be told
+        return  # the classes cannot be determined
     dropped = suppressed if policy.release.suppressed == "drop" else 0
     yield _line("input.records", source["records"], n + dropped, "released and dropped records do not add up to it")
     if original is not None:
@@ -401,7 +401,7 @@ class _Limits:
         return ""
 
 
-# What records stand for where nobody knows the persons: the most that the figure of persons can be, or the least.
+# What counting records instead of persons gives if persons are unknown: an upper or a lower bound of the figure.
 _OF_PERSONS: dict[str, Bound] = {
     "k": "most",
     "uniques": "least",
@@ -418,7 +418,7 @@ def _requirements(
     told = [claim["asked"] for claim in claimed]
     found = judged(table, policy, attacks=attacks, gaps=gaps).verdicts
     asked = [verdict.asked for verdict in found]
-    if told not in (asked, asked[: len(policy.models)]):  # older certificates tell of limits under attacks alone
+    if told not in (asked, asked[: len(policy.models)]):  # older certificates list limits only under attacks
         yield Line("requirements", told, asked, False, "the requirements differ from those of the policy")
     claims: list[Any] = claimed if told == asked[: len(told)] else []
     exact = [not gaps.of_model(model, policy.sensitive) for model in policy.models]
@@ -429,7 +429,7 @@ def _requirements(
 def _requirement(verdict: Verdict, claim: Mapping[str, Any] | None, counted: bool, limits: _Limits) -> Line:
     """Compare a verdict with the claimed one; figures are compared if the same data was ``counted``.
 
-    Attacks are not: who made the release knew which record is whose, and scored them by that.
+    Figures of attacks are not compared: the maker of the release knew the owner of each record, and scored with that.
     """
     worst = None if claim is None else claim["worst"]
     found = None if math.isnan(verdict.worst) or verdict.outcome == "unknown" else verdict.worst
