@@ -244,7 +244,7 @@ def nearness(table: FrequencyTable, k: int) -> dict[str, float]:
     partition, space = partition_of(answer, problem), Space(problem)
     counts = np.bincount(space.tuple_of_row, table.counts, len(space.codes)).astype(np.int64)
     found = {"loss": losses(problem, answer)["arx-loss"]}
-    ones = Lattice.of(space, space.slopes, counts)
+    ones = Lattice.of(space, space.loss.slopes, counts)
     sums = [
         paid_now(space, partition, Lattice.of(space, np.eye(len(space.columns))[j], counts))[1]
         for j in range(len(space.columns))

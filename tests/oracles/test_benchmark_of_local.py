@@ -55,7 +55,7 @@ def test_the_prices_are_those_of_the_whole_programme_and_no_partition_is_below(b
     for _ in range(120):
         problem = problem_of(rng, k)
         table, space = problem.table, Space(problem)
-        lattice = benchmark.Lattice.of(space, space.slopes, counts_of(space, table))
+        lattice = benchmark.Lattice.of(space, space.loss.slopes, counts_of(space, table))
         row = np.repeat(np.arange(table.n_classes), table.counts)
         least = np.inf
         for classes in partitions(list(range(len(row))), k):
@@ -103,7 +103,7 @@ def test_what_the_rounds_leave_is_mended(benchmark, monkeypatch):
     for _ in range(60):
         problem = problem_of(rng, 2)
         space = Space(problem)
-        lattice = benchmark.Lattice.of(space, space.slopes, counts_of(space, problem.table))
+        lattice = benchmark.Lattice.of(space, space.loss.slopes, counts_of(space, problem.table))
         prices = benchmark.highest_prices(lattice, 2, np.ones(len(lattice.counts)), lambda _: None)
         room = np.empty((999, 2), np.int64), np.empty((999, 2), np.int64), np.empty(999)
         of = (lattice.labels, lattice.costs, lattice.starts, lattice.nodes, lattice.floors, lattice.counts)
