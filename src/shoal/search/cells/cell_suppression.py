@@ -1,8 +1,8 @@
-"""Hiding cells where a hidden cell is a star, equal to other stars and to nothing else.
+"""Cell suppression: a hidden cell is a star, equal to other stars and to nothing else.
 
-Records that end up alike form a class, so hiding cells is dealing records out: a class hides the columns in which its
-records differ. A *pattern* is a set of columns to hide. The classes that a pattern can make are the groups of the
-other columns; every record chooses a pattern, and every group that is chosen must pass.
+Records that look the same afterwards form a class, so hiding cells means assigning records to classes: a class hides
+the columns in which its records differ. A *pattern* is a set of columns to hide. The possible classes of a pattern are
+the groups of records by the other columns; every record chooses a pattern, and every chosen group must pass.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from shoal.table.kernels import group, sum_by_class
 
 Pattern = NDArray[np.bool_]  # (columns)  which are hidden
 
-PATTERNS = 1024  # patterns that are looked at, the cheapest first: all of them up to ten columns
-CHOICES = 2500  # choices of a row between classes up to which a whole table is solved exactly
-BRANCHES = 500  # nodes that the solver may look at for that
-ROUNDS = 100  # neighbourhoods of a larger table that are solved on their own
+PATTERNS = 1024  # patterns that are tried, cheapest first: all of them up to ten columns
+CHOICES = 2500  # choices of rows between classes up to which a whole table is solved exactly
+BRANCHES = 500  # nodes that the solver may visit for that
+ROUNDS = 100  # neighbourhoods of a larger table that are solved separately
 AROUND = 18  # parts of rows in one
 
 
 @dataclass(frozen=True, eq=False)
 class HideableCells:
-    """The cells of a problem whose columns have two levels, shown and hidden, and what hiding each costs."""
+    """The cells of a problem whose columns have two levels, shown and hidden, and the cost of hiding each."""
 
     problem: Problem
     codes: Codes  # (rows, columns)  of the shown labels; the number after the last is the star
@@ -44,11 +44,11 @@ class HideableCells:
 
     @classmethod
     def of(cls, problem: Problem, costs: Floats) -> HideableCells:
-        """``costs`` of all cells; what is a star from the start costs nothing."""
+        """Build from the ``costs`` of all cells; cells that are stars from the start cost nothing."""
         codes = np.empty(problem.table.codes.shape, np.int32)
         costs = costs.copy()
         for j, h in enumerate(problem.table.hierarchies):
-            # A text of the top is a star wherever it stands: values without an entry have it on every level.
+            # The text of the top is always a star: values without an entry have it on every level.
             shown = np.array([code if label != h.top else h.cardinality(0) for code, label in enumerate(h.labels[0])])
             codes[:, j] = shown[h.table[0][problem.table.codes[:, j]]]
             costs[codes[:, j] == h.cardinality(0), j] = 0
@@ -56,34 +56,34 @@ class HideableCells:
 
     @cached_property
     def k(self) -> int | None:
-        """The size of a class, where that alone decides whether it passes."""
+        """The required class size, if size alone decides whether a class passes."""
         sizes = [m.k for m in self.problem.models if isinstance(m, KAnonymity) and not m.columns]
         plain = len(sizes) == len(self.problem.models) and self.problem.table.entities is None
         return max(sizes) if plain else None
 
     @cached_property
     def patterns(self) -> list[Pattern]:
-        """The cheapest patterns, ascending; that which hides everything is always the last."""
+        """The cheapest patterns in ascending order; the last one always hides everything."""
         found = list(cheapest(self.counts @ self.costs, PATTERNS))
         return found if found[-1].all() else [*found, np.ones(len(found[0]), np.bool_)]
 
     def cost(self, pattern: Pattern) -> Floats:
-        """Per row, what the pattern costs a record."""
+        """Return the cost of the pattern for a record of each row."""
         return np.asarray(self.costs[:, pattern].sum(axis=1))
 
     def groups(self, pattern: Pattern, rows: NDArray[np.int64]) -> tuple[ClassOf, int]:
-        """The classes of some rows under a pattern."""
+        """Return the classes of some rows under a pattern."""
         class_of, firsts = group(packed(self.codes[rows][:, ~pattern]))
         return class_of, len(firsts)
 
     def passes(self, rows: NDArray[np.int64], class_of: ClassOf, n_classes: int) -> NDArray[np.bool_]:
-        """Which classes of some rows satisfy everything that is asked."""
+        """Return which classes of some rows satisfy all requirements."""
         if self.k is not None:
             return np.asarray(sum_by_class(self.counts[rows], class_of, n_classes) >= self.k)
         return passing(self.problem, grouped(self.problem.table, rows, self.counts[rows], class_of, n_classes))
 
     def within_reach(self, rows: NDArray[np.int64], class_of: ClassOf, n_classes: int) -> NDArray[np.bool_]:
-        """Which classes have a part that may pass: under absorbing models those that pass as a whole."""
+        """Return which classes have a part that may pass; under absorbing models, those that pass as a whole."""
         if self.k is not None:
             return self.passes(rows, class_of, n_classes)
         classes = grouped(self.problem.table, rows, self.counts[rows], class_of, n_classes)
@@ -94,7 +94,7 @@ class HideableCells:
 
 
 def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
-    """Sets of columns by the sum of their weights, the empty one first."""
+    """Yield sets of columns by the sum of their weights, the empty set first."""
     order = np.argsort(weights, kind="stable")
     ranked = weights[order].tolist()
     yield np.zeros(len(ranked), np.bool_)
@@ -107,13 +107,13 @@ def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
         pattern[order[list(chosen)]] = True
         yield pattern
         last = chosen[-1] + 1
-        if last < len(ranked):  # each set is reached once: from the one without its last column, or with the one before
+        if last < len(ranked):  # each set is reached once: by adding its last column, or by advancing it
             heapq.heappush(heap, (weight + ranked[last], (*chosen, last)))
             heapq.heappush(heap, (weight - ranked[last - 1] + ranked[last], (*chosen[:-1], last)))
 
 
 def bound(cells: HideableCells) -> float:
-    """What no answer costs less than: every record at its cheapest pattern with a group that could pass."""
+    """Return a lower bound on the cost: every record at its cheapest pattern with a group that could pass."""
     rows = np.arange(len(cells.counts))
     least = left_out(cells)
     for pattern in cells.patterns:
@@ -126,7 +126,7 @@ def bound(cells: HideableCells) -> float:
 
 
 def left_out(cells: HideableCells) -> Floats:
-    """Per row, what the patterns that are not looked at cost at the least; infinite where none is left out."""
+    """Return for each row a lower bound on the cost of the omitted patterns; infinite if none is omitted."""
     q = cells.codes.shape[1]
     sizes = np.bincount([int(pattern.sum()) for pattern in cells.patterns], minlength=q + 1)
     n = next((n for n in range(q + 1) if sizes[n] < math.comb(q, n)), None)
@@ -136,7 +136,7 @@ def left_out(cells: HideableCells) -> Floats:
 
 
 def dealt(cells: HideableCells) -> tuple[Partition | None, float]:
-    """Records dealt out to classes that pass, and what no answer costs less than; None where even one class fails."""
+    """Return a partition into passing classes and a lower bound; None if even a single class of all records fails."""
     n_rows = len(cells.counts)
     if not cells.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
         return None, 0.0
@@ -158,7 +158,7 @@ def dealt(cells: HideableCells) -> tuple[Partition | None, float]:
 
 
 def covered(cells: HideableCells) -> Partition:
-    """Release at each pattern, the cheapest first, every group of the records that are left that passes."""
+    """Release every passing group of the remaining records, pattern by pattern, cheapest first."""
     n_rows = len(cells.counts)
     class_of = np.full(n_rows, SUPPRESSED, np.int64)
     left, n_classes = np.arange(n_rows), 0
@@ -176,7 +176,7 @@ def covered(cells: HideableCells) -> Partition:
 
 
 def _with_leftover(cells: HideableCells, partition: Partition, left: NDArray[np.int64]) -> Partition:
-    """Join the rows that are left to the class that it costs least, if it passes; else everything is one class."""
+    """Add the remaining rows to the cheapest class that still passes; otherwise everything becomes one class."""
     class_of = partition.class_of.copy()
     for r in left:
         others = np.flatnonzero(class_of >= 0)
@@ -194,11 +194,11 @@ def _with_leftover(cells: HideableCells, partition: Partition, left: NDArray[np.
     return Partition.of_rows(cells.problem.table, class_of)
 
 
-TRIES = 8  # classes that a row which is left is offered to
+TRIES = 8  # classes that are tried for a remaining row
 
 
 def _nearest(cells: HideableCells, class_of: ClassOf, others: NDArray[np.int64], r: int) -> list[int]:
-    """The classes that it costs least to widen so that they hold row ``r``."""
+    """Return the classes that are cheapest to widen to include row ``r``."""
     n_classes = int(class_of.max()) + 1
     order = others[np.argsort(class_of[others], kind="stable")]
     starts = np.flatnonzero(np.diff(class_of[order], prepend=-1))
@@ -215,10 +215,10 @@ def _nearest(cells: HideableCells, class_of: ClassOf, others: NDArray[np.int64],
 
 
 def exact(cells: HideableCells, k: int, patterns: list[Pattern], branches: int) -> tuple[Partition | None, float]:
-    """The least cost by integer programming, and what none costs less than; nothing where the table is too large.
+    """Return the optimal partition by integer programming, and a lower bound; no partition if the table is too large.
 
-    A class is open or not; records choose among the open classes, and an open class is chosen by k records at least.
-    Solved by HiGHS, whose work is limited by branches and not by time, so that the answer is the same everywhere.
+    A class is open or not; records choose among the open classes, and at least k records choose an open class.
+    Solved by HiGHS, limited by branches and not by time, so that the result is the same on every machine.
     """
     row, class_of, cost = _choices(cells, k, patterns)
     n_rows, n_choices, n_classes = len(cells.counts), len(row), int(class_of.max(initial=-1)) + 1
@@ -251,14 +251,14 @@ def exact(cells: HideableCells, k: int, patterns: list[Pattern], branches: int) 
     dealt = np.rint(found.x[:n_choices]).astype(np.int64)
     chosen = np.flatnonzero(dealt)
     numbers = np.unique(class_of[chosen], return_inverse=True)[1]
-    # The solver works in floats, within tolerances: what it says is taken only where it adds up in whole records.
+    # The solver works in floats, within tolerances: its result is used only if it adds up in whole records.
     whole = np.array_equal(sum_by_class(dealt, row, n_rows), cells.counts) and (dealt >= 0).all()
     large = (sum_by_class(dealt[chosen], numbers, int(numbers.max(initial=-1)) + 1) >= k).all()
     return (Partition(row[chosen], dealt[chosen], numbers) if whole and large else None), least
 
 
 def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDArray[np.int64], ClassOf, Floats]:
-    """Every row with every class that it may join, class by class, and what that costs a record; none if too many."""
+    """Return every pair of a row and a class that it may join, class by class, with its cost; none if too many."""
     rows = np.arange(len(cells.counts))
     chosen, classes, costs = [], [], []
     n_found = n_choices = 0
@@ -267,7 +267,7 @@ def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDA
         order = np.argsort(class_of, kind="stable")
         starts = np.searchsorted(class_of[order], np.arange(n_classes))
         spread = _differing(cells.codes[order], starts)
-        # A group that agrees on a column which the pattern hides is the group of a cheaper pattern.
+        # A group that agrees on a column hidden by the pattern is also the group of a cheaper pattern.
         fit = (spread == pattern).all(axis=1) & (sum_by_class(cells.counts, class_of, n_classes) >= k)
         mine = np.flatnonzero(fit[class_of])
         n_choices += len(mine)
@@ -286,7 +286,7 @@ def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDA
 
 
 def improved(cells: HideableCells, k: int, partition: Partition) -> Partition:
-    """Take classes near each other apart and deal their records out again, exactly; a fixed number of times."""
+    """Dissolve neighbouring classes and reassign their records optimally, a fixed number of times."""
     rng = np.random.default_rng(cells.problem.terms.seed)
     for i in range(ROUNDS):
         spread = _spread(cells, partition)
@@ -301,7 +301,7 @@ def improved(cells: HideableCells, k: int, partition: Partition) -> Partition:
         before = (partition.counts * (spread[partition.class_of] * cells.costs[partition.row]).sum(axis=1))[
             inside
         ].sum()
-        # Equals are taken too: they lead to places from where it goes on.
+        # Equal costs are accepted too: they can lead to further improvements.
         if solved is not None and cost_of(few, solved) <= before + 1e-9:
             class_of = np.append(partition.class_of[~inside], solved.class_of + partition.n_classes)
             partition = Partition(
@@ -314,13 +314,13 @@ def improved(cells: HideableCells, k: int, partition: Partition) -> Partition:
 
 
 def _pairwise(codes: Codes, spread: NDArray[np.bool_]) -> list[Pattern]:
-    """The patterns in which two rows differ, and those that their classes hide: what a neighbourhood tries."""
+    """Return the patterns to try in a neighbourhood: those in which two rows differ, and those that classes hide."""
     differ = (codes[:, None, :] != codes[None, :, :]).reshape(-1, codes.shape[1])
     return list(np.unique(np.concatenate([differ, spread]), axis=0))
 
 
 def _around(cells: HideableCells, partition: Partition, part: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """The parts of the classes nearest to one part, few enough to be solved together; chance decides among equals."""
+    """Return the parts of the classes nearest to one part, few enough to solve together; ties are broken at random."""
     apart = cells.codes[partition.row] != cells.codes[partition.row[part]]
     distance = (apart * cells.costs[partition.row[part]]).sum(axis=1) + 0.5 * rng.random(len(partition.row))
     distance[part] = -1
@@ -337,13 +337,13 @@ def _around(cells: HideableCells, partition: Partition, part: int, rng: np.rando
 
 
 def cost_of(cells: HideableCells, partition: Partition) -> float:
-    """What a partition costs: every class hides the columns in which it differs."""
+    """Return the cost of a partition: every class hides the columns in which its records differ."""
     hidden = _spread(cells, partition)[partition.class_of] * cells.costs[partition.row]
     return float(partition.counts @ hidden.sum(axis=1))
 
 
 def _spread(cells: HideableCells, partition: Partition) -> NDArray[np.bool_]:
-    """Per class, the columns in which its records differ."""
+    """Return the columns in which the records of each class differ."""
     order = np.argsort(partition.class_of, kind="stable")
     return _differing(
         cells.codes[partition.row[order]], np.searchsorted(partition.class_of[order], np.arange(partition.n_classes))

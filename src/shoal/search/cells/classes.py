@@ -1,7 +1,7 @@
-"""Classes that a search makes itself: records dealt out, judged class by class, and released as what covers them.
+"""Partitions into classes: a search assigns records to classes, which are judged and released one by one.
 
-The searches of the lattice know their classes by a node's levels. All others deal the rows of the table out into
-classes and release each class as one tuple: per column the least value that stands for all of its cells.
+In lattice searches, a node's levels define the classes. All other searches assign the rows of the table to classes
+and release each class as one tuple: per column, the most specific value that stands for all of its cells.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from shoal.table.frequency import ClassOf, Counts, FrequencyTable, Histogram, pa
 from shoal.table.kernels import group
 from shoal.table.values import Values, Vocabulary, covering
 
-SUPPRESSED = -1  # the class of records that are suppressed
+SUPPRESSED = -1  # the class of suppressed records
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Who is with whom: part i is ``counts[i]`` records of ``row[i]`` of the table, in class ``class_of[i]``."""
+    """Assignment to classes: part i is ``counts[i]`` records of ``row[i]`` of the table, in class ``class_of[i]``."""
 
     row: NDArray[np.int64]
     counts: Counts
@@ -32,7 +32,7 @@ class Partition:
 
     @classmethod
     def of_rows(cls, table: FrequencyTable, class_of: ClassOf) -> Partition:
-        """Every row wholly in one class; classes may have any numbers that are not negative."""
+        """Build a partition with each row in one class; class numbers may be any nonnegative numbers."""
         kept = class_of >= 0
         numbered = np.full(len(class_of), SUPPRESSED, np.int64)
         numbered[kept] = np.unique(class_of[kept], return_inverse=True)[1]
@@ -40,21 +40,21 @@ class Partition:
 
     @property
     def n_classes(self) -> int:
-        """Classes that are released."""
+        """The number of released classes."""
         return int(self.class_of.max(initial=-1)) + 1
 
     @property
     def n_suppressed(self) -> int:
-        """Records that are not."""
+        """The number of suppressed records."""
         return int(self.counts[self.class_of < 0].sum())
 
     def classes(self, table: FrequencyTable) -> FrequencyTable:
-        """The released classes as the models see them."""
+        """Return the released classes as the models see them."""
         kept = self.class_of >= 0
         return grouped(table, self.row[kept], self.counts[kept], self.class_of[kept], self.n_classes)
 
     def stars(self, table: FrequencyTable) -> FrequencyTable:
-        """The suppressed records as one class, which they are where they stay in the release."""
+        """Return the suppressed records as one class, as they appear if they stay in the release."""
         gone = self.class_of < 0
         return grouped(table, self.row[gone], self.counts[gone], np.zeros(int(gone.sum()), np.int64), int(gone.any()))
 
@@ -62,9 +62,9 @@ class Partition:
 def grouped(
     table: FrequencyTable, row: NDArray[np.int64], counts: Counts, class_of: ClassOf, n_classes: int
 ) -> FrequencyTable:
-    """The classes of some records as models see them; codes mean nothing.
+    """Return the classes of some records as models see them; the codes have no meaning.
 
-    A row is only parted where the table was counted with records apart, so that each has one value of everything.
+    A row is split only if the table was counted with one row per sensitive value, so that each row has a single value.
     """
     records = table.taken(row)
     if not np.array_equal(records.counts, counts):
@@ -84,7 +84,7 @@ def _of_one_value(histogram: Histogram, counts: Counts) -> Histogram:
 
 
 def passing(problem: Problem, classes: FrequencyTable) -> NDArray[np.bool_]:
-    """Whether each class satisfies everything that is asked."""
+    """Return whether each class satisfies all requirements."""
     passes = np.ones(classes.n_classes, np.bool_)
     for model in problem.models:
         passes &= model.passes(classes)
@@ -92,7 +92,7 @@ def passing(problem: Problem, classes: FrequencyTable) -> NDArray[np.bool_]:
 
 
 def holds(problem: Problem, partition: Partition) -> bool:
-    """Whether a partition may be released: every class passes, few enough are suppressed, and some are not."""
+    """Return whether a partition may be released: all classes pass, and suppression is within the limit, not total."""
     n_suppressed = partition.n_suppressed
     if n_suppressed > problem.limit or not partition.n_classes:
         return False
@@ -102,7 +102,7 @@ def holds(problem: Problem, partition: Partition) -> bool:
 
 
 def require_class_by_class(problem: Problem, algorithm: str) -> None:
-    """Refuse what cannot be judged class by class, or honoured by a search that mixes levels."""
+    """Refuse requirements that cannot be judged class by class, or that a search with mixed levels cannot satisfy."""
     reasons = {
         "does not support nulls = 'wildcard'": problem.wildcard,
         "does not support k-anonymity over sets of columns": problem.cascades and not problem.wildcard,
@@ -138,7 +138,7 @@ def recoding(
     claim: str = "",
     n_evaluated: int = 0,
 ) -> Cells:
-    """Release every class as the least tuple that covers it; how cells are written, the problem says."""
+    """Release every class as the most specific tuple that covers it; the problem defines how cells are written."""
     table = problem.table
     kept = np.flatnonzero(partition.class_of >= 0)
     order = kept[np.argsort(partition.class_of[kept], kind="stable")]
@@ -168,7 +168,7 @@ def recoding(
 
 
 def joined(parts: Parts) -> Parts:
-    """Parts in the order of rows; those of a row that become the same are one."""
+    """Return the parts in the order of rows; parts of a row with the same released tuple are merged."""
     keys = packed(np.column_stack([parts.row.astype(np.int32), parts.suppressed.astype(np.int32), parts.codes]))
     order = np.argsort(keys, kind="stable")
     firsts = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]])) if len(keys) else order
@@ -178,9 +178,9 @@ def joined(parts: Parts) -> Parts:
 
 
 def released(problem: Problem, answer: Recoding) -> FrequencyTable:
-    """The classes of an answer as models see them; suppressed records that stay come last, as one class of stars.
+    """Return the classes of a solution as models see them; suppressed records that stay come last, as a class of stars.
 
-    A null that was hidden is no other text than a null of the data: both have one code.
+    A hidden null looks the same as a null of the data: both have one code.
     """
     parts = answer.parts(problem.table)
     codes = parts.codes.copy()

@@ -1,9 +1,9 @@
-"""Clusters: around each record in turn those who cost it least, of the kinds that its class still has room for.
+"""Clusters: each record in turn gathers the cheapest records of the kinds for which its class still has room.
 
-What ``local`` may start from where closeness is asked; elsewhere the cover is better. A kind is what a record has in
-the sensitive columns. A class may have more of a kind than its share of the table, at a price, but not by more than t
-of the class in all: then it is within t of the table in total variation, and so by every distance in which no two
-values are farther apart than 1. Who finds no class joins one that passes with it, and what is left is merged.
+A start for ``local`` if closeness is required; otherwise the cover is better. A kind is a combination of sensitive
+values. A class may exceed a kind's share in the table, at a price, but by no more than t of the class in total: then it
+is within t of the table in total variation, and thus in every distance in which no two values are farther apart than 1.
+A record without a class joins one that still passes with it, and the remaining records are merged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PRICE = 0.03  # of a record with nothing but tops: what a kind beyond its share 
 
 
 def kinds_of(table: FrequencyTable) -> Ints:
-    """Per row, what it has in the sensitive columns: rows of one kind change places, and no verdict changes."""
+    """Return the kind of each row, its sensitive values: exchanging rows of one kind changes no verdict."""
     if not table.sensitive:
         return np.zeros(table.n_classes, np.int64)
     values = [histogram.values[histogram.starts[:-1]] for histogram in table.sensitive.values()]
@@ -46,7 +46,7 @@ def kinds_of(table: FrequencyTable) -> Ints:
 
 
 def clusters(problem: Problem, space: Space) -> Iterator[Partition]:
-    """Partitions into classes of one size or a little more, for several sizes; none where no closeness is asked."""
+    """Yield partitions into classes of about one size, for several sizes; none if no closeness is required."""
     table = problem.table
     limits = [model.t for model in problem.models if isinstance(model, TCloseness)]
     if not limits or table.entities is not None:
@@ -59,12 +59,12 @@ def clusters(problem: Problem, space: Space) -> Iterator[Partition]:
             return
         try:
             yield _of_size(problem, space, row, kinds, shares, size, min(limits))
-        except (InfeasibleError, OutOfTimeError):  # no merger helps those left over, or in time
+        except (InfeasibleError, OutOfTimeError):  # no merger helps the remaining records, or not in time
             continue
 
 
 def _sizes(shares: Floats, least: int, t: float, n_records: int) -> list[int]:
-    """Sizes that are worth a try: each can be nearer to the table than all smaller ones."""
+    """Return the class sizes worth trying: each can be closer to the table than all smaller ones."""
     found: list[int] = []
     nearest = ROOM * t
     for size in range(least, min(LARGEST, n_records // 2) + 1):
@@ -77,7 +77,7 @@ def _sizes(shares: Floats, least: int, t: float, n_records: int) -> list[int]:
 
 
 def least_variation(shares: Floats, size: int) -> float:
-    """How near to the table a class of so many records can be: whole shares, then who lacks least to the next."""
+    """Return the smallest total variation of a class of this size: whole shares, then the largest remainders."""
     exact = shares * size
     whole = np.floor(exact)
     lacking = np.sort(whole + 1 - exact)
@@ -92,7 +92,7 @@ def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Flo
     order = np.argsort(place[tuple_of], kind="stable")
     boxes = space.boxes(space.weights(None))
     class_of = np.full(len(row), LOOSE, np.int64)
-    left_at = np.zeros(len(row), np.int64)  # how many classes there were when a record found none
+    left_at = np.zeros(len(row), np.int64)  # the number of classes when a record found none
     queue = _Queue(order, np.arange(1, len(row) + 1), tuple_of, kinds, class_of, left_at)
     fill = _Fill(shares * size, t * size, PRICE, size, max(8 * size, min(WINDOW, WORK // len(row))))
     first = n_classes = 0
@@ -107,18 +107,18 @@ def _of_size(problem: Problem, space: Space, row: Ints, kinds: Ints, shares: Flo
 
 
 class _Queue(NamedTuple):
-    """The records in the order in which they are looked at, and what became of them."""
+    """The records in the order in which they are processed, and their state."""
 
     order: Ints
-    following: Ints  # links the places of those who have no class
+    following: Ints  # links the places of records without a class
     tuple_of: Ints
     kinds: Ints
     class_of: Ints
-    left_at: Ints  # how many classes there were when a record found none
+    left_at: Ints  # the number of classes when a record found none
 
 
 class _Fill(NamedTuple):
-    """What a class is to be."""
+    """The target composition of a class."""
 
     room: Floats  # (kinds)  its share of a class
     over: float  # how much all kinds together may exceed theirs
@@ -129,7 +129,7 @@ class _Fill(NamedTuple):
 
 @compiled
 def _gather(of: Boxes, queue: _Queue, fill: _Fill, first: int, n_classes: int, until: int) -> tuple[int, int]:
-    """Fill classes from place ``first`` of the queue on; returns where the next begins, and how many there are."""
+    """Fill classes from place ``first`` of the queue; return where the next one begins and the number of classes."""
     order, following, tuple_of, kinds, class_of, left_at = queue
     room, over, price, size, window = fill
     n = order.shape[0]
@@ -171,7 +171,7 @@ def _gather(of: Boxes, queue: _Queue, fill: _Fill, first: int, n_classes: int, u
             n_classes += 1
         else:
             left_at[chosen[0]] = n_classes
-        # Whoever has a class now leaves the links, and so does the first, who may have found none.
+        # Records with a class leave the links, and so does the first record, even if it found none.
         start, at, before, n_seen = first, first, -1, 0
         while at < n and n_seen < m:
             after = following[at]
@@ -193,7 +193,7 @@ def _gather(of: Boxes, queue: _Queue, fill: _Fill, first: int, n_classes: int, u
 def _join(
     problem: Problem, boxes: Boxes, row: Ints, tuple_of: Ints, class_of: Ints, left_at: Ints, n_classes: int
 ) -> None:
-    """Records without a class join one that passes with them, the cheapest first, one a class at a time."""
+    """Let records without a class join a class that still passes, cheapest first, one per class at a time."""
     loose = np.flatnonzero(class_of == LOOSE)
     kept = np.flatnonzero(class_of != LOOSE)
     kept = kept[np.argsort(class_of[kept], kind="stable")]
@@ -219,7 +219,7 @@ def _join(
 def _cheapest(
     of: Boxes, tuples: Ints, class_of: Ints, n_classes: int, loose: Ints, left_at: Ints
 ) -> tuple[Ints, Floats]:
-    """For each loose tuple the classes near it that it costs least to join, and what a record costs there then."""
+    """For each unassigned tuple, return the nearby classes cheapest to join and the cost of a record there."""
     box = np.zeros((n_classes, of.codes.shape[1]), np.uint32)
     for i in range(tuples.shape[0]):
         widen(of, box, class_of[i], tuples[i], i == 0 or class_of[i] != class_of[i - 1])

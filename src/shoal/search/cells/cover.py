@@ -1,15 +1,15 @@
 """Cover: pick sets of k to 2k−1 close records greedily until all are covered, then make the cover a partition.
 
 A. Meyerson, R. Williams, "On the complexity of optimal k-anonymity", PODS 2004.
-Needs  models that are judged class by class. The theorems are about k-anonymity alone: classes that fail another model
-       are merged with the nearest, at a price that is not bounded.
-Finds  a partition into classes of k to 2k−1 records (more only where all are equal); cells in which a class differs
-       are suppressed. The paper shows a factor of O(k log k), the constant being 4 at the most, for sets chosen among
-       all subsets, and O(k log m) for m columns where the sets are balls. What this file shows, and claims, is
-       (2k−1)²/(2k)·H for all subsets and twice that for balls, H = 1 + 1/2 + … + 1/(2k−1); or less, where the answer
-       shows it. Records are suppressed only where the other models cannot be met without.
-Costs  all subsets of k to 2k−1 records, tried where they are few (SUBSETS); else O(n²) distances for n distinct
-       tuples, as a rule a few times, and O(kn) memory.
+Needs  models that are judged class by class. The theorems apply to k-anonymity alone: classes that fail another model
+       are merged with the nearest, at an unbounded cost.
+Finds  a partition into classes of k to 2k−1 records (more only if all are equal); cells in which a class differs are
+       suppressed. The paper proves a factor of O(k log k), with a constant of at most 4, for sets chosen among all
+       subsets, and O(k log m) for m columns if the sets are balls. This module proves and claims (2k−1)²/(2k)·H for
+       all subsets and twice that for balls, H = 1 + 1/2 + … + 1/(2k−1), or a smaller factor that the solution proves.
+       Records are suppressed only if the other models cannot be satisfied otherwise.
+Costs  all subsets of k to 2k−1 records if they are few (SUBSETS); otherwise O(n²) distances for n distinct tuples,
+       usually a few times, and O(kn) memory.
 
 Why. The diameter d(S) of a set is the greatest number of columns in which two of its records differ, weighted. In a
 class of s records a column that differs does so in s−1 pairs at the least, so at most s·d/2 columns differ, and it
@@ -53,7 +53,7 @@ KNOWN = 200  # neighbours kept of each tuple, 4k if that is less, 2k at the leas
 
 
 def cover(problem: Problem) -> Recoding:
-    """All subsets where they are few, else balls."""
+    """Choose among all subsets if they are few, otherwise among balls."""
     require_class_by_class(problem, "cover")
     hidden = hiding(problem)
     k = least_size(hidden)
@@ -83,12 +83,12 @@ def cover(problem: Problem) -> Recoding:
 
 
 def n_subsets(n: int, k: int) -> int:
-    """Sets of k to 2k−1 of n records."""
+    """Return the number of sets of k to 2k−1 out of n records."""
     return sum(comb(n, s) for s in range(k, min(2 * k - 1, n) + 1))
 
 
 def by_subsets(metric: Metric, k: int) -> list[Piece]:
-    """Greedy over all sets of k to 2k−1 records; of equals the first, smaller sets before larger ones."""
+    """Choose greedily among all sets of k to 2k−1 records; among ties the first, smaller sets before larger ones."""
     tuple_of = np.repeat(np.arange(metric.n), metric.counts)
     apart = metric.matrix()[np.ix_(tuple_of, tuple_of)]
     n = len(tuple_of)
@@ -129,7 +129,7 @@ def _members(sets: NDArray[np.int64], n: int) -> NDArray[np.float32]:
 
 
 def reduced(sets: list[set[int]], k: int) -> list[set[int]]:
-    """A cover by sets of k to 2k−1 records as a partition into such sets, at no greater sum of diameters."""
+    """Turn a cover by sets of k to 2k−1 records into a partition into such sets, without a larger sum of diameters."""
     classes: list[set[int]] = []
     for records in sets:
         own = set(records)
@@ -151,12 +151,12 @@ def reduced(sets: list[set[int]], k: int) -> list[set[int]]:
 
 
 def width(metric: Metric, k: int) -> int:
-    """Neighbours that are kept of a tuple; the more, the fewer looks for others when these are covered."""
+    """Return the number of neighbours to keep per tuple; more of them mean fewer searches when these are covered."""
     return min(metric.n - 1, max(2 * k, min(4 * k, KNOWN)))
 
 
 class Balls:
-    """Greedy over balls around uncovered records; a partition of what is covered is kept all along."""
+    """Chooses balls around uncovered records greedily, and maintains a partition of the covered records."""
 
     def __init__(self, neighbours: Neighbours) -> None:
         self.metric, self.k = neighbours.metric, neighbours.k
@@ -190,7 +190,7 @@ class Balls:
         return [self.pieces[at] for at in sorted(self.pieces)]
 
     def _priced(self, i: int) -> tuple[float, int, int]:
-        """The least radius per new record of a ball around tuple ``i``; minus the most new records at that price."""
+        """Return the smallest radius per new record of a ball around tuple ``i``, and minus its most new records."""
         most = 2 * self.k - 1
         while True:
             tuples, costs = self.tuples[i], self.costs[i]
@@ -209,9 +209,9 @@ class Balls:
         return self.metric.nearest(i, m, barred)
 
     def _cover(self, i: int, new: int) -> None:
-        """The ball of ``new`` uncovered records around tuple ``i``, and of covered ones where it has less than k.
+        """Add the ball of ``new`` uncovered records around tuple ``i``, with covered ones if it has fewer than k.
 
-        Then it holds all that are uncovered within the radius of k records: with more of them it would be cheaper.
+        In that case it contains all uncovered records within the radius of k records: with more it would be cheaper.
         """
         ball: Piece = {}
         radius = self.crowd[i]
@@ -235,7 +235,7 @@ class Balls:
         self._add(ball)
 
     def _lend(self, ball: Piece, at: int, t: int) -> None:
-        """Move records of tuple ``t`` from a class that has more than k to the ball, which has less."""
+        """Move records of tuple ``t`` from a class with more than k records to the ball, which has fewer."""
         piece = self.pieces[at]
         taken = min(self.k - size(ball), size(piece) - self.k, piece[t])
         if taken > 0:

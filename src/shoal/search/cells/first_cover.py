@@ -1,7 +1,7 @@
-"""Cheapest node first: release at each node of the lattice the classes that pass, and go on with the records left.
+"""Cheapest node first: release the passing classes at each lattice node, and continue with the remaining records.
 
-Nodes come in the order of what they cost on average. Whoever is released early is released cheaply; who is left over
-pays for it, which is what ``local`` mends afterwards.
+Nodes are ordered by average cost. Records released early are cheap; the remaining ones are expensive, which ``local``
+improves afterwards.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_JUDGED = 2_000  # nodes, where classes are judged by more than their size
 
 
 def first_cover(problem: Problem, space: Space, *, sizes_decide: bool) -> Partition | None:
-    """The classes, each of whole tuples; None where the lattice is too large, or nobody can be released."""
+    """Return the classes, each of whole tuples; None if the lattice is too large or no record can be released."""
     table, k = problem.table, problem.least_class_size
     shape = [len(column.nodes) for column in space.columns]
     if math.prod(shape) > MOST_NODES:
@@ -50,7 +50,7 @@ def first_cover(problem: Problem, space: Space, *, sizes_decide: bool) -> Partit
         if not sizes_decide:
             good[good] = _judged(problem, space, left, at, good)
         if not good.all() and good.any() and sizes[~good].sum() < k:
-            good[sizes.argmax()] = False  # so that those left can be released at all
+            good[sizes.argmax()] = False  # so that the remaining records can be released at all
         released = good[at]
         class_of[left[released]] = n_classes + (np.cumsum(good) - 1)[at[released]]
         n_classes += int(good.sum())
@@ -59,7 +59,7 @@ def first_cover(problem: Problem, space: Space, *, sizes_decide: bool) -> Partit
 
 
 def _ordered(space: Space, counts: NDArray[np.int64], shape: list[int]) -> NDArray[np.int64]:
-    """All nodes, by Π(1 + mean price) over the columns: two columns half lost are worse than one wholly."""
+    """Return all nodes by Π(1 + mean price) over the columns: two columns half lost are worse than one fully lost."""
     total = np.zeros(shape)
     shares = counts / max(1, counts.sum())
     for j, (column, weight) in enumerate(zip(space.columns, space.weights(None), strict=True)):
@@ -73,7 +73,7 @@ def _ordered(space: Space, counts: NDArray[np.int64], shape: list[int]) -> NDArr
 def _judged(
     problem: Problem, space: Space, left: NDArray[np.int64], at: ClassOf, large: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Which of the classes that are large enough pass."""
+    """Return which of the sufficiently large classes pass."""
     class_of_tuple = np.full(len(space.codes), -1, np.int64)
     class_of_tuple[left] = np.where(large, np.cumsum(large) - 1, -1)[at]
     class_of = class_of_tuple[space.tuple_of_row]
@@ -82,7 +82,7 @@ def _judged(
 
 
 def _with_the_rest(problem: Problem, space: Space, class_of: ClassOf, n_classes: int) -> Partition | None:
-    """Whoever is left is one class; where that fails, classes join it, the last made first, until it passes."""
+    """Make the remaining records one class; if it fails, merge classes into it, the latest first, until it passes."""
     table = problem.table
     if (class_of < 0).any():
         class_of = np.where(class_of < 0, n_classes, class_of)

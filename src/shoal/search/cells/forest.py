@@ -2,13 +2,13 @@
 
 G. Aggarwal, T. Feder, K. Kenthapadi, R. Motwani, R. Panigrahy, D. Thomas, A. Zhu, "Anonymizing tables", ICDT 2005;
 "Approximation algorithms for k-anonymity", Journal of Privacy Technology, 2005.
-Needs  models that are judged class by class. The theorem is about k-anonymity alone: classes that fail another model
-       are merged with the nearest, at a price that is not bounded.
+Needs  models that are judged class by class. The theorem applies to k-anonymity alone: classes that fail another model
+       are merged with the nearest, at an unbounded cost.
 Finds  a partition into classes of k to max(2k−1, 3k−5) records that suppresses at most max(2k−1, 3k−5) times as many
-       cells as must be, cells counted by the weights of their columns, no record suppressed. Seen from the answer the
-       factor is mostly much smaller, and the claim names the smaller one. Records are suppressed only where the other
-       models cannot be met without.
-Costs  O(n²) distances, n distinct tuples, and no more memory than O(kn); cutting is linear.
+       cells as necessary, weighted by column, without suppressed records. The solution usually proves a much smaller
+       factor, which the claim then names. Records are suppressed only if the other models cannot be satisfied
+       otherwise.
+Costs  O(n²) distances for n distinct tuples, and O(kn) memory; cutting is linear.
 
 FOREST. The graph is complete, an edge weighs the columns in which its records differ. While some tree has fewer than k
 records: its one record without an edge out gets an edge to the nearest record outside the tree, which is among its
@@ -45,19 +45,19 @@ KNOWN = 64  # neighbours kept of each tuple; who needs more looks again
 
 
 def forest(problem: Problem) -> Recoding:
-    """The published algorithm for suppressed cells."""
+    """Run the published algorithm for suppressed cells."""
     require_class_by_class(problem, "forest")
     answer = of_trees(hiding(problem), "forest", "suppresses at most {} times as many cells as necessary")
     return replace(answer, hierarchies=problem.table.hierarchies)
 
 
 def hiding(problem: Problem) -> Problem:
-    """The same problem where a cell is released as it is, or as the top."""
+    """Return the same problem in which a cell is released unchanged or as the top."""
     return with_levels(problem, levels_of(problem, problem.lattice.ground))
 
 
 def of_trees(problem: Problem, algorithm: str, claim: str) -> Cells:
-    """Grow the forest, cut it, and release every tree as what covers it."""
+    """Grow the forest, cut it, and release every tree as the tuple that covers it."""
     k = least_size(problem)
     require_crowd(problem, k)
     metric = Metric(problem)
@@ -75,7 +75,7 @@ def of_trees(problem: Problem, algorithm: str, claim: str) -> Cells:
 
 
 def claimed(claim: str, factor: float | None, neighbours: Neighbours, partition: Partition) -> str:
-    """The claim with the factor of the theorem, where it holds, or the one that the answer shows if it is smaller."""
+    """Return the claim with the theorem's factor, if it applies, or a smaller one that the solution proves."""
     if partition.n_suppressed:
         return ""
     cost, bound = neighbours.metric.cost(partition), neighbours.bound
@@ -91,7 +91,7 @@ def claimed(claim: str, factor: float | None, neighbours: Neighbours, partition:
 
 
 def grown(neighbours: Neighbours) -> list[int]:
-    """Of each tuple the one that its edge leads to, −1 for the root of a tree; the shortest edge comes first."""
+    """Return the target of each tuple's edge, −1 for the root of a tree; the shortest edge is added first."""
     metric, k = neighbours.metric, neighbours.k
     parent = [-1] * metric.n
     tree = list(range(metric.n))  # of each tuple, by its number in `members`
@@ -101,7 +101,7 @@ def grown(neighbours: Neighbours) -> list[int]:
     barred = np.zeros(metric.n, np.bool_)
 
     def next_edge(i: int) -> tuple[float, int, int]:
-        """From ``i`` to the nearest tuple outside its tree."""
+        """Return the edge from ``i`` to the nearest tuple outside its tree."""
         tuples, costs = neighbours.tuples[i], neighbours.costs[i]
         while tried[i] < len(tuples) and tree[tuples[tried[i]]] == tree[i]:
             tried[i] += 1
@@ -147,7 +147,7 @@ class Bundle:
 
 
 def cut(parent: list[int], counts: list[int], k: int) -> list[Piece]:
-    """Trees as classes of k records or more; none has more than max(2k−1, 3k−5), except equal records alone."""
+    """Cut trees into classes of at least k records, at most max(2k−1, 3k−5) unless all records are equal."""
     rests: dict[int, list[Piece]] = defaultdict(list)  # what the subtrees of a vertex hand up
     bundles: dict[int, list[Bundle]] = defaultdict(list)  # those that meet at a vertex
     below: dict[int, list[int]] = defaultdict(list)
@@ -174,7 +174,7 @@ def cut(parent: list[int], counts: list[int], k: int) -> list[Piece]:
 
 
 def _leaves_first(parent: list[int]) -> list[int]:
-    """Every vertex after those whose edges lead to it."""
+    """Order the vertices so that each comes after those whose edges lead to it."""
     waiting = [0] * len(parent)
     for to in parent:
         if to >= 0:
@@ -190,7 +190,7 @@ def _leaves_first(parent: list[int]) -> list[int]:
 
 
 def _beside_a_crowd(rest: Piece, i: int, count: int, k: int) -> list[Piece]:
-    """What is left at a vertex of k equal records or more: it borrows as many as it lacks, or, at 2k−1, all."""
+    """Handle the rest at a vertex with k or more equal records: it borrows what it lacks, or all records at 2k−1."""
     if not rest:
         return [{i: count}]
     lacking = k - size(rest)
@@ -200,10 +200,10 @@ def _beside_a_crowd(rest: Piece, i: int, count: int, k: int) -> list[Piece]:
 
 
 def _at_the_root(rest: Piece, bundles: dict[int, list[Bundle]], below: dict[int, list[int]], k: int) -> list[Piece]:
-    """Less than k records are left at the root: they join the smallest bundle next to them.
+    """Add the fewer than k records left at the root to the smallest adjacent bundle.
 
-    Two trees come of that where either side makes k with records of the vertex in the middle, and k remain. Where not,
-    and 2k are together, the vertex lacks records for either side: both have k−2 at the most, and all 3k−5.
+    This gives two trees if either side reaches k with records of the middle vertex and k remain. If not, and 2k are
+    together, the vertex lacks records for either side: both sides have at most k−2, and all together at most 3k−5.
     """
     near = [(i, b) for i in rest for b in bundles.get(i, ()) if not b.closed]
     near += [(i, b) for above in rest for i in below[above] for b in bundles.get(i, ()) if b.closed]

@@ -2,15 +2,15 @@
 
 G. Aggarwal, T. Feder, K. Kenthapadi, R. Motwani, R. Panigrahy, D. Thomas, A. Zhu, "Anonymizing tables", ICDT 2005;
 "Approximation algorithms for k-anonymity", Journal of Privacy Technology, 2005.
-Needs  models that are judged class by class; what is said of them in ``forest`` holds here.
+Needs  models that are judged class by class, with the same restriction as in ``forest``.
 Finds  a partition into classes of k to max(2k−1, 3k−5) records. A cell costs the level of the nearest common ancestor
-       of its class over the height of the hierarchy, times the column's weight: all cells together cost at most
-       max(2k−1, 3k−5) times the least that any partition into classes of k costs. The claim names a smaller factor
-       where the answer shows one.
+       of its class over the height of the hierarchy, times the column's weight. All cells together cost at most
+       max(2k−1, 3k−5) times the minimum over all partitions into classes of at least k. The claim names a smaller
+       factor if the solution proves one.
 Costs  as ``forest``.
 
-The procedure is that of ``forest``; an edge weighs what the class of its two records would cost. In a tree of edges the
-common ancestor of a column is no higher than the highest along the edges, so its cost is at most their sum, and the
+The procedure is that of ``forest``; the weight of an edge is the cost of a class of its two records. In a tree,
+the common ancestor of a column is no higher than the highest along the edges, so its cost is at most their sum, and the
 proof is the same.
 """
 
@@ -23,6 +23,6 @@ from shoal.search.problem import Problem
 
 
 def forest_generalize(problem: Problem) -> Recoding:
-    """The published algorithm for cells on levels of their own."""
+    """Run the published algorithm for cells that have their own levels."""
     require_class_by_class(problem, "forest_generalize")
     return of_trees(problem, "forest_generalize", "generalizes at most {} times as many levels as necessary")

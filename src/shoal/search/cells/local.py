@@ -1,9 +1,9 @@
-"""Local: every class recoded for itself; whole neighbourhoods are taken apart and put together again while it pays.
+"""Local: recode every class separately; dissolve and rebuild neighbourhoods of classes while that reduces the loss.
 
 Needs  requirements that are judged class by class.
-Finds  classes that lose no more than those it starts from (``local_start.py``): the best of Mondrian, a cover, the
-       optimum of the lattice and clusters. Nothing is proved least, but a bound tells what no recoding goes below.
-Costs  a dozen steps for each record, each linear in k and in the number of neighbours that are looked at.
+Finds  classes that lose no more than the start (``local_start.py``): the best of Mondrian, a cover, the optimum of the
+       lattice and clusters. Optimality is not proved, but a lower bound on the loss is reported.
+Costs  a dozen steps per record, each linear in k and in the number of neighbours examined.
 
 The start is greedy: records that were released early in classes far above k could have saved their neighbours. So a
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
@@ -64,9 +64,9 @@ PROPOSALS = 512  # at once, where they are judged together
 
 
 def local(problem: Problem) -> Recoding:
-    """Start from what is known to be good, improve it, and tell what no recoding goes below.
+    """Start from a good solution, improve it, and compute a lower bound for any recoding.
 
-    With a time budget each part is begun only while time is left; the first answer is always finished.
+    With a time budget, each part begins only while time is left; the first solution is always completed.
     """
     require_class_by_class(problem, "local")
     first = first_answer(problem)
@@ -89,7 +89,7 @@ def local(problem: Problem) -> Recoding:
 
 
 def _unfinished(problem: Problem, share: float, saved: float) -> str:
-    """That the time ended before the steps that are made where none is given, and what those made gained."""
+    """Say that time ran out before the default number of steps, and what the completed steps gained."""
     if problem.time_budget is None or share >= 1:
         return ""
     done = "before the first of the planned steps"
@@ -102,7 +102,7 @@ def _unfinished(problem: Problem, share: float, saved: float) -> str:
 
 
 class _LocalSearch:
-    """The classes as they are now, and how they get better."""
+    """The current classes, and the steps that improve them."""
 
     def __init__(self, problem: Problem, space: Space, start: Partition) -> None:
         self.problem = problem
@@ -147,7 +147,7 @@ class _LocalSearch:
         self.total = self._renew()
 
     def _floors(self, near: NDArray[np.int32], away: Floats, counts: Counts) -> Floats:
-        """A record costs no less than with the nearest that make a class of k, one at a time."""
+        """Return a lower bound on a record's cost: the nearest tuples that make a class of k, one at a time."""
         reached = np.cumsum(np.column_stack([counts, np.where(near < 0, 0, counts[near])]), axis=1) >= self.k
         alone = np.zeros(len(counts))
         distances = np.column_stack([alone, np.where(np.isfinite(away), away, 0)])
@@ -155,7 +155,7 @@ class _LocalSearch:
         return np.asarray(distances[np.arange(len(counts)), place])
 
     def _renew(self) -> float:
-        """New weights of the columns, and boxes priced by them; the mean cost of a record."""
+        """Renew the weights of the columns and the prices of the boxes; return the mean cost of a record."""
         classes = self.classes
         sums = self.space.sums(classes.box, classes.n_records)
         weights = self.space.weights(sums)
@@ -165,21 +165,21 @@ class _LocalSearch:
 
     @property
     def n_planned(self) -> int:
-        """Steps where no time is given.
+        """The number of steps without a time budget.
 
-        One takes apart classes of some k records, each of which looks at as many: the larger k, the fewer steps.
+        A step dissolves classes of about k records, each of which examines about k others: larger k, fewer steps.
         """
         return max(FEWEST, int(STEPS * len(self.row) * min(1.5, (10 / (self.k + 5)) ** 2)))
 
     @property
     def done(self) -> float:
-        """The share of the planned steps that were made; with time to spare there are more of them."""
+        """The share of the planned steps completed; above 1 if there was more time."""
         return min(1.0, self.n_steps / self.n_planned)
 
     def run(self, to_write: float = 0.0) -> None:
-        """Rounds of steps, each with its own weights and its own halves of the classes.
+        """Run rounds of steps, each with its own weights and its own halves of the classes.
 
-        Where time is given, ``to_write`` seconds of it are left to write the answer.
+        With a time budget, ``to_write`` seconds of it are reserved for writing the solution.
         """
         problem = self.problem
         self._seconds = max(1e-9, problem.seconds_left)
@@ -210,7 +210,7 @@ class _LocalSearch:
         sides: NDArray[np.int8],
         share: float,
     ) -> None:
-        """So many steps in each thread; what they propose is judged where that takes more than a size."""
+        """Run some steps in each thread; judge the proposals if requirements go beyond class size."""
         seeds = self.rng.integers(0, 1 << 31, threads).tolist()
 
         def call(i: int) -> tuple[int, int]:
@@ -231,14 +231,14 @@ class _LocalSearch:
             list(pool.map(lambda trade: exchange(*trade), trades))
 
     def _share(self, n_total: int) -> float:
-        """How much of the work is done: by steps, or by time where time is given."""
+        """Return the share of work done: by steps, or by time with a time budget."""
         if self.problem.time_budget is None:
             return self.n_steps / n_total
         used = self._seconds - self.problem.seconds_left
         return max(self.n_steps / (20 * n_total), used / self._for_steps)
 
     def _split(self, threads: int) -> NDArray[np.int8]:
-        """Deal the classes out to the threads: near ones together, the cut somewhere else each round."""
+        """Assign the classes to the threads: close ones together, with another boundary each round."""
         classes = self.classes
         side = classes.side
         if threads == 1:
@@ -256,7 +256,7 @@ class _LocalSearch:
         return side.copy()
 
     def _judge(self, log: Log, n_proposals: int, sides: NDArray[np.int8]) -> None:
-        """Keep the proposals of which every class passes, undo the others."""
+        """Keep the proposals in which every class passes, undo the others."""
         if not n_proposals:
             return
         ends = log.ends[:n_proposals]
@@ -277,14 +277,14 @@ class _LocalSearch:
 
     @property
     def loss(self) -> float:
-        """The objective, or its stand-in, of the classes as they are now."""
+        """The objective, or its stand-in, of the current classes."""
         classes = self.classes
         sums = self.space.sums(classes.box, classes.n_records)
         return self.space.shown(sums)
 
     @property
     def partition(self) -> Partition:
-        """The classes by rows of the table."""
+        """Return the current classes as a partition of the table's rows."""
         pairs = np.column_stack([self.row, self.classes.class_of])
         keys, class_of = np.unique(pairs, axis=0, return_inverse=True)
         counts = sum_by_class(self.atoms.weights, class_of.ravel().astype(np.int64), len(keys))
@@ -295,7 +295,7 @@ class _LocalSearch:
 
 
 def _kinds(problem: Problem) -> NDArray[np.int64]:
-    """Per row what a class should have many of: persons, or values of a sensitive column that is judged."""
+    """Return per row what a class should have many of: persons, or values of a judged sensitive column."""
     table = problem.table
     histogram = table.entities
     if histogram is None:

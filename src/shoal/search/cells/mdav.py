@@ -1,16 +1,16 @@
-"""MDAV: the record farthest from the middle with its nearest, the farthest from it with its own, and again.
+"""MDAV: group the record farthest from the mean with its nearest, then the record farthest from that one, and repeat.
 
 J. Domingo-Ferrer, V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation", Data Mining
 and Knowledge Discovery 11(2), 2005.
 Needs  models that are judged class by class.
-Finds  classes of k to 2k−1 records, near in numbers and dates as they lie, and in other columns along their
-       hierarchies. Classes that fail another model are merged with the nearest; records are suppressed only where that
+Finds  classes of k to 2k−1 records that are close in the values of numbers and dates, and in other columns along their
+       hierarchies. Classes that fail another model are merged with the nearest; records are suppressed only if that
        ends with a table that fails as a whole. Proves nothing.
-Costs  O(n²/k) distances, n records.
+Costs  O(n²/k) distances for n records.
 
-Numbers alone are standardized and compared by Euclidean distance, as published; as soon as there is another column, by
-Gower's. What the lowest level does not tell apart, top-coded values, say, has one number. A null is as far from every
-number as the ends of their range are from each other.
+Numbers alone are standardized and compared by Euclidean distance, as published; with any other column, by Gower's
+distance. Values that the lowest level joins, such as top-coded values, have one number. The distance of a null from
+every number is the whole range.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from shoal.table.hierarchy import Hierarchy
 from shoal.table.intervals import number
 from shoal.table.kernels import group, sum_by_class
 
-LARGEST = 1e300  # a number may be written that no double holds; the mean of these must be one
+LARGEST = 1e300  # the data may contain numbers that no double holds; their mean must be finite
 
 
 def mdav(problem: Problem) -> Recoding:
-    """The published algorithm, with mergers for what is asked beyond k."""
+    """Run the published algorithm, with mergers for requirements beyond k."""
     require_class_by_class(problem, "mdav")
     k = least_size(problem)
     require_crowd(problem, k)
@@ -51,20 +51,20 @@ def mdav(problem: Problem) -> Recoding:
         problem.progress("grouping records", share)
 
     records = np.repeat(np.arange(len(problem.table.counts)), problem.table.counts)
-    # Records alone, k = 1, are classes as they stand.
+    # With k = 1, single records are classes.
     groups = records if k == 1 else grouped(points(problem, records), k, heard)
     metric = Metric(problem)
     partition = merged(metric, _partition(problem.table, records, groups))
     while True:
         answer = recoding(problem, partition, "mdav")
-        # Classes that look alike are one in the release, and a model need not pass what passes in parts.
+        # Classes that look the same are one class in the release, which may fail although its parts pass.
         if all(model.unions_pass for model in problem.models) or passing(problem, released(problem, answer)).all():
             return answer
         partition = merged(metric, _alike(answer.became))
 
 
 def _alike(parts: Parts) -> Partition:
-    """The classes as the release shows them, all records in one; who was suppressed is back in a class of their own."""
+    """Return the classes as the release shows them; suppressed records form a class of their own again."""
     codes = np.column_stack([parts.suppressed, np.where(parts.suppressed[:, None], 0, parts.codes)]).astype(np.int32)
     return Partition(parts.row, parts.counts, group(packed(codes))[0])
 
@@ -76,7 +76,7 @@ def _partition(table: FrequencyTable, records: NDArray[np.int64], groups: GroupO
 
 
 def points(problem: Problem, records: NDArray[np.int64]) -> Points:
-    """The records, one of the table's row ``records[i]`` each, as numbers and as signs."""
+    """Return the records (record i is from the table's row ``records[i]``) as numbers and as categories."""
     numbers: list[Floats] = []
     weights: list[float] = []
     signs: list[NDArray[np.int32]] = []
@@ -100,7 +100,7 @@ def points(problem: Problem, records: NDArray[np.int64]) -> Points:
 
 
 def _numbers(hierarchy: Hierarchy) -> Floats | None:
-    """Of each leaf the number, NaN where it has none; None for a column whose leaves are in no order."""
+    """Return the number of each leaf, NaN if it has none; None for a column without an order."""
     if hierarchy.leaf_order == "numeric":
         read = [None if text is None else number(text) for text in hierarchy.leaves]
         own = np.array([np.nan if value is None else float(value) for value in read]).clip(-LARGEST, LARGEST)
@@ -112,7 +112,7 @@ def _numbers(hierarchy: Hierarchy) -> Floats | None:
         return None
     if hierarchy.uncovered is not None:
         own[hierarchy.uncovered] = np.nan
-    # What level 0 joins gets one number: the mean of its leaves.
+    # Leaves that level 0 joins get one number: their mean.
     codes = hierarchy.table[0].astype(np.int64)
     sizes = sum_by_class(np.ones(len(codes), np.int64), codes, hierarchy.cardinality(0))
     return np.asarray((np.bincount(codes, own, hierarchy.cardinality(0)) / np.maximum(sizes, 1))[codes])

@@ -1,8 +1,8 @@
-"""Merging: a partition into classes of k records becomes one that satisfies everything else that is asked.
+"""Merging: turn a partition into classes of k records into one that satisfies all other requirements.
 
-A class that fails joins the class with which it costs the least, the nearest pair first, until all pass. Under
-absorbing models this ends with classes that pass wherever the whole table passes as one. Under convex ones a union with
-a class that passes may fail again; it goes on, and at the worst ends with the whole table as one class.
+A failing class joins the class with which it costs least, nearest pairs first, until all classes pass. Under absorbing
+models this succeeds whenever the whole table passes as one class. Under convex models, the union with a passing class
+may fail again; merging then continues, and in the worst case ends with the whole table as one class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shoal.table.frequency import Counts
 
 
 def least_size(problem: Problem) -> int:
-    """The k of a partition to start from: no class that passes has fewer records."""
+    """Return the k of the initial partition: no passing class has fewer records."""
     sizes = [problem.least_class_size]
     for model in problem.models:
         match model:
@@ -36,13 +36,13 @@ def least_size(problem: Problem) -> int:
 
 
 def require_crowd(problem: Problem, k: int) -> None:
-    """Whether there are k records at all."""
+    """Raise an error if the table has fewer than k records."""
     if problem.table.n_records < k:
         raise _none(problem, "there are too few records")
 
 
 def merged(metric: Metric, partition: Partition) -> Partition:
-    """The partition with its failing classes merged until all pass; records are suppressed only where that fails."""
+    """Merge failing classes until all pass; records are suppressed only if that is impossible."""
     problem = metric.problem
     fallback: Partition | None = None
     for stage, failing in _stages(metric, partition):
@@ -56,7 +56,7 @@ def merged(metric: Metric, partition: Partition) -> Partition:
 
 
 def _without(problem: Problem, stage: Partition, failing: NDArray[np.bool_]) -> Partition | None:
-    """The same with its failing classes suppressed, where that may be released."""
+    """Return the partition with its failing classes suppressed, if it may be released."""
     class_of = np.where(failing[stage.class_of], SUPPRESSED, stage.class_of)
     numbered = np.full(len(class_of), SUPPRESSED, np.int64)
     kept = class_of >= 0
@@ -66,7 +66,7 @@ def _without(problem: Problem, stage: Partition, failing: NDArray[np.bool_]) -> 
 
 
 def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, NDArray[np.bool_]]]:
-    """The partition and which of its classes fail; and again after each round of mergers."""
+    """Yield the partition and its failing classes, initially and after each round of mergers."""
     problem = metric.problem
     known: dict[int, tuple[float, int]] = {}  # of a failing class, how much a record costs with the nearest, and which
     while True:
@@ -81,7 +81,7 @@ def _stages(metric: Metric, partition: Partition) -> Iterator[tuple[Partition, N
                 known[i] = _nearest(problem, classes, i)
         target = _pairs(known, failing)
         numbers = np.unique(target, return_inverse=True)[1]
-        # A class that is as it was keeps what is known of it, unless its nearest has changed: unions only get farther.
+        # An unchanged class keeps its nearest class unless that one has changed: unions only get farther away.
         same = np.bincount(target, minlength=len(target)) == 1
         same &= target == np.arange(len(target))
         known = {int(numbers[i]): (c, int(numbers[t])) for i, (c, t) in known.items() if same[i] and same[t]}
@@ -101,7 +101,7 @@ def _nearest(problem: Problem, classes: Clustering, i: int) -> tuple[float, int]
 
 
 def _pairs(known: dict[int, tuple[float, int]], failing: NDArray[np.bool_]) -> Counts:
-    """Per class the one that it becomes part of; in a round a class meets one other at the most."""
+    """Return the class that each class merges into; a class takes part in at most one merger per round."""
     target = np.arange(len(failing))
     met = np.zeros(len(failing), np.bool_)
     for _, i, nearest in sorted((cost, i, nearest) for i, (cost, nearest) in known.items()):
@@ -112,7 +112,7 @@ def _pairs(known: dict[int, tuple[float, int]], failing: NDArray[np.bool_]) -> C
 
 
 def _none(problem: Problem, seen: str) -> InfeasibleError:
-    """Nothing is claimed beyond what the top proves."""
+    """Return the error, which claims no more than the top proves."""
     if problem.rules_out_below(problem.evaluate(problem.lattice.top)):
         return problem.infeasible()
     return InfeasibleError(

@@ -1,18 +1,19 @@
-"""Mondrian: split the records in two at a median, again and again, while every part keeps what is asked.
+"""Mondrian: split the records at a median, recursively, while every part satisfies the requirements.
 
 K. LeFevre, D. DeWitt, R. Ramakrishnan, "Mondrian multidimensional k-anonymity", ICDE 2006.
 Needs  requirements that are judged class by class, which the whole table satisfies as one class.
-Finds  regions that no further cut of these kinds can split; no loss is proved least. ``mondrian`` is strict: records
-       with equal values stay together. In ``mondrian_relaxed`` those at the median may go to either side.
-Costs  O(n log n): a pass over the rows for each time that they are halved.
+Finds  regions that no further cut of these kinds can split; optimality is not proved. ``mondrian`` is strict: records
+       with equal values stay together. In ``mondrian_relaxed``, records at the median may go to either side.
+Costs  O(n log n): one pass over the rows per level of halving.
 
-Columns whose cells are ranges or sets are cut between two values, as evenly as can be: at the median or just below it,
-so that a cut is found wherever one would leave k on either side. Where cells are labels of the hierarchy a cut across
-a label gains nothing, so a label is split into those under it. Of these the ones that fail stay together, and with the
-smallest of the others where they fail together too; the paper gives up such a split.
+Columns whose cells are ranges or sets are cut between two values, as evenly as possible: at the median or just below
+it, so that a cut is found whenever one leaves k on either side. If cells are labels of the hierarchy, a cut across a
+label gains nothing, so a label is split into its children. Failing children stay together, joined by the smallest
+passing one if they still fail; the paper gives up such a split.
 
-Relaxed, the paper halves every region. Here records at the median part only where a strict cut would leave one side
-too small, and then so many as it lacks: halving parts the most frequent values first, which loses most.
+In the relaxed version, the paper halves every region. Here records at the median are separated only if a strict cut
+would leave one side too small, and only as many as it lacks: halving separates the most frequent values first, which
+loses most.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
 
 
 def mondrian(problem: Problem, *, dimension: str | None = None) -> Recoding:
-    """Strict: equal tuples share a class. ``dimension`` overrides what the problem says."""
+    """Run strict Mondrian: equal tuples share a class. ``dimension`` overrides the problem's setting."""
     return _mondrian(problem, "mondrian", parting=False, dimension=dimension)
 
 
 def mondrian_relaxed(problem: Problem, *, dimension: str | None = None) -> Recoding:
-    """Relaxed: records at the median may go either way. ``dimension`` overrides what the problem says."""
-    # Sides that share a value may end as classes that look alike: the release has their union.
+    """Run relaxed Mondrian: records at the median may go either way. ``dimension`` overrides the problem's setting."""
+    # Sides that share a value may become classes that look the same; the release contains their union.
     return _mondrian(problem, "mondrian_relaxed", parting=_unions_pass(problem), dimension=dimension)
 
 
@@ -53,7 +54,7 @@ def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str
     table = problem.table
     together = table.merged(np.zeros(table.n_classes, np.int64), 1, table.codes[:1])
     if not passing(problem, together).all():
-        # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
+        # A table that fails an absorbing model fails it in every part too, whichever records are suppressed.
         proved = problem.monotone or not all(model.passes(together).all() for model in problem.absorbing)
         raise problem.infeasible() if proved else _all_together_fail(problem, algorithm)
     partition, n_splits = _partition(problem, parting, dimension)
@@ -87,7 +88,7 @@ class _Open:
 
 
 def _partition(problem: Problem, parting: bool, dimension: str | None = None) -> tuple[Partition, int]:
-    """All regions at the end, and how many splits were looked at. All open regions are split at once."""
+    """Return the final regions and the number of splits tried. All open regions are split at once."""
     table = problem.table
     by = BY[dimension or problem.terms.dimension]
     of, codes = _dimensions(problem)
@@ -116,7 +117,7 @@ def _partition(problem: Problem, parting: bool, dimension: str | None = None) ->
 
 
 def _parted(now: _Open, side: NDArray[np.int32], lent: Counts) -> tuple[_Open, NDArray[np.int32]]:
-    """Parts of which some records go to side 0 become two."""
+    """Split parts of which some records go to side 0 into two parts."""
     wholly = lent == now.counts
     side = np.where(wholly, 0, side)
     twice = (lent > 0) & ~wholly
@@ -139,7 +140,7 @@ def _split(
     open_: NDArray[np.bool_],
     sizes_decide: bool,
 ) -> _Open:
-    """The regions after the splits that pass; a region whose split fails stays, and will try another column."""
+    """Return the regions after the passing splits; a region whose split fails stays and tries another column."""
     first = np.cumsum(n_sides) - n_sides
     row, counts = now.row[open_], now.counts[open_]
     child_of = (first[now.region_of] + side)[open_]
@@ -156,10 +157,10 @@ def _split(
 
 
 def _joined(problem: Problem, classes: FrequencyTable, parent: ClassOf) -> ClassOf:
-    """Who of the children of a region stay together: per child the number of its side, in the order of regions.
+    """Return the side of each child of a region, in the order of regions; children on one side stay together.
 
-    Those that fail are joined; one that fails alone is joined with the smallest of its passing siblings. All is judged
-    again until nothing fails, or the region is whole again, which passes.
+    Failing children are joined; a single failing child is joined with its smallest passing sibling. This repeats until
+    nothing fails, or the region is whole again, which passes.
     """
     side = np.arange(classes.n_classes)
     fails = ~passing(problem, classes)
@@ -186,7 +187,7 @@ def _joined(problem: Problem, classes: FrequencyTable, parent: ClassOf) -> Class
 
 
 def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
-    """The columns, and the table's cells as ranks."""
+    """Return the columns as the kernels need them, and the table's cells as ranks."""
     table = problem.table
     codes = np.empty((table.n_classes, len(table.columns)), np.int32)
     trees = np.array([cells == "hierarchy" for cells in problem.cells])
@@ -224,7 +225,7 @@ def _starts(parts: list[NDArray[np.float64]] | list[NDArray[np.int32]]) -> NDArr
 
 
 def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
-    """The labels of level 0 in an order in which every label of every level has its own in a row."""
+    """Order the labels of level 0 so that those under any label of any level are adjacent."""
     order = np.lexsort(hierarchy.table)
     ground = hierarchy.table[0][order]
     starts = np.flatnonzero(np.diff(ground, prepend=-1))
@@ -234,7 +235,7 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
 
 
 def _places(hierarchy: Hierarchy) -> NDArray[np.float64]:
-    """Where each leaf lies between 0 and 1: by its number where losses measure ranges, else by counting leaves."""
+    """Return the position of each leaf in 0 … 1: by its number if losses measure ranges, otherwise by leaf count."""
     if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
         numbers = [None if text is None else number(text) for text in hierarchy.leaves]
         known = [n for n in numbers if n is not None]

@@ -1,7 +1,7 @@
-"""Nearest tuples: how far apart two tuples of leaves are, and which others are nearest to one.
+"""Nearest tuples: distances between tuples of leaves, and the nearest neighbours of a tuple.
 
-The distance of two tuples is what a class of the two would cost: per column the level of their nearest common ancestor
-over the height, times the column's weight. On hierarchies of two levels this is the number of columns that differ.
+The distance of two tuples is the cost of a class of both: per column, the level of their nearest common ancestor
+over the height, times the column's weight. For hierarchies with two levels, it is the number of columns that differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shoal.table.jit import compiled
 from shoal.table.kernels import group, sum_by_class
 
 TupleNumbers = NDArray[np.int64]  # numbers of tuples
-Piece = dict[int, int]  # of each tuple so many records
+Piece = dict[int, int]  # the number of records of each tuple
 
 SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
 
@@ -48,7 +48,7 @@ class Metric:
         self._order = sorted(range(len(cardinalities)), key=lambda j: -cardinalities[j])
         starts = np.cumsum([0, *(cardinalities[j] for j in self._order)])[:-1]
         self._places = np.ascontiguousarray(self.codes[:, self._order] + starts).astype(np.int32)
-        self.n_scans = 0  # looks at all tuples
+        self.n_scans = 0  # scans of all tuples
 
     @property
     def n(self) -> int:
@@ -56,7 +56,7 @@ class Metric:
         return len(self.counts)
 
     def between(self, j: int, a: Codes, b: Codes) -> Floats:
-        """The cost of column ``j`` in a class of two values, for each pair."""
+        """Return the cost of column ``j`` in a class of two values, for each pair."""
         paths = self._paths[j]
         levels = np.zeros(np.broadcast(a, b).shape, np.int64)
         for of_level in paths[:-1]:  # below their common ancestor two values differ, from there on they agree
@@ -68,14 +68,14 @@ class Metric:
         return self.between(j, values[:, None], values[None, :])
 
     def to_value(self, j: int, code: int) -> Floats:
-        """The cost of column ``j`` in a class of one value and each of its values."""
+        """Return the cost of column ``j`` in a class of ``code`` and each of its values."""
         known = self._all[j]
         if known is not None:
             return np.asarray(known[code])
         return self.between(j, np.array(code, np.int32), np.arange(self._paths[j].shape[1], dtype=np.int32))
 
     def matrix(self) -> Floats:
-        """The distance of every two tuples."""
+        """Return the distances between all pairs of tuples."""
         to_all = (
             np.add.reduce([self.to_value(j, int(code))[self.codes[:, j]] for j, code in enumerate(of)])
             for of in self.codes
@@ -83,7 +83,7 @@ class Metric:
         return np.array(list(to_all))
 
     def nearest(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[TupleNumbers, Floats]:
-        """The ``m`` tuples that are nearest to tuple ``i`` and not barred, and how far they are; ties by number."""
+        """Return the ``m`` tuples nearest to tuple ``i`` that are not barred, and their distances; ties by number."""
         self.n_scans += 1
         if self.problem.out_of_time:
             raise OutOfTimeError(
@@ -95,7 +95,7 @@ class Metric:
         return _nearest(self._places, costs, barred, m)
 
     def classes(self, partition: Partition) -> Clustering:
-        """What the classes of a partition cost in each column."""
+        """Return the cost of a partition's classes in each column."""
         kept = np.flatnonzero(partition.class_of >= 0)
         order = kept[np.argsort(partition.class_of[kept], kind="stable")]
         codes = self.codes[self.class_of[partition.row[order]]]
@@ -108,19 +108,19 @@ class Metric:
         return Clustering(self, first, hull)
 
     def cost(self, partition: Partition) -> float:
-        """The cost of all released cells, in columns of weight 1."""
+        """Return the cost of all released cells, in columns of weight 1."""
         kept = partition.class_of >= 0
         sizes = sum_by_class(partition.counts[kept], partition.class_of[kept], partition.n_classes)
         return float(sizes @ self.classes(partition).hull.sum(axis=1))
 
     def partition(self, pieces: Sequence[Piece]) -> Partition:
-        """The classes that pieces stand for; the records of a tuple are dealt out to its pieces in turn."""
+        """Return the classes that pieces stand for; the records of a tuple are assigned to its pieces in turn."""
         tuples = np.array([i for piece in pieces for i in piece], np.int64)
         counts = np.array([count for piece in pieces for count in piece.values()], np.int64)
         classes = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
         dealt = np.argsort(tuples, kind="stable")
         rows = np.argsort(self.class_of, kind="stable")
-        # Both orders list the same records, tuple by tuple: they are parted wherever either of them has a border.
+        # Both orders list the same records, tuple by tuple: they are split wherever either has a boundary.
         by_piece, by_row = np.cumsum(counts[dealt]), np.cumsum(self.problem.table.counts[rows])
         ends = np.union1d(by_piece, by_row)
         row, class_of = rows[np.searchsorted(by_row, ends)], classes[dealt][np.searchsorted(by_piece, ends)]
@@ -130,14 +130,14 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Classes of tuples: one value of each column, and what the column costs there."""
+    """Classes of tuples: one value per column, and the column's cost."""
 
     metric: Metric
     codes: Codes  # (classes, columns)
     hull: Floats  # (classes, columns)
 
     def union(self, i: int) -> Floats:
-        """Per column what class ``i`` would cost together with each class."""
+        """Return the cost per column of the union of class ``i`` with each class."""
         both = np.maximum(self.hull, self.hull[i])
         for j in range(both.shape[1]):
             np.maximum(both[:, j], self.metric.to_value(j, int(self.codes[i, j]))[self.codes[:, j]], out=both[:, j])
@@ -146,7 +146,7 @@ class Clustering:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Of each tuple that occurs less than ``k`` times, the tuples that are nearest; none for the others."""
+    """The nearest tuples of each tuple that occurs fewer than ``k`` times; none for the others."""
 
     metric: Metric
     k: int
@@ -155,7 +155,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, metric: Metric, k: int, m: int) -> Neighbours:
-        """The ``m`` nearest of each."""
+        """Find the ``m`` nearest tuples of each."""
         none = np.empty(0, np.int64), np.empty(0)
         barred = np.zeros(metric.n, np.bool_)
         found = []
@@ -169,9 +169,9 @@ class Neighbours:
 
     @cached_property
     def crowd(self) -> Floats:
-        """Per tuple, how far one must go to meet k records: no class of k costs one of its records less.
+        """The distance at which each tuple reaches k records: a lower bound on its cost in any class of k.
 
-        Where too few neighbours are known to tell, how far the last of them is.
+        If too few neighbours are known, the distance of the last of them.
         """
         out = np.zeros(self.metric.n)
         counts = self.metric.counts
@@ -183,7 +183,7 @@ class Neighbours:
 
     @property
     def bound(self) -> float:
-        """No k-anonymous partition costs less."""
+        """A lower bound on the cost of any k-anonymous partition."""
         return float(self.metric.counts @ self.crowd)
 
 
@@ -191,7 +191,7 @@ class Neighbours:
 def _nearest(
     places: NDArray[np.int32], costs: Floats, barred: NDArray[np.bool_], m: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The ``m`` rows of least Σ costs[places], the first of equals, by cost and then by number."""
+    """Return the ``m`` rows with the smallest Σ costs[places], sorted by cost and then by number."""
     found = np.empty(m, np.int64)
     at = np.empty(m, np.float64)
     n = 0
@@ -216,13 +216,13 @@ def _nearest(
 
 
 def parted(piece: Piece, i: int, n: int) -> tuple[Piece, Piece]:
-    """``n`` records of tuple ``i`` out of a piece, and what is left of it."""
+    """Split ``n`` records of tuple ``i`` off a piece; return them and the rest."""
     left = {**piece, i: piece[i] - n}
     return {i: n}, {t: count for t, count in left.items() if count}
 
 
 def joined(*pieces: Piece) -> Piece:
-    """All of some pieces."""
+    """Return the union of some pieces."""
     out: Piece = {}
     for piece in pieces:
         for i, count in piece.items():
@@ -231,5 +231,5 @@ def joined(*pieces: Piece) -> Piece:
 
 
 def size(piece: Piece) -> int:
-    """Records of a piece."""
+    """Return the number of records in a piece."""
     return sum(piece.values())

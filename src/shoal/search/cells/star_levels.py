@@ -1,4 +1,4 @@
-"""Stars: what the searches share that hide records, columns or cells and leave the rest as it is."""
+"""Stars: shared by the searches that hide records, columns or cells and leave the rest unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shoal.table.values import Values
 
 
 def levels_of(problem: Problem, node: Node) -> list[list[int]]:
-    """Per column the level of ``node`` and the top; the level alone where it is the top, or there is none."""
+    """Return per column the level of ``node`` and the top; only the level if it is the top or there is no top."""
     return [
         [level] if level == h.height or h.cardinality(h.height) > 1 else [level, h.height]
         for h, level in zip(problem.table.hierarchies, node, strict=True)
@@ -24,7 +24,7 @@ def levels_of(problem: Problem, node: Node) -> list[list[int]]:
 
 
 def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
-    """The same problem where every column has only some of its levels."""
+    """Return the same problem with only some levels of every column."""
     chosen = tuple(h.selected(of) for h, of in zip(problem.table.hierarchies, levels, strict=True))
     return Problem(
         replace(problem.table, hierarchies=chosen),
@@ -36,7 +36,7 @@ def with_levels(problem: Problem, levels: Sequence[Sequence[int]]) -> Problem:
 
 
 def cells_count(problem: Problem) -> bool:
-    """Whether the objective counts hidden cells, weighted by column: a cell costs nothing as it is, and 1 if hidden."""
+    """Return whether the objective counts hidden cells by column weight: a shown cell costs 0, a hidden one 1."""
     loss = problem.objective
     if not isinstance(loss, CellLoss) or not loss.linear or loss.mean_of_kept or loss.suppressed != 1:
         return False
@@ -48,7 +48,7 @@ def cells_count(problem: Problem) -> bool:
 
 
 def not_as_one(problem: Problem, algorithm: str) -> InfeasibleError:
-    """All records together fail: who suppresses no record finds nothing, and that is all that is known."""
+    """Return the error if all records together fail: no solution without suppressed records was found."""
     asked = ", ".join(model.asked for model in problem.asked)
     return InfeasibleError(
         f"hiding cells does not satisfy {asked}: all {problem.table.n_records} records as one class fail, "

@@ -1,17 +1,18 @@
-"""Suppress cells: no value is generalized, and single cells are hidden, as few as possible (_CS).
+"""Suppress cells: no value is generalized, and as few single cells as possible are hidden (_CS).
 
-The problem of Meyerson, Williams, "On the complexity of optimal k-anonymity", PODS 2004, NP-hard from k = 3 on; cells
-weigh as much as their columns do.
-Needs  models that are judged class by class; where nulls match anything, absorbing ones.
-Finds  a release in which no record is suppressed, with a bound on the cells that any needs. Small tables under
-       k-anonymity are solved exactly, by integer programming; others by the cheapest patterns first and local moves.
-Costs  one grouping per pattern of hidden columns, at most 1024 of them, and a fixed amount of moves.
+The problem of Meyerson, Williams, "On the complexity of optimal k-anonymity", PODS 2004, NP-hard for k ≥ 3; cells are
+weighted by column.
+Needs  models that are judged class by class; if nulls match anything, absorbing ones.
+Finds  a release without suppressed records, with a lower bound on the hidden cells. Small tables under k-anonymity are
+       solved exactly by integer programming, others by the cheapest patterns first and local moves.
+Costs  one grouping per pattern of hidden columns, at most 1024 of them, and a fixed number of moves.
 
-A hidden cell is ``*``, which is equal to other stars and to nothing else: what looks alike is a class, and a class
-passes. With ``nulls = "wildcard"`` a hidden cell is a null, which matches anything, as statistical offices count. Taken
-by the letter that asks for next to nothing: k − 1 records of nulls alone match everybody, and every unique record
-stays as it is. So a record may not count on what others hide: its released tuple must match enough records *as they
-were*. What is promised then holds all the more, and the least number of cells is found exactly, record by record.
+A hidden cell is ``*``, which equals other stars and nothing else: records that look the same form a class, and every
+class passes. With ``nulls = "wildcard"``, a hidden cell is a null that matches anything, as statistical offices count.
+Taken literally, that requires almost nothing: k − 1 records of nulls match everyone, and every unique record stays
+unchanged. Therefore a record may not rely on cells hidden in other records: its released tuple must match enough
+*original* records. This is stricter than the requirement, and the smallest number of cells is found exactly, record by
+record.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from shoal.table.wildcard import neighbourhoods
 
 
 def suppress_cells(problem: Problem) -> Recoding:
-    """Hide cells of the table as it is."""
+    """Hide cells of the ungeneralized table."""
     if problem.wildcard:
         _require_absorbing(problem)
     else:
@@ -45,7 +46,7 @@ def suppress_cells(problem: Problem) -> Recoding:
     return replace(
         answer,
         hierarchies=problem.table.hierarchies,
-        # Where nulls match anything the claim has a condition, so nothing is proved of all answers.
+        # If nulls match anything, the claim is conditional, so nothing is proved about all solutions.
         proved=exact and counted and not (problem.wildcard and cost),
         claim=_claim(problem, cost, least),
         bound=None
@@ -68,7 +69,7 @@ def _written(x: float) -> str:
 
 
 def _stars(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
-    """Deal the records out to classes; the answer, what it costs, and what none costs less than."""
+    """Assign the records to classes; return the solution, its cost and a lower bound."""
     partition, least = cell_suppression.dealt(cells)
     if partition is None:
         raise problem.infeasible() if problem.monotone else not_as_one(problem, "suppress_cells")
@@ -97,19 +98,19 @@ def _require_absorbing(problem: Problem) -> None:
 
 
 def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
-    """Every row hides its cheapest pattern under which it matches enough of the table as it was."""
+    """Hide in every row the cheapest pattern under which it matches enough original records."""
     table = cells.problem.table
     nulls = [null_code(h, 0) for h in table.hierarchies]
     shown = np.column_stack([h.table[0][table.codes[:, j]] for j, h in enumerate(table.hierarchies)]).astype(np.int32)
     missing = np.column_stack([shown[:, j] == (-1 if null is None else null) for j, null in enumerate(nulls)])
-    # A star from the start is a text here, that matches only itself: hiding it is making it null.
+    # An original star is a text here that matches only itself: hiding it makes it a null.
     cells = replace(cells, codes=shown, costs=np.where(missing, 0.0, problem.weights))
     cost = np.full(table.n_classes, np.inf)
     hidden = np.ones(shown.shape, np.bool_)
     for i, pattern in enumerate(cells.patterns):
         price = cells.cost(pattern)
         if (price < cost).any():
-            # In a column that the record itself hides, others match whatever they have.
+            # In a column that the record itself hides, other records match with any value.
             alike = replace(table, codes=np.where(pattern, 0, shown).astype(np.int32))
             seen = neighbourhoods(alike, [None if out else null for out, null in zip(pattern, nulls, strict=True)])
             better = (price < cost) & classes.passing(problem, seen)
@@ -131,9 +132,9 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
 
 
 def _with_null(hierarchy: Hierarchy) -> Values:
-    """The labels as they are and, last, a null that could be anything.
+    """Return the original labels followed by a null that could be anything.
 
-    A null of the data has a number of its own: it was not hidden, and costs nothing.
+    A null of the data has its own number: it was not hidden and costs nothing.
     """
     shown = Values.of_level(hierarchy, 0)
     top = Values.of_level(hierarchy, hierarchy.height)

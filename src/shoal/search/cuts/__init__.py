@@ -1,1 +1,1 @@
-"""Searches that choose a cut of each column."""
+"""Searches that choose a cut through each column's hierarchy."""

@@ -1,15 +1,15 @@
-"""Annealing: cuts of all columns, one step at a time, worse ones less and less often.
+"""Annealing: change the cuts of all columns step by step, and accept worse ones less and less often.
 
 W. E. Winkler, "Using simulated annealing for k-anonymity", US Census Bureau RR 2002-07.
 Needs  models that are judged class by class.
-Finds  a cut of every column, the classes that fail suppressed; never worse than the best full-domain answer where the
+Finds  a cut of every column, with failing classes suppressed; never worse than the best full-domain solution if the
        lattice has at most 50 000 nodes. Nothing is proved.
-Costs  one grouping per step, of which there are 40 per bit, 400 at the least and 8 000 at the most.
+Costs  one grouping per step: 40 steps per bit, at least 400 and at most 8 000.
 
-A step turns one bit of the cut (``chromosome``: a label is split or joined, an interval starts or not), or moves a
-whole column one level up or down. The way begins at the top; it may lead over cuts that suppress too many records, who
-are charged for, but what is answered never does. The report gives no schedule: here the temperature falls geometrically
-to a thousandth, from a third of what the first steps upwards lose in the middle.
+A step flips one bit of the cut (``chromosome``: a label is split or joined, an interval starts or not), or moves a
+whole column one level up or down. The search starts at the top. It may pass through cuts that suppress too many
+records, at a penalty, but never returns one. The report gives no schedule: here the temperature falls geometrically to
+a thousandth, starting from a third of the median loss of the first steps upwards.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from shoal.search.cuts.chromosome import Bits, Chromosome
 from shoal.search.problem import Problem
 
 PER_BIT, LEAST, MOST = 40, 400, 8000  # steps
-SAMPLE = 30  # steps that tell how much a step loses
+SAMPLE = 30  # steps that estimate how much a step loses
 WARMEST = 0.3  # of that loss
 COLDEST = 1e-3  # of the first temperature
-CHARGE = 5.0  # for every record that is suppressed too many, in parts of what the top costs a record
+CHARGE = 5.0  # penalty per record suppressed beyond the limit, relative to the cost of a record at the top
 WHOLE_LEVEL = 0.1  # the share of steps that move a whole column
 
 
 def annealing(problem: Problem) -> Recoding:
-    """Step until it is cold, or the time is over."""
+    """Run the annealing until the final temperature or the time budget is reached."""
     require_class_by_class(problem, "annealing")
     rng = np.random.default_rng(problem.terms.seed)
     chromosome = Chromosome(problem)
@@ -57,7 +57,7 @@ def annealing(problem: Problem) -> Recoding:
 
 
 def _neighbour(chromosome: Chromosome, bits: Bits, rng: np.random.Generator) -> Bits:
-    """One bit turned, or one column at the next level."""
+    """Return the bits with one bit flipped or one column moved by a level."""
     bits = bits.copy()
     if rng.random() < WHOLE_LEVEL:
         j = int(rng.integers(len(chromosome.genes)))

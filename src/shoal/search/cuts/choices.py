@@ -1,4 +1,4 @@
-"""Choices: one look at a set of values that start an interval."""
+"""Choices: evaluation of a set of values that start an interval."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from shoal.table.kernels import group
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedChoice:
-    """What a set of values tells."""
+    """The result of evaluating one set of values."""
 
     classes: FrequencyTable
     failing: NDArray[np.bool_]  # (classes)
     n_suppressed: int
-    value: float  # in the problem's objective; infinity where it may not be released
+    value: float  # in the problem's objective; infinite if it may not be released
 
     @property
     def feasible(self) -> bool:
@@ -33,7 +33,7 @@ class EvaluatedChoice:
 
 
 class Choices:
-    """The sets of values of a problem's columns, and what they cost."""
+    """The sets of values of a problem's columns, and their costs."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -43,7 +43,7 @@ class Choices:
         self.n_evaluated = 0
 
     def seen(self, chosen: Chosen) -> EvaluatedChoice:
-        """Group the records by intervals, judge the classes, and price them; those that fail are suppressed."""
+        """Group the records by intervals, judge and price the classes; failing classes are suppressed."""
         problem = self.problem
         self.n_evaluated += 1
         numbers, ends = self.axis.intervals(chosen)
@@ -62,7 +62,7 @@ class Choices:
         )
 
     def _stars_pass(self, classes: FrequencyTable, failing: NDArray[np.bool_]) -> bool:
-        """Whether the suppressed records may stay as one class, where they do."""
+        """Return whether the suppressed records pass as one class, if they stay in the release."""
         gone = np.flatnonzero(failing)
         if not len(gone) or not self.problem.keep_suppressed:
             return True
@@ -70,11 +70,11 @@ class Choices:
         return bool(passing(self.problem, stars).all())
 
     def codes(self, numbers: list[NDArray[np.int32]]) -> Codes:
-        """The intervals of each row of the table, given those of each place."""
+        """Return the intervals of each row of the table, given those of each place."""
         return np.column_stack([of[self.axis.places[:, j]] for j, of in enumerate(numbers)])
 
     def merged(self, table: FrequencyTable, class_of: ClassOf, codes: Codes) -> FrequencyTable:
-        """The classes; without sensitive values where nobody looks at them."""
+        """Return the classes; without sensitive values if nothing uses them."""
         if self.sizes_decide and table.sensitive and not self.problem.sees_labels:
             table = FrequencyTable(table.columns, table.codes, table.counts)
         return table.merged(class_of, len(codes), codes)

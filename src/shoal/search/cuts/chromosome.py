@@ -1,8 +1,8 @@
-"""Chromosome: a cut of every column as one string of bits, for the searches that change cuts by chance.
+"""Chromosome: a cut of every column as one bit string, for randomized searches.
 
-A column with a tree has a bit for every label with several values under it that occur: whether it is split. A value
-becomes the first label on its way down that is not, so every string is a valid cut, and bits below an unsplit label
-are silent. A column of numbers or dates whose cells are ranges has a bit for every value but the first: whether an
+A column with a tree has a bit for every label with several occurring values under it: whether the label is split. A
+value becomes the first unsplit label on its way down, so every string is a valid cut, and bits below an unsplit label
+have no effect. A column of numbers or dates whose cells are ranges has a bit for every value but the first: whether an
 interval starts there.
 """
 
@@ -29,7 +29,7 @@ from shoal.table.values import Leaves, Vocabulary
 
 Bits = NDArray[np.bool_]
 
-FEW_NODES = 50_000  # nodes of a lattice of which the best is soon found
+FEW_NODES = 50_000  # nodes of a lattice whose best node is found quickly
 
 
 class Gene(Protocol):
@@ -38,33 +38,33 @@ class Gene(Protocol):
     n_bits: int
 
     def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
-        """The piece of each leaf, and the price of a cell in each piece."""
+        """Return the piece of each leaf, and the price of a cell in each piece."""
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
-        """The bits that make a difference."""
+        """Return the bits that have an effect."""
 
     def at_level(self, level: int) -> Bits:
-        """The bits of a whole level of the hierarchy."""
+        """Return the bits of a whole level of the hierarchy."""
 
     def named(self, bits: Bits) -> Pieces:
-        """The pieces as they are released."""
+        """Return the pieces as they are released."""
 
 
 class _PiecePrices:
-    """What a cell costs that is released as some leaves of a column."""
+    """The price of a cell released as a set of leaves of a column."""
 
     def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str = "hierarchy") -> None:
         self._table, self._j, self._loss = table, j, loss
         self._vocabulary = Vocabulary(table.hierarchies[j], cells)
 
     def of(self, leaves: Sequence[Leaves]) -> Floats:
-        """The prices of several values."""
+        """Return the prices of several values."""
         values = self._vocabulary.taken([self._vocabulary.of(of) for of in leaves])
         return cell_prices(self._loss, self._table, self._j, values)
 
 
 class TreeGene:
-    """Labels of a hierarchy that are split or not; those with one occurring label below always are: it loses less."""
+    """Which labels of a hierarchy are split; labels with one occurring label below always are: it loses less."""
 
     def __init__(self, table: FrequencyTable, j: int, loss: type[Loss]) -> None:
         hierarchy = table.hierarchies[j]
@@ -74,7 +74,7 @@ class TreeGene:
         self.bases = np.concatenate(
             [[0], np.cumsum([hierarchy.cardinality(level) for level in range(self.height + 1)])]
         )
-        self.bit_of = np.full(self.bases[-1], -1)  # the bit of each label; the last, always set, where it has none
+        self.bit_of = np.full(self.bases[-1], -1)  # its bit per label; without one the last, always set
         self.levels: list[int] = []  # of each bit
         for level in range(self.height, 0, -1):
             pairs = np.unique(occurring[level - 1 : level + 1], axis=1)
@@ -87,23 +87,23 @@ class TreeGene:
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
 
     def _split(self, bits: Bits) -> Bits:
-        """[step from the top down, leaf]: whether everything so far is split."""
+        """Return [step from the top down, leaf]: whether all labels so far are split."""
         split = np.append(bits, True)[self.bit_of[self._labels[:0:-1]]]
         return np.logical_and.accumulate(split, axis=0)
 
     def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
-        """The first label that is not split."""
+        """Return the first unsplit label of each leaf, with the prices."""
         level = self.height - self._split(bits).sum(axis=0)
         return self._labels[level, np.arange(self.codes.shape[1])].astype(np.int32), self._prices
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
-        """Bits of labels above which all are split."""
+        """Return the bits of labels whose ancestors are all split."""
         reached = np.vstack([np.ones(self.codes.shape[1], np.bool_), self._split(bits)[:-1]])[: self.height]
         found = np.unique(self.bit_of[self._labels[:0:-1][reached]])
         return found[found >= 0]
 
     def at_level(self, level: int) -> Bits:
-        """Whatever is above the level is split."""
+        """Return the bits that split every label above the level."""
         return np.array(self.levels, np.int64) > level
 
     def named(self, bits: Bits) -> Pieces:
@@ -112,7 +112,7 @@ class TreeGene:
 
 
 class IntervalGene:
-    """Values of a row that start an interval; null, and values without an entry, are alone or all are together."""
+    """Which values start an interval; null and values without an entry are alone, or the column is one interval."""
 
     def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str) -> None:
         self.domain: OrderedDomain = ordered(table, j)
@@ -143,35 +143,35 @@ class IntervalGene:
         return pieces, np.array([self._known[end] for end in ends])
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
-        """Return all bits: each makes a difference."""
+        """Return all bits: each has an effect."""
         return np.arange(self.n_bits)
 
     def at_level(self, level: int) -> Bits:
-        """An interval starts wherever the label of the level changes."""
+        """Return the bits that start an interval wherever the label of the level changes."""
         codes = self.domain.hierarchy.table[level][[of[0] for of in self.domain.values]]
         return np.asarray(codes[1:] != codes[:-1])
 
     def named(self, bits: Bits) -> Pieces:
-        """With values that do not occur in the intervals of labels that hold them."""
+        """Return the pieces; values that do not occur belong to the intervals of labels that contain them."""
         return self.domain.pieces(self._starts(bits))
 
 
 @dataclass(frozen=True, eq=False)
 class Individual:
-    """A choice of bits, and what it is worth."""
+    """A choice of bits, and its value."""
 
     bits: Bits
-    excess: int  # records suppressed beyond the limit; 0 where the choice may be released
+    excess: int  # records suppressed beyond the limit; 0 if the choice may be released
     value: float  # in the objective's own unit
 
     @property
     def rank(self) -> tuple[int, float]:
-        """What may be released comes first."""
+        """The sort key: choices that may be released come first."""
         return self.excess, self.value
 
 
 class Chromosome:
-    """The bits of all columns, one column after the other, and what a choice of them is worth."""
+    """The bits of all columns, one column after the other, and the value of a choice of bits."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -183,24 +183,24 @@ class Chromosome:
 
     @property
     def n_bits(self) -> int:
-        """Bits of all columns."""
+        """The number of bits of all columns."""
         return int(self.ends[-1])
 
     def of_column(self, bits: Bits, j: int) -> Bits:
-        """The bits of a column."""
+        """Return the bits of a column."""
         return bits[self.ends[j] : self.ends[j + 1]]
 
     def of_node(self, node: Node) -> Bits:
-        """The bits of a node of the lattice."""
+        """Return the bits of a lattice node."""
         return np.concatenate([gene.at_level(level) for gene, level in zip(self.genes, node, strict=True)])
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
-        """The bits that make a difference."""
+        """Return the bits that have an effect."""
         found = [gene.active(self.of_column(bits, j)) + self.ends[j] for j, gene in enumerate(self.genes)]
         return np.concatenate(found).astype(np.int64)
 
     def judged(self, bits: Bits) -> Individual:
-        """Group the records by the pieces, and see what that costs."""
+        """Group the records by the pieces, judge the classes and compute the objective."""
         key = bits.tobytes()
         if key in self._judged:
             return self._judged[key]
@@ -212,7 +212,7 @@ class Chromosome:
         return individual
 
     def _value(self, seen: Judged, cells: Sequence[Floats]) -> float:
-        """The objective of the classes that are kept and the records that are not, in its own unit."""
+        """Return the objective of the kept classes and the suppressed records, in its own unit."""
         loss, kept = self.problem.objective, ~seen.failing
         if isinstance(loss, CellLoss):
             each = np.array([of[seen.codes[kept, j]] for j, of in enumerate(cells)])
@@ -227,9 +227,9 @@ class Chromosome:
         return loss.published(total, seen.n_suppressed)
 
     def founders(self) -> list[Individual]:
-        """Where a search begins: the top, and the best node of the lattice where that is soon found.
+        """Return the starting points: the top, and the best lattice node if it is found quickly.
 
-        Iyengar and Winkler begin by chance. With the node among the first, nothing worse than it is ever the answer.
+        Iyengar and Winkler start at random. Starting from the node guarantees a solution no worse than it.
         """
         problem = self.problem
         found = [self.judged(self.of_node(problem.lattice.top))]
@@ -247,7 +247,7 @@ class Chromosome:
         return found
 
     def answer(self, best: Individual, algorithm: str) -> Cuts:
-        """The best individual as a recoding."""
+        """Return the best individual as a recoding."""
         if best.excess:
             raise InfeasibleError(
                 f"algorithm {algorithm!r} found no cut with at most {self.problem.limit} of "

@@ -1,4 +1,4 @@
-"""The loop that tries every value of a tail at once."""
+"""The kernel that tries every value of a tail at once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def splits(
     least: int,
     n_entries: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """What each value would do if it split the classes: records lost, their ``extra``, classes split, splits of use.
+    """The effect of splitting classes at each value: records lost, their ``extra``, classes split, useful splits.
 
     Class h owns the rows ``order[starts[h]:starts[h+1]]``; ``codes[row, j]`` is the finest piece of column j that a row
-    lies in, ``low[j, piece]`` and ``high[j, piece]`` the ends of the interval around it, ``entry[j, piece]`` the value
-    that would start this piece. A part of less than ``least`` records is lost; a split is of use where a part is not.
+    lies in, ``low[j, piece]`` and ``high[j, piece]`` are the ends of the interval around it, ``entry[j, piece]`` is the
+    value that would start this piece. A part with fewer than ``least`` records is lost; a split is useful if a part is
+    not.
     """
     q = codes.shape[1]
     d = extra.shape[1]

@@ -1,7 +1,7 @@
-"""Cuts: every column's values in pieces, the same for all records; what the searches that choose pieces share.
+"""Cuts: each column's values are divided into pieces, the same for all records; shared by searches that choose pieces.
 
-A piece is a set of leaves that no record tells apart: an interval of an ordered domain, or the leaves under a label of
-a tree. Classes are the records that agree on all pieces; classes that fail are suppressed.
+A piece is a set of leaves that become one released value: an interval of an ordered domain, or the leaves under a label
+of a tree. Records that agree on all pieces form an equivalence class; failing classes are suppressed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What one choice of pieces tells."""
+    """The result of judging one choice of pieces."""
 
     codes: Codes  # (classes, columns)  pieces
     classes: FrequencyTable
@@ -35,7 +35,7 @@ class Judged:
 
 
 def judged(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
-    """Group the table by pieces and judge the classes."""
+    """Group the table by pieces and judge the equivalence classes."""
     codes = np.column_stack([of[problem.table.codes[:, j]] for j, of in enumerate(pieces)]).astype(np.int32)
     class_of, firsts = group(packed(codes))
     classes = problem.table.merged(class_of, len(firsts), codes[firsts])
@@ -50,7 +50,7 @@ def judged(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
 
 
 def named(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...], tuple[Ids, ...]]:
-    """What the pieces are released as: the values of each column, and the value of each leaf."""
+    """Return how the pieces are released: the values of each column, and the value of each leaf."""
     values, of_leaf = [], []
     for hierarchy, cells, of in zip(problem.table.hierarchies, problem.cells, pieces, strict=True):
         vocabulary = Vocabulary(hierarchy, cells)
@@ -73,7 +73,7 @@ def recoding(
     bound: float | None = None,
     n_evaluated: int = 0,
 ) -> Cuts:
-    """The answer as data; the classes that fail are suppressed. ``bound`` is in the published unit."""
+    """Return the solution as a recoding; failing classes are suppressed. ``bound`` is in the published unit."""
     seen = judged(problem, pieces)
     values, of_leaf = named(problem, pieces)
     codes = np.column_stack([of[problem.table.codes[:, j]] for j, of in enumerate(of_leaf)]).astype(np.int32)

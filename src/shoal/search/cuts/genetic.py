@@ -1,15 +1,15 @@
-"""Genetic: cuts of all columns as bits, bred in a population that keeps the best.
+"""Genetic: cuts of all columns as bit strings, evolved in a population that keeps the best.
 
 V. S. Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002.
 Needs  models that are judged class by class.
-Finds  a cut of every column, the classes that fail suppressed; never worse than the best full-domain answer where the
+Finds  a cut of every column, with failing classes suppressed; never worse than the best full-domain solution if the
        lattice has at most 50 000 nodes. Nothing is proved.
-Costs  one grouping per child, of which there are 20 per bit, 400 at the least and 4 000 at the most.
+Costs  one grouping per child: 20 children per bit, at least 400 and at most 4 000.
 
-Steady state, as in the paper: two parents, chosen by rank, have one child by crossover and mutation, and it takes the
-place of the worst. Departures: trees have a bit per label instead of one between any two values, so that no child needs
-repair; those that may not be released rank below all that may, by the records they suppress too many; the best node of
-the lattice is among the first, and the first others are children of it and of the top.
+Steady state, as in the paper: two parents, chosen by rank, produce one child by crossover and mutation, which replaces
+the worst individual. Departures from the paper: trees have a bit per label instead of one between any two values, so
+that no child needs repair; individuals that may not be released rank below all others, by the records suppressed beyond
+the limit; the first population contains the best lattice node and children of it and of the top.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from shoal.search.problem import Problem
 
 POPULATION = 40
 PER_BIT, LEAST, MOST = 20, 400, 4000  # children
-BIAS = 1.6  # how much more often the best is chosen as a parent than the middle one
+BIAS = 1.6  # how much more often the best is chosen as a parent than the median
 
 
 def genetic(problem: Problem) -> Recoding:
-    """Breed until enough children were born, or the time is over."""
+    """Evolve the population until enough children were produced or time runs out."""
     require_class_by_class(problem, "genetic")
     rng = np.random.default_rng(problem.terms.seed)
     chromosome = Chromosome(problem)
@@ -47,7 +47,7 @@ def genetic(problem: Problem) -> Recoding:
 
 
 class _Population:
-    """The best so far, in order, each once."""
+    """The best individuals so far, sorted, without duplicates."""
 
     def __init__(self, founders: list[Individual]) -> None:
         self.members: list[Individual] = []
@@ -57,24 +57,24 @@ class _Population:
 
     @property
     def best(self) -> Individual:
-        """The first of them."""
+        """The best individual so far."""
         return self.members[0]
 
     def add(self, individual: Individual) -> None:
-        """In its place; the worst leaves where there are too many."""
+        """Insert an individual in order; drop the worst if there are too many."""
         self.seen.add(individual.bits.tobytes())
         bisect.insort(self.members, individual, key=lambda member: member.rank)
         del self.members[POPULATION:]
 
     def parent(self, rng: np.random.Generator) -> Individual:
-        """By rank: Whitley's linear bias."""
+        """Choose a parent by rank, with Whitley's linear bias."""
         u = rng.random()
         place = (BIAS - np.sqrt(BIAS * BIAS - 4 * (BIAS - 1) * u)) / (2 * (BIAS - 1))
         return self.members[int(len(self.members) * place)]
 
 
 def _crossed(mother: Bits, father: Bits, rng: np.random.Generator) -> Bits:
-    """Two points: what lies between them comes from the father."""
+    """Return the two-point crossover: the bits between the points come from the father."""
     first, last = np.sort(rng.integers(0, len(mother) + 1, 2))
     child = mother.copy()
     child[first:last] = father[first:last]
@@ -82,7 +82,7 @@ def _crossed(mother: Bits, father: Bits, rng: np.random.Generator) -> Bits:
 
 
 def _mutated(chromosome: Chromosome, bits: Bits, rng: np.random.Generator) -> Bits:
-    """One bit that makes a difference is turned, sometimes two or three."""
+    """Flip one bit that has an effect, sometimes two or three."""
     bits = bits.copy()
     for _ in range(rng.geometric(0.7)):
         active = chromosome.active(bits)

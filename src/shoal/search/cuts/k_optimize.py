@@ -1,24 +1,24 @@
-"""k-Optimize: the least loss of all cuts of ordered domains, proved.
+"""k-Optimize: the smallest loss of all cuts of ordered domains, proved.
 
 R. J. Bayardo, R. Agrawal, "Data privacy through optimal k-anonymization", ICDE 2005.
-Needs  models that judge class by class; verdicts prune as far as their merging allows.
-Finds  the set of values that start an interval (the first of each column always does) of least loss.
-Costs  one grouping per node of the set-enumeration tree, which has a node for every set; most are cut off unseen. A few
-       dozen records can still take hours: without a time budget it ends after some thousand looks, and where these do
-       not prove the answer tells how much less another may cost, at the most.
+Needs  models that are judged class by class; verdicts prune as far as their merging allows.
+Finds  the set of values that start an interval (the first of each column always does) with the smallest loss.
+Costs  one grouping per node of the set-enumeration tree, which has a node for every set; most are pruned unvisited. A
+       few dozen records can still take hours: without a time budget the search ends after some thousand visited nodes,
+       and if these do not prove the solution optimal, it reports a lower bound on the loss.
 
-A node is a head, the values that start an interval, and a tail, the values that still may. Below it,
-  - whoever is in a class that fails under the head for good is suppressed; all others are in classes no smaller and
-    in cells no narrower than under head and tail together. This bounds the loss of all sets between the two;
-  - a value whose splits would lose so many that the bound reaches the best loss known leaves the tail;
-  - so does a value that is useless: whatever it splits is lost. That takes a loss that sees classes only, since
-    a narrower cell is worth something to the others.
-What is left of the tail is looked at again until nothing leaves it; the value that splits the most classes is next.
-The paper goes depth first. Here the child with that value and the node with the rest of its tail, to be pruned anew,
-wait in a heap, and the node of least bound comes first: at any time, no set costs less than that. The answer to prune
-with at first is a hill climb, from the best full-domain node and from where a dive into the tree ends, kicked out of a
-column a few times.
-The paper's losses see classes only; losses of cells are bounded likewise (``losses/cuts.py``).
+A node is a head (the values that start an interval) and a tail (the values that still may). Below it,
+  - records in a class that fails for good under the head are suppressed; all others are in classes no smaller and in
+    cells no narrower than under head and tail together. This bounds the loss of all sets between the two;
+  - a value leaves the tail if its splits would lose so many records that the bound reaches the best known loss;
+  - a value also leaves the tail if it is useless: every part that it splits off is lost. This requires a loss that
+    depends on classes only, since a narrower cell has a value for other losses.
+The rest of the tail is pruned repeatedly until no value leaves it; the value that splits the most classes comes next.
+The paper searches depth first. Here the child with that value and the node with the rest of its tail, to be pruned
+again, wait in a heap, and the node with the smallest bound comes first: at any time, no set costs less than that bound.
+The first solution for pruning comes from hill climbing, started from the best full-domain node and from the end of a
+dive into the tree, with a few restarts of a column.
+The paper's losses depend on classes only; losses of cells are bounded in the same way (``losses/cuts.py``).
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, packed
 from shoal.table.kernels import group
 
-KICKS = 20  # columns that the hill climb starts anew
-SHARE = 0.5  # of the time, at the most, for the hill climb
-# Looks at nodes of the tree, where no time is given: a number, so that every run ends with the same answer. Where
-# values are tried one by one, so many of them take as long as the rest of a look.
+KICKS = 20  # columns that hill climbing restarts
+SHARE = 0.5  # the largest share of the time for hill climbing
+# Evaluations of tree nodes without a time budget: a number, so that every run gives the same result. If values are
+# tried one by one, this many of them take as long as the rest of an evaluation.
 LOOKS, VALUES = 8_000, 8
 
 
 def k_optimize(problem: Problem) -> Recoding:
-    """Take the node of least bound until no bound is below the best."""
+    """Expand the node with the smallest bound until no bound is below the best solution."""
     require_class_by_class(problem, "k_optimize")
     search = _SetEnumeration(problem)
     search.climb_and_kick()
@@ -74,17 +74,17 @@ def k_optimize(problem: Problem) -> Recoding:
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """What each value of a tail would do if it joined the head."""
+    """The effect of adding each value of a tail to the head."""
 
     lost: Counts  # records that fail for good
-    more: Floats  # [value, sum]  what they add to the sums of the bound
+    more: Floats  # [value, sum]  what these records add to the sums of the bound
     n_split: Counts  # classes that it splits
-    n_useful: Counts  # splits of which a part is not lost
+    n_useful: Counts  # splits with a part that is not lost
 
 
 @dataclass(frozen=True, eq=False)
 class _PrunedNode:
-    """A node with what is left of its tail; none of its sets costs less than ``bound``."""
+    """A node with its pruned tail; none of its sets costs less than ``bound``."""
 
     tail: Chosen
     bound: float
@@ -99,32 +99,32 @@ class _SetEnumeration:
         self.axis, self.cost = self.choices.axis, self.choices.cost
         self.best: Chosen | None = None
         self.value = math.inf
-        # Where nothing may be suppressed and unions of passing classes pass, a failing class rules out all below it.
+        # If nothing may be suppressed and unions of passing classes pass, a failing class rules out all sets below.
         self.fatal = problem.models if problem.monotone else problem.absorbing
-        # Who fails for good may be told by sizes alone even where further models judge what is offered.
+        # Sizes alone can show that records fail for good, even if other models also judge the candidates.
         table = problem.table
         self.sizes_decide = table.entities is None and all(isinstance(m, KAnonymity) for m in self.fatal)
         bare = self.sizes_decide and not problem.sees_labels
         self.table = FrequencyTable(table.columns, table.codes, table.counts) if bare else table
-        self.n_looks = 0  # at nodes of the tree, by what they take
-        # Stars must pass too where they stay, and fewer of them may not.
+        self.n_looks = 0  # evaluations of tree nodes, weighted by their work
+        # Stars that stay must pass too, and fewer of them may fail.
         self.prune_useless = self.cost.sees_classes_only and not problem.keep_suppressed
 
-    # --- an answer to begin with ---------------------------------------------------------------------------------
+    # --- the first solution --------------------------------------------------------------------------------------
 
     def offer(self, chosen: Chosen) -> float:
-        """Take a set if it is better, and tell what it costs."""
+        """Keep a set if it is better, and return its cost."""
         value = self.choices.seen(chosen).value
         if not self.excludes(value):
             self.value, self.best = value, chosen.copy()
         return value
 
     def excludes(self, bound: float) -> bool:
-        """Whether what costs at least ``bound`` can no longer win; costs are sums of floats in different orders."""
+        """Return whether a cost of at least ``bound`` can no longer win, allowing for rounding of float sums."""
         return bound == math.inf or bound >= self.value - 1e-11 * max(1.0, abs(self.value))
 
     def climb_and_kick(self) -> None:
-        """Toggle one value after the other while it helps; forget a column, and again."""
+        """Toggle single values while it helps; then restart a column, and repeat."""
         rng = np.random.default_rng(self.problem.terms.seed)
         until = math.inf
         if self.problem.time_budget is not None:
@@ -141,7 +141,7 @@ class _SetEnumeration:
             self.climb(chosen, rng.permutation(order), until)
 
     def dive(self, until: float) -> Chosen:
-        """Down the tree by the value that splits the most classes, to the end of the tail."""
+        """Descend the tree by the value that splits the most classes, to the end of the tail."""
         head, tail = np.zeros(self.axis.n_values, np.bool_), np.ones(self.axis.n_values, np.bool_)
         self.offer(head)
         while time.monotonic() < until and (seen := self.pruned(head, tail)) is not None:
@@ -151,7 +151,7 @@ class _SetEnumeration:
         return head
 
     def full_domain(self) -> Chosen | None:
-        """The best node of the lattice as intervals."""
+        """Return the best lattice node as intervals."""
         problem = self.problem
         seconds = None if problem.time_budget is None else SHARE / 4 * problem.time_budget
         terms = replace(problem.terms, time_budget=seconds)
@@ -163,7 +163,7 @@ class _SetEnumeration:
         return self.axis.of_node(answer.node) if isinstance(answer, FullDomain) else None
 
     def climb(self, chosen: Chosen, order: NDArray[np.int64], until: float) -> None:
-        """From a set, by the first toggle that helps, until none does."""
+        """Climb from a set by the first toggle that helps, until none does."""
         value = self.offer(chosen)
         since = 0
         while since < len(order):
@@ -182,10 +182,10 @@ class _SetEnumeration:
     # --- the tree ------------------------------------------------------------------------------------------------
 
     def close(self) -> float | None:
-        """Go through the tree; if it has to be left, tell what every set costs at the least."""
+        """Search the tree; if the search ends early, return a lower bound on the cost of every set."""
         none = np.zeros(self.axis.n_values, np.bool_)
-        heap = [(-math.inf, 0, none, ~none)]  # of equal bounds the older node goes first; no two have the same number
-        n_nodes = self.n_looks = 0  # what the climb looked at was its own
+        heap = [(-math.inf, 0, none, ~none)]  # among equal bounds the older node comes first; numbers are unique
+        n_nodes = self.n_looks = 0  # evaluations of the hill climbing do not count
         while heap:
             bound, _, head, tail = heapq.heappop(heap)
             if self.excludes(bound):
@@ -205,7 +205,7 @@ class _SetEnumeration:
         return None
 
     def pruned(self, head: Chosen, tail: Chosen) -> _PrunedNode | None:
-        """Values leave the tail until none can; None where none is left, or no set below the node can be better."""
+        """Prune the tail until no value leaves it; None if no value is left or no set below the node can be better."""
         while tail.any():
             sums, n_lost, tried = self._look(head, tail)
             bound = float(self.cost.bound(sums[None], np.array([n_lost]))[0])
@@ -221,7 +221,7 @@ class _SetEnumeration:
         return None
 
     def _look(self, head: Chosen, tail: Chosen) -> tuple[Floats, int, _Tried]:
-        """The sums of the bound, the records that fail for good, and what each value of the tail would do."""
+        """Return the sums of the bound, the records that fail for good, and the effect of each value of the tail."""
         axis, least = self.axis, self.problem.least_class_size
         numbers, ends = axis.intervals(head | tail)
         codes = self.choices.codes(numbers)
@@ -229,7 +229,7 @@ class _SetEnumeration:
         finest = self.table.merged(class_of, len(firsts), codes[firsts])
         around = _Around(axis, axis.intervals(head)[0], ends)
         coarse = np.column_stack([of[finest.codes[:, j]] for j, of in enumerate(around.outer)])
-        inside, firsts = group(packed(coarse))  # the class under the head of each finest one
+        inside, firsts = group(packed(coarse))  # the class under the head that contains each finest class
         fails = self._fails(finest.merged(inside, len(firsts), coarse[firsts]))
         gone, kept = (
             self.cost.gone(finest.counts),
@@ -266,7 +266,7 @@ class _SetEnumeration:
         return sums, n_lost, tried
 
     def _fails(self, classes: FrequencyTable) -> NDArray[np.bool_]:
-        """Whether each class fails for good."""
+        """Return whether each class fails for good."""
         if self.sizes_decide:
             return np.asarray(classes.counts < self.problem.least_class_size)
         fails = np.zeros(classes.n_classes, np.bool_)
@@ -284,7 +284,7 @@ class _SetEnumeration:
         around: _Around,
         tried: _Tried,
     ) -> None:
-        """Let one value split the classes, and judge the parts by all models."""
+        """Split the classes at one value, and judge the parts by all models."""
         side = around.side(v, finest.codes)
         rows = np.flatnonzero((side >= 0) & ~fails[inside])
         if not len(rows):
@@ -309,15 +309,15 @@ class _SetEnumeration:
 
 
 class _Around:
-    """Where the finest intervals of a node lie within those of its head."""
+    """The positions of a node's finest intervals within those of its head."""
 
     def __init__(self, axis: Axis, numbers: list[NDArray[np.int32]], ends: list[list[tuple[int, int]]]) -> None:
         shape = len(ends), max(map(len, ends))
         self.axis = axis
         self.whole = np.array([domain.whole for domain in axis.domains])
         self.outer: list[NDArray[np.int32]] = []  # by column, the head's interval around each finest one
-        self.low, self.high = np.zeros(shape, np.int64), np.zeros(shape, np.int64)  # the ends of it, in finest ones
-        self.value = np.full(shape, -1)  # that starts the finest interval; -1 where it is not one value that does
+        self.low, self.high = np.zeros(shape, np.int64), np.zeros(shape, np.int64)  # its ends, in finest intervals
+        self.value = np.full(shape, -1)  # the value that starts the finest interval; -1 if no single value does
         for j, of in enumerate(ends):
             firsts = np.array([first for first, _ in of])
             outer = numbers[j][firsts]
@@ -328,7 +328,7 @@ class _Around:
                 self.value[j, 1 : len(of)] = axis.listed[j][firsts[1:] - 1]
 
     def side(self, v: int, codes: Codes) -> NDArray[np.int64]:
-        """On which side of a value each class is, -1 where the value lies in another interval."""
+        """Return the side of a value on which each class lies; -1 if the value lies in another interval."""
         j = int(self.axis.column[v])
         column = codes[:, j].astype(np.int64)
         if self.whole[j]:
@@ -344,7 +344,7 @@ def _nothing(n_values: int, n_sums: int) -> tuple[Counts, Floats, Counts, Counts
 
 
 def _most_splitting(seen: _PrunedNode) -> int:
-    """The paper's order of the tail, of which only the first is needed; the first of equals."""
+    """Return the first value in the paper's order of the tail; among ties, the first."""
     return int(np.where(seen.tail, seen.n_split, -1).argmax())
 
 

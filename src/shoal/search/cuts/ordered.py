@@ -1,8 +1,9 @@
-"""Ordered domains: a column's values in a row, so that a cut is told by the values that start an interval.
+"""Ordered domains: a column's values in sequence, so that the values that start an interval define a cut.
 
-Numbers and dates lie as they do; the values of a tree so that those under a label are next to each other. Only values
-that occur are in the row, those that level 0 joins as one. What has no entry in the hierarchy comes after them and null
-last: an interval with either among others can be released as the top only, and so never two of a column are.
+Numbers and dates have their natural order; the values of a tree are ordered so that those under a label are adjacent.
+The sequence contains only values that occur; those that level 0 joins are one. Values without an entry in the hierarchy
+follow, and the null comes last: an interval with one of these and other values can only be released as the top,
+so a column never has two such intervals.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ ABSENT = -1
 
 @dataclass(frozen=True, eq=False)
 class OrderedDomain:
-    """The values of a column in order."""
+    """The occurring values of a column in order."""
 
     hierarchy: Hierarchy
-    place: NDArray[np.int64]  # (leaves)  place in the row, ABSENT for leaves that do not occur
+    place: NDArray[np.int64]  # (leaves)  place in the sequence, ABSENT for leaves that do not occur
     values: tuple[Leaves, ...]  # by place, the leaves that are this value
-    whole: bool  # the column stays as it is or is hidden: its values start intervals together or not at all
+    whole: bool  # the column is unchanged or hidden: all of its values start intervals, or none does
 
     @property
     def n_values(self) -> int:
@@ -37,10 +38,10 @@ class OrderedDomain:
         return len(self.values)
 
     def leaves(self, first: int, last: int) -> Leaves:
-        """What an interval of places stands for.
+        """Return the leaves that an interval of places stands for.
 
-        Where it holds the same values of the data as a label, it is that label, the lowest of them: a piece then reads
-        as the hierarchy names it, though the hierarchy lists values that do not occur.
+        If it contains the same occurring values as a label, it is that label (the lowest such one): the piece is then
+        named as in the hierarchy, even if the hierarchy lists values that do not occur.
         """
         own = np.sort(np.concatenate(self.values[first : last + 1]))
         table = self.hierarchy.table
@@ -55,7 +56,7 @@ class OrderedDomain:
         return own
 
     def pieces(self, starts: NDArray[np.bool_]) -> Pieces:
-        """The piece of each leaf, given which places start an interval; leaves of no interval are on their own."""
+        """Return the piece of each leaf, given the places that start an interval; leaves without one are separate."""
         firsts = np.flatnonzero(starts)
         lasts = np.append(firsts[1:], self.n_values) - 1
         pieces: Pieces = self.hierarchy.table[0] + np.int32(len(firsts))
@@ -65,7 +66,7 @@ class OrderedDomain:
 
 
 def ordered(table: FrequencyTable, j: int) -> OrderedDomain:
-    """The domain of column ``j``."""
+    """Return the ordered domain of column ``j``."""
     hierarchy = table.hierarchies[j]
     if hierarchy.leaf_order in ("numeric", "time", "rank"):
         rank = np.arange(len(hierarchy.leaves))
@@ -82,7 +83,7 @@ def ordered(table: FrequencyTable, j: int) -> OrderedDomain:
 
 
 def _all_or_nothing(hierarchy: Hierarchy) -> bool:
-    """Whether the policy left the ground and the top and nothing between: only = "suppress"."""
+    """Return whether the policy allows only the ground and the top: only = "suppress"."""
     numbers = hierarchy.numbers
     return 0 < len(numbers) <= 2 and numbers[0] == 0 and numbers[-1] == hierarchy.number_of_top
 
@@ -109,15 +110,15 @@ class Axis:
 
     @property
     def n_values(self) -> int:
-        """Length of the list."""
+        """The length of the list."""
         return len(self.column)
 
     def starts(self, chosen: Chosen, j: int) -> NDArray[np.bool_]:
-        """Per place of column ``j``, whether an interval starts there."""
+        """Return for each place of column ``j`` whether an interval starts there."""
         return np.concatenate([[True], chosen[self.listed[j]]])
 
     def intervals(self, chosen: Chosen) -> tuple[list[NDArray[np.int32]], list[list[IntervalEnds]]]:
-        """By column: the interval of each place, and the ends of each interval."""
+        """Return, by column, the interval of each place and the ends of each interval."""
         numbers, ends = [], []
         for j, domain in enumerate(self.domains):
             starts = self.starts(chosen, j)
@@ -128,7 +129,7 @@ class Axis:
         return numbers, ends
 
     def of_node(self, node: Node) -> Chosen:
-        """The values that start a label of the node's levels."""
+        """Return the values that start a label at the node's levels."""
         chosen = np.zeros(self.n_values, np.bool_)
         for domain, level, listed in zip(self.domains, node, self.listed, strict=True):
             codes = domain.hierarchy.table[level][[of[0] for of in domain.values]]
@@ -136,5 +137,5 @@ class Axis:
         return chosen
 
     def pieces(self, chosen: Chosen) -> list[Pieces]:
-        """The intervals as pieces of the leaves."""
+        """Return the intervals as pieces of the leaves."""
         return [domain.pieces(self.starts(chosen, j)) for j, domain in enumerate(self.domains)]

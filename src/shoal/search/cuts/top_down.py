@@ -1,15 +1,15 @@
-"""Top-down specialization: from the top, the specialization that tells most for the anonymity it takes.
+"""Top-down specialization: start at the top, and take the step with the best ratio of information to anonymity lost.
 
 B. C. M. Fung, K. Wang, P. S. Yu, "Top-down specialization for information and privacy preservation", ICDE 2005.
-Needs  models that judge class by class, and a top that satisfies.
-Finds  a cut that no single specialization can improve; nothing more is claimed, by the paper or here.
-Costs  one grouping per candidate and step; where verdicts survive generalization, a candidate that fails once is gone.
+Needs  models that are judged class by class, and a top that satisfies.
+Finds  a cut that no single specialization can improve; neither the paper nor this module claims more.
+Costs  one grouping per candidate and step; if verdicts survive generalization, a candidate that fails once is dropped.
 
-A label of a tree is replaced by its children; in a column with cells = "range" an interval is cut in two, at the value
-that scores best. The score is gain / (anonymity lost + 1), with the size of the smallest class that is kept for
-anonymity. The gain is the information gain on the label, where the policy names one, as in the paper: what the entropy
-of the labels in the interval falls by, on average over its parts. Without a label it is what the objective falls by.
-A step is taken only if all requirements hold after it, with no more records suppressed than may be.
+A label of a tree is replaced by its children; in a column with cells = "range", an interval is cut in two at the value
+with the best score. The score is gain / (anonymity lost + 1), where anonymity is the size of the smallest kept class.
+If the policy names a label, the gain is the information gain on it, as in the paper: the decrease in entropy of the
+labels in the interval, averaged over its parts. Without a label, it is the decrease of the objective.
+A step is taken only if all requirements hold after it and no more records are suppressed than allowed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from shoal.table.frequency import Histogram
 
 
 class Step(NamedTuple):
-    """An interval of a column that may be specialized: the places where the parts after the first start."""
+    """A specialization of a column's interval, given by the places where the parts after the first start."""
 
     column: int
     first: int
@@ -40,7 +40,7 @@ class Step(NamedTuple):
 
 
 def top_down(problem: Problem) -> Recoding:
-    """Take the step of the best score until none is left that helps."""
+    """Take the step with the best score until no step helps."""
     require_class_by_class(problem, "top_down")
     choices = Choices(problem)
     axis = choices.axis
@@ -87,7 +87,7 @@ class Labels:
             self.counts.append(counts)
 
     def gain(self, step: Step) -> float:
-        """I(interval) − Σ over its parts of their share × I(part)."""
+        """Return I(interval) − Σ over its parts of their share × I(part)."""
         whole = self.counts[step.column][step.first : step.last + 1]
         parts = np.add.reduceat(whole, [0, *(start - step.first for start in step.starts)], axis=0)
         shares = parts.sum(axis=1) / parts.sum()
@@ -95,13 +95,13 @@ class Labels:
 
 
 def _bits(counts: NDArray[np.int64]) -> float:
-    """I: −Σ p log2 p."""
+    """Return the entropy I = −Σ p log2 p."""
     p = counts[counts > 0] / counts.sum()
     return float(-(p @ np.log2(p)))
 
 
 def _steps(domain: OrderedDomain, j: int, cells: str, first: int, last: int) -> Iterator[Step]:
-    """How an interval may be specialized."""
+    """Yield the possible specializations of an interval."""
     if cells == "range" and not domain.whole:
         for start in range(first + 1, last + 1):
             yield Step(j, first, last, (start,))
@@ -110,7 +110,7 @@ def _steps(domain: OrderedDomain, j: int, cells: str, first: int, last: int) -> 
 
 
 def _children(domain: OrderedDomain, first: int, last: int) -> tuple[int, ...]:
-    """Where the next labels below start: of the highest level on which the interval has more than one."""
+    """Return where the child labels start, on the highest level at which the interval has more than one label."""
     leaves = np.array([of[0] for of in domain.values[first : last + 1]])
     for codes in domain.hierarchy.table[::-1]:
         starts = np.flatnonzero(np.diff(codes[leaves]))
@@ -120,13 +120,13 @@ def _children(domain: OrderedDomain, first: int, last: int) -> tuple[int, ...]:
 
 
 def _parts(step: Step) -> Iterator[tuple[int, int]]:
-    """The intervals that a step leaves."""
+    """Yield the intervals that a step produces."""
     firsts = (step.first, *step.starts)
     yield from zip(firsts, (*(start - 1 for start in step.starts), step.last), strict=True)
 
 
 def _helps(before: EvaluatedChoice, after: EvaluatedChoice) -> bool:
-    """Whether the objective falls; what tells more and costs neither that nor a record is welcome too."""
+    """Return whether the objective falls; a step that adds detail at no cost and suppresses no record helps too."""
     slack = 1e-11 * max(1.0, abs(before.value))
     if after.n_suppressed <= before.n_suppressed:
         return after.value <= before.value + slack
@@ -134,13 +134,13 @@ def _helps(before: EvaluatedChoice, after: EvaluatedChoice) -> bool:
 
 
 def _anonymity(seen: EvaluatedChoice) -> int:
-    """The respondents of the smallest class that is kept."""
+    """Return the number of respondents in the smallest kept class."""
     persons: NDArray[np.int64] = seen.classes.persons[~seen.failing]
     return int(persons.min())
 
 
 def _no_beginning(problem: Problem) -> InfeasibleError:
-    """Where failing at the top proves nothing about what is below, nothing more is said than what was seen."""
+    """Return the error; if failing at the top proves nothing about the cuts below, it reports only what was seen."""
     return InfeasibleError(
         f"algorithm 'top_down' found no release with at most {problem.limit} of {problem.table.n_records} records "
         "suppressed: it begins with every column at its top, and there the requirements fail",
