@@ -4,7 +4,7 @@ A. Gionis, A. Mazza, T. Tassa, "k-Anonymization revisited", ICDE 2008; T. Tassa,
 "k-Concealment: an alternative model of k-type anonymity", Transactions on Data Privacy 5(1), 2012;
 K. Stokes, V. Torra, "n-confusion: a generalization of k-anonymity", PAIS 2012.
 
-An original and a released record are *consistent* where every released cell stands for the original's value. Cells
+An original and a released record are *consistent* if every released cell covers the original's value. Cells
 may be generalized each to a level of its own, so one text is read on every level of its column's hierarchy, and as a
 range or a set where it is no label.
 Needs  the original: its values make the hierarchies, and nothing else knows what a label covers.

@@ -219,7 +219,7 @@ def counted(
 
     Classes come sorted by their codes, so that nothing downstream depends on the order of the records. ``apart``:
     records that differ in a sensitive value or a person are counted apart, so that a row has one of each.
-    ``weights``: how many equal records each one stands for, where an engine has counted already.
+    ``weights``: how many equal records each one represents, if an engine has counted them already.
     """
     others = [*sensitive.values(), *([] if entities is None else [entities])] if apart else []
     keys = packed(np.column_stack([codes, *others]) if others else codes)  # which sort as the rows of codes do

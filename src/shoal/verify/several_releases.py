@@ -1,10 +1,10 @@
 """Several releases of the same people: the policy must hold even for someone who has all of them.
 
 L. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 10(5), 2002, calls it the complementary release
-attack: two releases of the same people, each safe alone, may single somebody out together.
-Needs  the original: it tells which people a released tuple can stand for.
+attack: two releases of the same people, each safe alone, may single out a person together.
+Needs  the original: it shows which people a released tuple can cover.
 Finds  classes of people whom no release tells apart, and judges these. People are told apart as soon as one release has
-       a tuple that can stand for one of them and not for the other, so the classes are never too large.
+       a tuple that covers one of them and not the other, so the classes are never too large.
 Costs  what ``consistency`` costs, once per release.
 """
 
