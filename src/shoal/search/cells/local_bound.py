@@ -1,4 +1,4 @@
-"""What no recoding of cells goes below: each record with the best k of the whole table, as if it could choose."""
+"""A lower bound for any recoding of cells: each record with the best k records of the whole table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_NODES = 50_000
 
 
 def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[float | None, str]:
-    """A bound on the objective in its published unit, and the same in words where it is of another figure.
+    """Return a bound on the objective in its published unit, and in words if it bounds another figure.
 
-    Whatever class a record is in, it has k or more records of the table under its cells, so none of them is cheaper
-    than at the best node of the lattice at which that many share its labels. Ranges and sets may be cheaper than any
-    label, so their columns count as if they could be joined for nothing.
+    In any class, at least k records of the table lie under a record's cells, so it costs no less than at the best
+    lattice node at which that many share its labels. Ranges and sets may be cheaper than any label, so the bound
+    assumes that their columns cost nothing.
     """
     shape = [len(column.nodes) for column in space.columns]
     free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
@@ -46,7 +46,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
 
 
 def _now(problem: Problem, space: Space, partition: Partition, slopes: Floats, labels: list[bool]) -> Floats:
-    """What each tuple costs at the node of its cheapest class, which k or more share: a first guess from above."""
+    """Return the cost of each tuple at the node of its cheapest class, shared by k or more: an upper estimate."""
     now = np.full(len(space.codes), np.inf)
     kept = np.flatnonzero(partition.class_of >= 0)
     order = kept[np.argsort(partition.class_of[kept], kind="stable")]
@@ -71,7 +71,7 @@ def _now(problem: Problem, space: Space, partition: Partition, slopes: Floats, l
 def _least_costs(
     problem: Problem, space: Space, counts: NDArray[np.int64], slopes: Floats, labels: list[bool], costs: Floats
 ) -> Floats | None:
-    """The least cost of each tuple over all nodes; None where there is no time for it."""
+    """Return the smallest cost of each tuple over all nodes; None if there is no time for it."""
     columns = space.columns
     levels = [
         np.arange(len(c.nodes)) if label else np.array([len(c.nodes) - 1])
@@ -111,7 +111,7 @@ def _least_costs(
 
 @compiled
 def _cheaper(codes: BoxCodes, prices: Floats, at: Ints, costs: Floats, active: Ints) -> tuple[Ints, Floats]:
-    """The tuples that would cost less at a node than they do, and how much; column j is priced from ``at[j]`` on."""
+    """Return the tuples that are cheaper at a node than before, with costs; prices of column j begin at ``at[j]``."""
     found = np.empty(active.shape[0], np.int64)
     cheaper = np.empty(active.shape[0])
     n = 0

@@ -1,4 +1,4 @@
-"""What ``local`` knows of columns: the ranks of their values, and what a range of ranks or a set of leaves costs."""
+"""Columns as ``local`` uses them: the ranks of their values, and the price of a range of ranks or a set of leaves."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL = 512  # values of a column up to which the prices of all pairs are kept
 
 
 def stand_in(problem: Problem) -> CellLoss:
-    """The loss of cells that is minimized: the objective, or ``loss`` where that sees only how records are grouped."""
+    """Return the loss of cells to minimize: the objective, or ``loss`` if that depends only on the grouping."""
     loss = problem.objective
     return loss if isinstance(loss, CellLoss) else IyengarLoss(problem)
 
@@ -49,7 +49,7 @@ class ColumnPrices:
 
     @classmethod
     def of(cls, problem: Problem, j: int, loss: type[CellLoss]) -> ColumnPrices:
-        """Priced in a loss of cells."""
+        """Compute the prices in a loss of cells."""
         hierarchy = problem.table.hierarchies[j]
         vocabulary = Vocabulary(hierarchy)
         price = cell_prices(loss, problem.table, j, vocabulary.values)
@@ -74,7 +74,7 @@ class ColumnPrices:
 
 
 def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:
-    """The labels of level 0 in an order in which every label of every level has its own in a row."""
+    """Order the labels of level 0 so that those under any label of any level are adjacent."""
     order = np.lexsort(hierarchy.table)
     ground = hierarchy.table[0][order]
     new = np.diff(ground, prepend=-1) != 0
@@ -84,7 +84,7 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
 
 
 def _ranges(problem: Problem, j: int, loss: type[CellLoss], pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:
-    """Prices of ranges: near what they will cost when they are written, which is looked up only then."""
+    """Return approximate prices of ranges; the exact cost is computed only when they are written."""
     hierarchy = problem.table.hierarchies[j]
     n_leaves = [len(leaves) for leaves in groups]
     match loss.measure:
@@ -108,18 +108,18 @@ def _ranges(problem: Problem, j: int, loss: type[CellLoss], pairs: Floats, group
 
 
 def _between(each: list[int]) -> Floats:
-    """[first, last]: the sum from the first of a row to the last."""
+    """Return [first, last]: the sum from the first of a sequence to the last."""
     ends = np.cumsum(each)
     return np.asarray(ends[None, :] - (ends - each)[:, None], np.float64)
 
 
 def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
-    """The loss of a cell, (M−1)/(D−1)."""
+    """Return the loss of a cell, (M−1)/(D−1)."""
     return np.asarray(np.maximum(sizes - 1, 0) / max(1, hierarchy.domain - 1))
 
 
 def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]]) -> Floats:
-    """[first, last]: the part of the range of all numbers; of leaves, where there is none."""
+    """Return [first, last]: the share of the range of all numbers; of the leaves if there is no range."""
     numbers = [None if text is None else number(text) for text in hierarchy.leaves]
     known = [n for n in numbers if n is not None]
     if not known or max(known) == min(known):
@@ -134,7 +134,7 @@ def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]]) -> Floats:
 def _sets(
     hierarchy: Hierarchy, loss: type[CellLoss], prices: Floats, groups: Sequence[NDArray[Any]]
 ) -> tuple[BoxCodes, Floats]:
-    """The bits of each rank, and the price of so many of them: near what a set will cost when it is written."""
+    """Return the bits of each rank, and the approximate price of a set by its number of bits."""
     n_bits = 32 * (1 + len(hierarchy.leaves) // 32)  # more than there are leaves
     bits = np.zeros((len(groups), 2 * n_bits), np.bool_)
     n = np.arange(2 * n_bits + 1, dtype=np.float64)
@@ -154,7 +154,7 @@ def _sets(
 
 
 class Space:
-    """The distinct tuples of a table, and what boxes around them cost."""
+    """The distinct tuples of a table, and the prices of boxes around them."""
 
     def __init__(self, problem: Problem) -> None:
         table = problem.table
@@ -168,11 +168,11 @@ class Space:
         self.codes: BoxCodes = np.ascontiguousarray(codes[firsts])
 
     def weights(self, sums: Floats | None) -> Floats:
-        """What a unit of each column's price is worth now; at first, where nothing is lost yet."""
+        """Return the current weight of each column's price; without ``sums``, at the point where nothing is lost."""
         return self.loss.slopes if sums is None else self.loss.tangent(sums)
 
     def boxes(self, weights: Floats) -> Boxes:
-        """Priced with these weights of the columns; the cheapest cell of a column costs nothing."""
+        """Return boxes priced with these column weights; the cheapest cell of a column costs nothing."""
         pairs, nodes, node_prices, set_prices = [np.zeros(1)], [np.zeros(1, np.int32)], [np.zeros(1)], [np.zeros(1)]
         rows, highs, words, levels, sets = [], [], [], [], []
         n_pairs, n_nodes, n_set_prices = 1, 1, 1
@@ -208,7 +208,7 @@ class Space:
         )
 
     def sums(self, box: BoxCodes, n_records: NDArray[np.int64]) -> Floats:
-        """What the cells of each column cost, over the records of all classes; class 0 holds those suppressed."""
+        """Return the cost of each column's cells over the records of all classes; class 0 is the suppressed records."""
         sums = []
         n_pairs, j, q = 1, 0, len(self._ranges)
         n_words = 2 * q
@@ -231,11 +231,11 @@ class Space:
         return np.asarray(np.array(sums) + n_records[0] * self._cells_of_suppressed)
 
     def shown(self, sums: Floats) -> float:
-        """The loss that is minimized, from the sums over all its cells, as it is published."""
+        """Return the minimized loss as the published figure, from the sums over all cells."""
         return self.loss.published(sums, 0)
 
     def suppressed(self, weights: Floats) -> float:
-        """What a suppressed record costs."""
+        """Return the cost of a suppressed record."""
         least = np.array([column.node_prices[0].min(initial=np.inf) for column in self.columns])
         return float(weights @ np.maximum(self._cells_of_suppressed - least, 0))
 
@@ -246,7 +246,7 @@ class Space:
         return np.full(len(self.columns), self.loss.suppressed)
 
     def orders(self, rng: np.random.Generator, n: int) -> Iterator[Ints]:
-        """Orders of the tuples that put like tuples together, from coarse labels to fine ones, columns mixed."""
+        """Yield orders of the tuples that put similar tuples together, from coarse to fine labels, columns mixed."""
         for _ in range(n):
             # A column's labels come from the top down; whose turn it is, chance decides.
             turns = rng.permutation(np.repeat(np.arange(len(self.columns)), [len(c.nodes) - 1 for c in self.columns]))
@@ -262,7 +262,7 @@ class Space:
         return np.asarray(self.columns[j].nodes[level][self.codes[:, j]])
 
     def neighbours(self, boxes: Boxes, rng: np.random.Generator, n: int) -> tuple[NDArray[np.int32], Floats]:
-        """Nearly the ``n`` nearest tuples of each, and how far: who is near in some order, and who is near to those."""
+        """Return approximately the ``n`` nearest tuples of each, with distances: near in some order, and their own."""
         m = len(self.codes)
         near, away = np.full((m, n), -1, np.int32), np.full((m, n), np.inf)
         if m <= FEW:
@@ -298,7 +298,7 @@ class NodeKeys:
             ]
 
     def at(self, node: Sequence[int], tuples: Ints | None = None) -> NDArray[np.uint64]:
-        """The words of all tuples, or of some; equal where all labels are."""
+        """Return the words of all tuples, or of some; equal exactly if all labels are."""
         if self._shifted is None:
             labels = [of[level] for of, level in zip(self._labels, node, strict=True)]
             return packed(np.column_stack([of if tuples is None else of[tuples] for of in labels]))

@@ -1,6 +1,6 @@
-"""The loop of ``local`` that keeps verdicts: records of one kind change places between classes.
+"""The kernel of ``local`` that preserves verdicts: records of one kind are exchanged between classes.
 
-Both classes have as many of each kind as before, so whatever is asked of sensitive columns holds as it did.
+Both classes have as many records of each kind as before, so the verdicts on sensitive columns do not change.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def _replaced(
 def exchange(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, alike: Ints, side: int, n_steps: int, seed: int, temperature: float
 ) -> int:
-    """Let a class take a record that is near one of its own for another of the same kind, ``n_steps`` times.
+    """Exchange a record of a class for a nearby record of the same kind in another class, ``n_steps`` times.
 
-    ``alike`` is each atom's kind. What costs more stays now and then, the more the higher the temperature. Returns how
-    often something was exchanged.
+    ``alike`` is each atom's kind. Exchanges that cost more are accepted with a probability that grows with the
+    temperature. Returns the number of exchanges.
     """
     state = np.array([seed], np.uint64)
     tuple_of, weights, starts, members, near, _floors, _kinds = atoms

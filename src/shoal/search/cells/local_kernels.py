@@ -1,4 +1,4 @@
-"""The loops of ``local``: nearest tuples, and taking classes apart and putting their records together again.
+"""The kernels of ``local``: nearest tuples, and dissolving and rebuilding classes.
 
 An atom is some records of one tuple that stay together, nearly always one. A class is a list of atoms and its box: per
 column the lowest and the highest rank, or where cells are sets the leaves there are. Every label of a tree is a range
@@ -52,7 +52,7 @@ class Boxes(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """Whose records they are, and which tuples are near."""
+    """The tuple, weight and kind of each atom, and the neighbours of each tuple."""
 
     tuple_of: Ints  # (atoms)
     weights: Ints  # (atoms)  records
@@ -64,7 +64,7 @@ class Atoms(NamedTuple):
 
 
 class LinkedClasses(NamedTuple):
-    """Who is with whom: doubly linked lists of atoms, and the box and the price of each class."""
+    """The assignment to classes: doubly linked lists of atoms, and the box and the price of each class."""
 
     class_of: Ints  # (atoms)
     before: Ints
@@ -78,7 +78,7 @@ class LinkedClasses(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What was changed, to be undone: atoms in the order in which they left, classes as they were before."""
+    """The changes to undo: atoms in the order in which they left, and the previous state of their classes."""
 
     atoms: Ints
     left: Ints  # the class that the atom was in
@@ -97,7 +97,7 @@ class Log(NamedTuple):
 
 @compiled
 def _climbed(levels: Ints, nodes: ShortInts, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
-    """The price of the lowest node that stands for two ranks."""
+    """Return the price of the lowest node that stands for two ranks."""
     at = levels[j, 0]
     while nodes[at + low] != nodes[at + high]:
         at += levels[j, 1]
@@ -106,7 +106,7 @@ def _climbed(levels: Ints, nodes: ShortInts, node_prices: Prices, j: Int, low: I
 
 @compiled
 def _ones(word: Int) -> Int:
-    """How many bits are set; compilers know these lines, and make one instruction of them."""
+    """Return the number of set bits; compilers turn this pattern into one instruction."""
     x = np.uint32(word)
     x -= (x >> np.uint32(1)) & np.uint32(0x55555555)
     x = (x & np.uint32(0x33333333)) + ((x >> np.uint32(2)) & np.uint32(0x33333333))
@@ -140,7 +140,7 @@ def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
 
 @compiled
 def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
-    """Let box c hold tuple u too, or ``alone``."""
+    """Extend box c to tuple u, or make it that tuple ``alone``."""
     codes, q = of.codes, of.levels.shape[0]
     if alone:
         for w in range(codes.shape[1]):
@@ -155,7 +155,7 @@ def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
 
 @compiled
 def rebox(of: Boxes, atoms: Atoms, classes: LinkedClasses, c: Int) -> None:
-    """The least box of a class, and its price."""
+    """Recompute the smallest box of a class, and its price."""
     box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
     a = classes.first[c]
     if c == APART or a < 0:
@@ -170,7 +170,7 @@ def rebox(of: Boxes, atoms: Atoms, classes: LinkedClasses, c: Int) -> None:
 
 @compiled
 def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
-    """All boxes anew, after prices have changed; returns what all records cost."""
+    """Recompute all boxes after prices have changed; return the cost of all records."""
     total = 0.0
     for c in range(classes.first.shape[0]):
         rebox(of, atoms, classes, c)
@@ -183,7 +183,7 @@ def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
 
 @compiled
 def _offered(near: ShortInts, away: Floats, u: Int, v: Int, d: float) -> None:
-    """Keep v among the nearest of u, if it is."""
+    """Add v to the nearest tuples of u if it is close enough."""
     n = near.shape[1]
     if d >= away[u, n - 1]:
         return
@@ -199,7 +199,7 @@ def _offered(near: ShortInts, away: Floats, u: Int, v: Int, d: float) -> None:
 
 @compiled
 def meet_along(of: Boxes, order: Ints, width: int, near: ShortInts, away: Floats) -> None:
-    """Let tuples meet those up to ``width`` places further in an order that puts like tuples together."""
+    """Compare each tuple with those up to ``width`` places further in an order that puts similar tuples together."""
     m, n = near.shape
     for p in range(m):
         u = order[p]
@@ -212,7 +212,7 @@ def meet_along(of: Boxes, order: Ints, width: int, near: ShortInts, away: Floats
 
 @compiled
 def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, first: int, last: int) -> None:
-    """Let each tuple from ``first`` to ``last`` meet the ``known`` neighbours of its neighbours."""
+    """Compare each tuple from ``first`` to ``last`` with the ``known`` neighbours of its neighbours."""
     n = near.shape[1]
     met = np.full(near.shape[0], -1, np.int32)
     for u in range(first, last):
@@ -239,7 +239,7 @@ def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, fir
 
 @compiled
 def attach(atoms: Atoms, classes: LinkedClasses, a: Int, c: Int) -> None:
-    """Put an atom into a class, whose box is not looked at."""
+    """Put an atom into a class without updating its box."""
     before, first = classes.before, classes.first
     other = first[c]
     classes.class_of[a] = c
@@ -261,7 +261,7 @@ def attach_all(atoms: Atoms, classes: LinkedClasses, class_of: Ints) -> None:
 
 @compiled
 def detach(atoms: Atoms, classes: LinkedClasses, a: Int) -> None:
-    """Take an atom out of its class, whose box is not looked at."""
+    """Take an atom out of its class without updating its box."""
     before, after, c = classes.before, classes.after, classes.class_of[a]
     if before[a] >= 0:
         after[before[a]] = after[a]
@@ -276,7 +276,7 @@ def detach(atoms: Atoms, classes: LinkedClasses, a: Int) -> None:
 
 @compiled
 def touch(classes: LinkedClasses, log: Log, c: Int) -> None:
-    """Remember a class before it changes."""
+    """Save the state of a class before it changes."""
     if log.stamp[c] == log.n[2]:
         return
     log.stamp[c] = log.n[2]
@@ -289,7 +289,7 @@ def touch(classes: LinkedClasses, log: Log, c: Int) -> None:
 
 @compiled
 def leave(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
-    """Take an atom out of its class, and write down where it was; small classes shrink where that is wanted."""
+    """Take an atom out of its class and log where it was; with ``shrink``, the boxes of small classes shrink."""
     c = classes.class_of[a]
     touch(classes, log, c)
     log.atoms[log.n[0]], log.left[log.n[0]] = a, c
@@ -303,7 +303,7 @@ def leave(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shr
 def undo(
     atoms: Atoms, classes: LinkedClasses, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
 ) -> None:
-    """Put everybody back who left from ``n_atoms`` to ``to_atoms`` in the log."""
+    """Put back all atoms that left, from ``n_atoms`` to ``to_atoms`` in the log."""
     for i in range(to_atoms - 1, n_atoms - 1, -1):
         a = log.atoms[i]
         if classes.class_of[a] >= 0:
@@ -328,7 +328,7 @@ def settle(atoms: Atoms, classes: LinkedClasses, log: Log, ends: Ints, failed: N
 
 @compiled
 def cost_more(classes: LinkedClasses, log: Log, n_touched: Int) -> float:
-    """What the classes touched from ``n_touched`` on cost more than before."""
+    """Return the increase in cost of the classes touched from ``n_touched`` on."""
     more = 0.0
     for i in range(n_touched, log.n[1]):
         c = log.touched[i]
@@ -338,7 +338,7 @@ def cost_more(classes: LinkedClasses, log: Log, n_touched: Int) -> float:
 
 @compiled
 def random(state: Words) -> float:
-    """A number from 0 to 1, 1 excluded (splitmix64); each thread has a state of its own."""
+    """Return a random number from 0 to 1, 1 excluded (splitmix64); each thread has its own state."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

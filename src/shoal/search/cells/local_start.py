@@ -1,9 +1,9 @@
-"""What ``local`` starts from: the best of several answers, the one that is found fastest first.
+"""The start of ``local``: the best of several solutions, fastest first.
 
-Mondrian by gain takes a fraction of a second for 100,000 tuples and is finished however little time is given, so that
-there is a useful answer. Whatever follows is begun only while time is left, and ends early rather than use up what is
-left for the steps: a cover of the lattice, Mondrian by range, the optimum of a lattice that is small enough, and
-clusters where closeness is asked.
+Mondrian by gain takes a fraction of a second for 100,000 tuples and is completed even with a very short time budget, so
+that there is a useful solution. The others begin only while time is left, and end early to leave time for the steps: a
+cover of the lattice, Mondrian by range, the optimum of a lattice that is small enough, and clusters if closeness is
+required.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JUDGED = 10  # times as much work is a node where classes are judged by more tha
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A partition, what it is released as, and what that costs."""
+    """A partition, its recoding and its loss."""
 
     problem: Problem
     partition: Partition
@@ -53,7 +53,7 @@ class Solution:
 
     @property
     def holds(self) -> bool:
-        """Whether it may be released; classes that look alike are judged as the one that they are."""
+        """Return whether it may be released; classes that look the same are judged as one."""
         problem = self.problem
         if not holds(problem, self.partition):
             return False
@@ -62,7 +62,7 @@ class Solution:
 
 
 def first_answer(problem: Problem) -> Solution:
-    """Mondrian by gain, to its end; where all records together fail, that of the lattice, which may suppress some."""
+    """Return Mondrian by gain; if all records together fail, the lattice solution, which may suppress records."""
     together = _whole(problem).classes(problem.table)
     if passing(problem, together).all():
         starts = _attempts([lambda: [_split(problem)], lambda: [_whole(problem)]])
@@ -78,7 +78,7 @@ def first_answer(problem: Problem) -> Solution:
 
 
 def best_start(problem: Problem, space: Space, first: Solution) -> Solution:
-    """The best of the first answer and of those that can be finished in time."""
+    """Return the best of the first solution and those that can be completed in time."""
     if not passing(problem, _whole(problem).classes(problem.table)).all():
         return first
 
@@ -110,7 +110,7 @@ def best_start(problem: Problem, space: Space, first: Solution) -> Solution:
 
 
 def _attempts(ways: Iterable[Callable[[], Iterable[Partition]]]) -> Iterator[Partition]:
-    """What each way finds; one that finds nothing, or not in time, is passed over."""
+    """Yield what each method finds; skip methods that find nothing, or not in time."""
     for way in ways:
         try:
             yield from way()
@@ -130,7 +130,7 @@ def _of_the_lattice(problem: Problem, together: FrequencyTable) -> Recoding:
     try:
         return optimal(problem)
     except InfeasibleError as error:
-        # Whoever fails an absorbing model fails it in every smaller crowd too, whoever is suppressed.
+        # A table that fails an absorbing model fails it in every part too, whichever records are suppressed.
         if problem.monotone or not all(model.passes(together).all() for model in problem.absorbing):
             raise
         raise InfeasibleError(
@@ -141,7 +141,7 @@ def _of_the_lattice(problem: Problem, together: FrequencyTable) -> Recoding:
 
 
 def partition_of(answer: Recoding, problem: Problem) -> Partition:
-    """Who is with whom in an answer."""
+    """Return the partition of a solution."""
     parts = answer.parts(problem.table)
     class_of = np.full(len(parts.row), SUPPRESSED, np.int64)
     kept = ~parts.suppressed
@@ -150,5 +150,5 @@ def partition_of(answer: Recoding, problem: Problem) -> Partition:
 
 
 def sizes_decide(problem: Problem) -> bool:
-    """Whether a class passes where it has k records, whoever they are."""
+    """Return whether every class of at least k records passes."""
     return all(isinstance(model, KAnonymity) for model in problem.models) and problem.table.entities is None

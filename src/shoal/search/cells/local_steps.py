@@ -1,4 +1,4 @@
-"""The loop of ``local``: a step takes some classes apart, and puts their records together again."""
+"""The main loop of ``local``: a step dissolves some classes and rebuilds them from their records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shoal.table.jit import compiled
 
 
 class Run(NamedTuple):
-    """How ``improve`` is to go about it."""
+    """The parameters of a run of ``improve``."""
 
     k: int
     limit: int  # records that may be suppressed
@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for a step."""
+    """Working memory for a step."""
 
     loose: Ints  # (room)  atoms without a class
     paid: Floats  # (room)  what each paid before
@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
 
 
 class StepPlan(NamedTuple):
-    """What is decided before the loose atoms of a step are put together again."""
+    """The decisions of a step before its loose atoms are reassigned."""
 
     n_loose: int
     n_log: Int  # atoms in the log before the step
@@ -79,7 +79,7 @@ def _apart(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: Int, n_classes: int, loose: Ints,
     state: Words,
 ) -> int:  # fmt: skip
-    """Take small classes around ``seed`` apart; of large ones take a record. Returns how many atoms are ``loose``."""
+    """Dissolve small classes around ``seed``; take a record from large ones. Returns the number of ``loose`` atoms."""
     n = 0
     a = seed
     for _ in range(20):
@@ -236,7 +236,7 @@ def _found(
 
 @compiled
 def _join(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: Int) -> None:
-    """Put a loose atom into a class, whose box grows around it."""
+    """Put a loose atom into a class and extend its box."""
     touch(classes, log, c)
     attach(atoms, classes, f, c)
     if c != APART:
@@ -248,7 +248,7 @@ def _join(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: 
 def _rebuilt(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, scratch: Scratch, plan: StepPlan, state: Words
 ) -> bool:
-    """Give every loose atom a class, in the order of the keys; False where the step can no longer end well."""
+    """Give every loose atom a class, in the order of the keys; False if the step can no longer succeed."""
     loose, paid, keys, n = scratch.loose, scratch.paid, scratch.keys, plan.n_loose
     rest = 0.0  # what the loose will cost at the least
     for i in range(n):
@@ -289,7 +289,7 @@ def _rebuilt(
 
 @compiled
 def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words) -> int:
-    """Of a few atoms, drawn at random, the one that could gain most; -1 where none could."""
+    """Return the atom that could gain most among a few drawn at random; -1 if none could."""
     a, regret = NOBODY, 1e-9
     for _ in range(3):
         other = int(random(state) * atoms.tuple_of.shape[0])
@@ -305,7 +305,7 @@ def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words)
 def _planned(
     log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
 ) -> StepPlan:
-    """Draw how a step goes on: what each loose atom paid decides who chooses first, and how much others count on it."""
+    """Draw the plan of a step: what each loose atom paid decides the order, and how much others rely on it."""
     trust = 0.7 + 0.5 * random(state)
     by_cost = random(state) < 0.6
     push = 0.0
@@ -354,11 +354,11 @@ def _free_touched(classes: LinkedClasses, log: Log, n_touched: Int) -> None:
 
 @compiled
 def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: int) -> tuple[int, int]:
-    """Take classes apart and put their records together again, so many steps; what costs less stays.
+    """Dissolve and rebuild classes for a number of steps; keep changes that cost less.
 
-    What costs more may stay too, the more the higher the temperature. Where proposals are to be verified nothing that
-    costs more does, and the changed classes are locked until they are judged. Returns the steps and the proposals made;
-    it ends early where there is no room for more of these.
+    Changes that cost more may be kept too, more often at a higher temperature. If proposals are verified, none that
+    costs more is kept, and changed classes are locked until they are judged. Returns the number of steps and of
+    proposals; ends early if there is no room for more proposals.
     """
     state = np.array([seed], np.uint64)
     scratch = _scratch(of, classes, run.k)

@@ -1,4 +1,4 @@
-"""How Mondrian splits regions, in loops over packed rows. Arrays in, arrays out; each has a plain twin in its test.
+"""The kernels with which Mondrian splits regions. Arrays in, arrays out; each has a plain version in its test.
 
 A region is a run of parts, each some records of one row. A dimension is a column: values have ranks, in the order of
 a tree's leaves from left to right, or in the order that a column cut at its median has.
@@ -39,7 +39,7 @@ class Dimensions(NamedTuple):
 
 
 class Region(NamedTuple):
-    """Some parts in a row, and how many records they are."""
+    """A run of consecutive parts, and its number of records."""
 
     codes: NDArray[np.int32]  # (all parts, columns)
     counts: NDArray[np.int64]  # (all parts)
@@ -49,7 +49,7 @@ class Region(NamedTuple):
 
 
 class SplitRule(NamedTuple):
-    """What a split must keep to."""
+    """The conditions that a split must satisfy."""
 
     least: Int  # records on every side
     parting: bool  # whether records of one part may go to two sides
@@ -64,7 +64,7 @@ class Sides(NamedTuple):
 
 @compiled
 def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
-    """The lowest level on which two ranks have one label, and so all between them."""
+    """Return the lowest level on which two ranks, and thus all between them, share a label."""
     level = 0
     at = of.levels_at[j]
     while of.labels[at + low] != of.labels[at + high]:
@@ -75,7 +75,7 @@ def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
 
 @compiled
 def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
-    """The loss of a cell that stands for all from one rank to another."""
+    """Return the loss of a cell that stands for all ranks from ``low`` to ``high``."""
     if of.trees[j]:
         return float(of.weights[j] * of.shares[of.levels_at[j] + _common(of, j, low, high) * of.sizes[j] + low])
     if low < high and high >= of.ends[j]:
@@ -85,7 +85,7 @@ def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
 
 @compiled
 def _entropy(of: Region, j: Int, held: NDArray[np.int64]) -> float:
-    """The entropy of a column in a region; ``held`` is and stays zero."""
+    """Return the entropy of a column in a region; ``held`` is zero before and after."""
     codes, counts, first, last, n = of
     for i in range(first, last):
         held[codes[i, j]] += counts[i]
@@ -227,7 +227,7 @@ def _children(
 
 @compiled
 def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
-    """Take a part into the bounds of a side."""
+    """Extend the bounds of a side to include a part."""
     for j in range(codes.shape[1]):
         code = np.int64(codes[i, j])
         if code < low[s, j]:
@@ -241,7 +241,7 @@ def _gain(
     dimensions: Dimensions, of: Region, price: float, to: Sides, n_sides: int, sizes: NDArray[np.int64],
     low: NDArray[np.int64], high: NDArray[np.int64],
 ) -> float:  # fmt: skip
-    """What a split takes off the loss of all cells, for each bit of information that it spends."""
+    """Return the reduction in the loss of all cells per bit of information that a split uses."""
     codes, counts, first, last, n = of
     side, lent = to
     q = codes.shape[1]
@@ -267,7 +267,7 @@ def _gain(
 
 @compiled
 def _greatest(score: NDArray[np.float64]) -> int:
-    """The column with the greatest score; the first of equals."""
+    """Return the column with the largest score; among ties, the first."""
     best = 0
     for j in range(1, score.shape[0]):
         if score[j] >= 0 and score[j] > score[best] * MORE:
@@ -353,7 +353,7 @@ def proposed(
 
 @compiled
 def ordered_by(class_of: NDArray[np.int64], n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The order that brings every class together, first things first, and where each class starts in it."""
+    """Return a stable order that groups the classes, and where each class starts in it."""
     starts = np.zeros(n_classes + 1, np.int64)
     for i in range(class_of.shape[0]):
         starts[class_of[i] + 1] += 1
