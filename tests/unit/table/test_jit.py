@@ -79,9 +79,10 @@ print(double({name}(4)), sum(double.stats.cache_hits.values()))
 def test_what_was_kept_of_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     environment["NUMBA_CACHE_DIR"] = str(tmp_path / "kept")
-    told = []
-    for name in ("Old", "Old", "New", "New"):
-        (tmp_path / "pairs.py").write_text(OF_A_CLASS.format(name=name), encoding="utf-8")
+    told, source = [], tmp_path / "pairs.py"
+    for name, when in (("Old", 10**9), ("Old", 10**9), ("New", 11 * 10**8), ("New", 11 * 10**8)):
+        source.write_text(OF_A_CLASS.format(name=name), encoding="utf-8")
+        os.utime(source, (when, when))  # two of one size in one second would be taken for one by the import
         done = subprocess.run(
             [sys.executable, "-c", "import pairs"], capture_output=True, text=True, check=True, env=environment
         )
