@@ -235,8 +235,8 @@ def alike(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("algorithm", SEARCHES)
-def test_every_algorithm_with_every_requirement(
+@pytest.mark.parametrize("algorithm", KINDS_OF_RECODING)  # every algorithm is above
+def test_every_kind_of_recoding_with_every_requirement(
     duck: Bench, algorithm: str, people: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Searched once: where the engine counts the same table, the search that is asked again has the same answer."""
