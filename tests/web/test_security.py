@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
 import pytest
 
 import shoal
@@ -158,6 +159,35 @@ def test_a_link_that_leads_out_of_the_folders_is_refused(page: Served, root: Pat
 def test_a_database_file_outside_of_the_folders_is_refused(page: Served) -> None:
     for uri in ("duckdb:///etc/passwd", "duckdb:///etc/passwd#users", "duckdb://../x.db"):
         assert "not in a folder that was opened" in page.user().post("/open", data=uri, table="users").text
+
+
+@pytest.mark.parametrize("folder", ["/etc", "file:///etc", "file:/etc", "FILE:/etc", "/nowhere/../etc"])
+def test_nor_does_spark_read_a_folder_outside_of_them(page: Served, folder: str) -> None:
+    found = page.user().post("/open", data=f"spark://local[1]#{folder}")
+    assert found.status == 400
+    assert "not in a folder that was opened" in found.text
+
+
+def test_the_database_that_is_checked_is_the_one_that_is_opened(page: Served, root: Path) -> None:
+    with duckdb.connect(root / "people.db") as con:
+        con.execute("CREATE TABLE people AS SELECT 'x' || (i % 3) AS zip, i % 2 AS sex FROM range(30) t(i)")
+    user = page.user()
+    # Relative to the folder that was opened, wherever the server was started.
+    found = user.finished(user.post("/open", data="duckdb://people.db#people"))
+    assert found.path.endswith("/table"), found.text
+    assert "not in a folder" in user.post("/open", data="duckdb://people.db#/../../x.db", table="people").text
+    (root / "people.db").unlink()
+
+
+def test_a_folder_with_a_link_that_leads_out_is_no_table(page: Served, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "private.parquet").write_bytes(b"PAR1")
+    (root / "many").mkdir()
+    (root / "many" / "a.parquet").symlink_to(tmp_path / "private.parquet")
+    found = page.user().post("/open", data="many")
+    assert found.status == 400
+    assert "holds a link" in found.text
+    (root / "many" / "a.parquet").unlink()
+    (root / "many").rmdir()
 
 
 def test_a_policy_leads_to_no_file_outside_of_the_folders(page: Served, root: Path, tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ def web(
     roots = list(folder or [])
     if path is not None:
         roots.append(path if path.is_dir() else path.parent)
+    if data is not None and data.startswith("duckdb://"):  # a file too
+        file, mark, table_of_it = data.removeprefix("duckdb://").rpartition("#")
+        database = Path(file if mark else table_of_it).resolve()
+        data = f"duckdb://{database}{mark}{table_of_it if mark else ''}"
+        roots.append(database.parent)
     if policy is not None:
         roots.append(policy.parent)
     for root in roots:

@@ -52,6 +52,20 @@ class Folders:
             )
         return real
 
+    def table(self, text: str) -> Path:
+        """The same of a table, which may be a folder of files: none of these may be a link that leads out."""
+        real = self.path(text)
+        try:
+            out = real.is_dir() and any(entry.is_symlink() and entry not in self for entry in real.rglob("*"))
+        except (OSError, RuntimeError):
+            raise DataError("the folder cannot be read") from None
+        if out:
+            raise DataError(
+                "the folder holds a link to something that is not in a folder that was opened",
+                "remove the link, or start shoal web with the folder that it leads to",
+            )
+        return real
+
     def listing(self, text: str) -> Listing:
         """The tables and folders in a folder; hidden ones and links that lead elsewhere are left out."""
         folder = self.path(text)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.errors import DataError, PolicyError, ShoalError
-from shoal.web.folders import TABLES
+from shoal.web.folders import TABLES, Folders
 from shoal.web.loading import loaded
 from shoal.web.pages import draft_of, get, given, pages_of, post, texts, workspace_of
 from shoal.web.workspace import Opened, Workspace
@@ -58,16 +58,32 @@ def open_in(
     workspace: Workspace, named: str, policy: str = "", table: str | None = None, parquet: str | None = None
 ) -> Job:
     """Start to read what a path or a URI names."""
-    uri = "://" in named
-    path = None if uri else workspace.folders.path(named)
-    if named.startswith("duckdb://"):  # a file too
-        workspace.folders.path(named.removeprefix("duckdb://").partition("#")[0])
+    data, table, parquet = _allowed(workspace.folders, named, table, parquet)
     chosen = workspace.folders.path(policy) if policy else None
 
     def work(progress: Progress) -> str:
-        return _read(workspace, named if path is None else str(path), progress, chosen, table, parquet)
+        return _read(workspace, data, progress, chosen, table, parquet)
 
     return workspace.jobs.start(texts().open.reading, work, "/")
+
+
+def _allowed(
+    folders: Folders, named: str, table: str | None, parquet: str | None
+) -> tuple[str, str | None, str | None]:
+    """Return what to open, its table and its folder, if files are in an opened folder: what is checked is opened."""
+    if "://" not in named:
+        return str(folders.table(named)), table, parquet
+    loaded()
+    from shoal.engines.opening import located
+
+    uri, table, folder = located(named, table, parquet)
+    if uri.startswith("duckdb://"):
+        uri = f"duckdb://{folders.path(uri.removeprefix('duckdb://'))}"
+    if folder is not None and parquet is None:  # Spark reads it; one that the command line names is the user's choice
+        scheme, mark, rest = folder.partition(":")
+        if not mark or "/" in scheme or scheme.lower() == "file":
+            folder = str(folders.table(f"/{rest.lstrip('/')}" if mark and "/" not in scheme else folder))
+    return uri, table, folder
 
 
 def _read(
