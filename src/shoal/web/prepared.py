@@ -76,7 +76,8 @@ def _neighbours(run: WebRun) -> list[dict[str, Any]]:
                     "levels": ",".join(
                         str(h.number(level)) for h, level in zip(recoding.hierarchies, node, strict=True)
                     ),
-                    "keeps": seen.feasible,
+                    # Limits on attacks are measured on the rows, once the node is built: until then nobody knows.
+                    "keeps": None if seen.feasible and release.policy.limits else seen.feasible,
                     "suppressed": seen.n_suppressed,
                 }
             )
