@@ -8,8 +8,10 @@ The overall distribution q is that of the table before suppression; only values 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import ClassVar, Literal, Self
+from functools import lru_cache
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,89 +19,102 @@ from pydantic import Field, model_validator
 
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveModel
-from shoal.models.diversity import shares
-from shoal.models.largest_part import Shares, by_blocks, under_caps, with_mean_within
+from shoal.models.diversity import class_sizes, distinct, shares
+from shoal.models.kernels import (
+    equal_distances,
+    line_distances,
+    most_in_subtrees,
+    most_on_line,
+    most_under_caps,
+    tree_distances,
+)
 from shoal.table.frequency import Domain, Histogram
 
-
-def equal(p: Shares, domain: Domain) -> Scores:
-    """Return ½ Σ |p − q|: all values are equally far apart."""
-    return np.asarray(np.abs(p - domain.shares).sum(axis=1) / 2)
+Shares = NDArray[np.float64]
 
 
-def ordered(p: Shares, domain: Domain) -> Scores:
-    """Return 1/(m−1) Σ_i |Σ_{j≤i} (p_j − q_j)|: neighbours in the order are close."""
-    m = len(domain.shares)
-    if m == 1:
-        return np.zeros(len(p))
-    return np.asarray(np.abs(np.cumsum(p - domain.shares, axis=1)).sum(axis=1) / (m - 1))
+class ValueLine(NamedTuple):
+    """The values of a sensitive column in order, with the distance from each to the next; the whole line is 1 long."""
+
+    places: NDArray[np.int64]  # (values)  the position of each value
+    q: Shares  # (values)  the overall shares, by position
+    gaps: Shares  # (values − 1)
 
 
-def numeric(p: Shares, domain: Domain) -> Scores:
-    """Return ∫ |F_p − F_q| dx / (max − min): values are as far apart as their difference."""
-    if domain.places is None:
+@lru_cache(maxsize=64)
+def _line(domain: Domain, name: str) -> ValueLine | None:
+    """Return the values one apart, or as far apart as their difference; None if all are at one place."""
+    at = np.arange(len(domain.texts), dtype=np.float64) if name == "ordered" else domain.places
+    if at is None:
         raise PolicyError(
             f"column {domain.column!r}: distance 'numeric' needs numbers, but some of its values are not numbers",
             "choose distance 'equal', 'ordered' or 'hierarchical'",
         )
-    order = np.argsort(domain.places, kind="stable")  # a tree or file may list them in another order
-    gaps = np.diff(domain.places[order])
+    order = np.argsort(at, kind="stable")  # a tree or file may list numbers in another order
+    gaps = np.diff(at[order])
     if not len(gaps) or gaps.sum() == 0:
-        return np.zeros(len(p))
-    apart = np.abs(np.cumsum((p - domain.shares)[:, order], axis=1))[:, :-1]
-    return np.asarray(apart @ gaps / gaps.sum())
+        return None
+    places = np.empty(len(at), np.int64)
+    places[order] = np.arange(len(at))
+    return ValueLine(places, domain.shares[order], gaps / gaps.sum())
 
 
-def hierarchical(p: Shares, domain: Domain) -> Scores:
-    """Return the cost of moving mass through nearest common ancestors, priced by height (Li 2007, section 4.3).
-
-    Within every subtree, the amount moved is the smaller of its children's total surplus and total deficit.
-    """
+def _subtrees(domain: Domain) -> NDArray[np.int32]:
     if domain.hierarchy is None:
         raise PolicyError(
             f"column {domain.column!r}: distance 'hierarchical' needs a hierarchy",
             "add one to the sensitive column in the policy",
         )
-    height = len(domain.hierarchy) - 1
-    child_of = np.arange(p.shape[1])
-    extra = p - domain.shares
-    total = np.zeros(len(p))
-    for level in range(height + 1):
-        # Level 0 may already join leaves; moving mass there is free because its height is 0.
-        parent = np.zeros(extra.shape[1], np.int64)
-        parent[child_of] = domain.hierarchy[level]
-        n_parents = int(domain.hierarchy[level].max()) + 1
-        onto = np.zeros((extra.shape[1], n_parents))
-        onto[np.arange(extra.shape[1]), parent] = 1
-        moved = np.minimum(np.maximum(extra, 0) @ onto, np.maximum(-extra, 0) @ onto)
-        total += level / height * moved.sum(axis=1) if height else 0
-        extra = extra @ onto
-        child_of = domain.hierarchy[level]
-    return total
+    return domain.hierarchy
 
 
-def kullback_leibler(p: Shares, domain: Domain) -> Scores:
+def equal_distance(histogram: Histogram) -> Scores:
+    """Return ½ Σ |p − q|: all values are equally far apart."""
+    return equal_distances(histogram.starts, histogram.values, histogram.counts, _domain(histogram).shares)
+
+
+def ordered_distance(histogram: Histogram) -> Scores:
+    """Return 1/(m−1) Σ_i |Σ_{j≤i} (p_j − q_j)|: neighbours in the order are close."""
+    return _along(histogram, _line(_domain(histogram), "ordered"))
+
+
+def numeric_distance(histogram: Histogram) -> Scores:
+    """Return ∫ |F_p − F_q| dx / (max − min): values are as far apart as their difference."""
+    return _along(histogram, _line(_domain(histogram), "numeric"))
+
+
+def _along(histogram: Histogram, line: ValueLine | None) -> Scores:
+    if line is None:
+        return np.zeros(histogram.n_classes)
+    return line_distances(histogram.starts, histogram.values, histogram.counts, *line)
+
+
+def hierarchical_distance(histogram: Histogram) -> Scores:
+    """Return the cost of moving mass through nearest common ancestors, priced by height (Li 2007, section 4.3)."""
+    domain = _domain(histogram)
+    return tree_distances(histogram.starts, histogram.values, histogram.counts, _subtrees(domain), domain.shares)
+
+
+def kullback_leibler(histogram: Histogram) -> Scores:
     """Return Σ p ln(p/q), in nats; q is never 0 where p is not, because the class is part of the table."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(p > 0, p * np.log(p / domain.shares), 0.0).sum(axis=1))
+    p, q = _gains(histogram)
+    return _sums(histogram, p * np.log(p / q))
 
 
-def jensen_shannon(p: Shares, domain: Domain) -> Scores:
+def jensen_shannon(histogram: Histogram) -> Scores:
     """Return ½ KL(p ‖ m) + ½ KL(q ‖ m), where m is the mean of p and q; at most ln 2."""
-    q = np.broadcast_to(domain.shares, p.shape)
+    p, q = _gains(histogram)
     m = (p + q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        from_p = np.where(p > 0, p * np.log(p / m), 0.0).sum(axis=1)
-        from_q = np.where(q > 0, q * np.log(q / m), 0.0).sum(axis=1)
-    return np.asarray((from_p + from_q) / 2)
+    absent = np.maximum(0.0, 1 - _sums(histogram, q))  # where m = q/2, and ln(q/m) = ln 2
+    return np.asarray((_sums(histogram, p * np.log(p / m) + q * np.log(q / m)) + absent * math.log(2)) / 2)
 
 
 Distance = Literal["equal", "ordered", "numeric", "hierarchical", "kl", "js"]
-DISTANCES: dict[str, Callable[[Shares, Domain], Scores]] = {
-    "equal": equal,
-    "ordered": ordered,
-    "numeric": numeric,
-    "hierarchical": hierarchical,
+DISTANCES: dict[str, Callable[[Histogram], Scores]] = {
+    "equal": equal_distance,
+    "ordered": ordered_distance,
+    "numeric": numeric_distance,
+    "hierarchical": hierarchical_distance,
     "kl": kullback_leibler,
     "js": jensen_shannon,
 }
@@ -107,46 +122,25 @@ DISTANCES: dict[str, Callable[[Shares, Domain], Scores]] = {
 
 def distance(histogram: Histogram, name: str) -> Scores:
     """Return the distance of each class from the overall distribution."""
-    domain = _domain(histogram)
-    return by_blocks(histogram, lambda counts: DISTANCES[name](counts / counts.sum(axis=1, keepdims=True), domain))
+    return DISTANCES[name](histogram)
 
 
 def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
     """Return an upper bound on the number of records of each class in a part within ``t`` of the overall distribution.
 
-    Exact for the equal distance. The other distances are bounded by a consequence: the mean place is within t (moving
-    mass by x moves the mean by at most x); the shares of the subtrees of a level differ by at most t·H/(level + 1) in
-    total; or, for divergences, Pinsker's inequality bounds the equal distance by √(KL/2) or √(2 JS).
+    Exact for the equal distance. The other distances are bounded by consequences: linear conditions on a line; the
+    shares of the subtrees of each level; or, for divergences, Pinsker's inequality, which bounds the equal distance by
+    √(KL/2) or √(2 JS).
     """
     domain = _domain(histogram)
-    q = domain.shares
-
-    def part(counts: Shares) -> Scores:
-        if name in ("equal", "kl", "js"):
-            within = {"equal": t, "kl": (t / 2) ** 0.5, "js": (2 * t) ** 0.5}[name]
-            return under_caps(counts, q, 1 - within) if within < 1 else np.asarray(counts.sum(axis=1))
-        if name == "hierarchical" and domain.hierarchy is not None:
-            return _subtree_part(counts, domain.hierarchy, q, t)
-        places = np.arange(len(q), dtype=np.float64) if name == "ordered" else domain.places
-        if places is None or len(places) < 2 or np.ptp(places) == 0:
-            return np.asarray(counts.sum(axis=1))
-        order = np.argsort(places, kind="stable")  # a tree or file may list numbers in another order
-        places = (places[order] - places.min()) / np.ptp(places)
-        mean = float(q[order] @ places)
-        return with_mean_within(counts[:, order], places, mean - t, mean + t)
-
-    return by_blocks(histogram, part)
-
-
-def _subtree_part(counts: Shares, hierarchy: NDArray[np.int32], q: Shares, t: float) -> Scores:
-    height = len(hierarchy) - 1
-    least = counts.sum(axis=1)
-    for level in range(height):
-        onto = np.zeros((counts.shape[1], int(hierarchy[level].max()) + 1))
-        onto[np.arange(counts.shape[1]), hierarchy[level]] = 1
-        if (within := t * height / (level + 1)) < 1:
-            least = np.minimum(least, under_caps(counts @ onto, q @ onto, 1 - within))
-    return np.asarray(least)
+    given = histogram.starts, histogram.values, histogram.counts
+    if name in ("ordered", "numeric"):
+        line = _line(domain, name)
+        return class_sizes(histogram).astype(np.float64) if line is None else most_on_line(*given, *line, t)
+    if name == "hierarchical":
+        return most_in_subtrees(*given, _subtrees(domain), domain.shares, t)
+    within = {"equal": t, "kl": (t / 2) ** 0.5, "js": (2 * t) ** 0.5}[name]
+    return most_under_caps(*given, domain.shares, 1 - within)
 
 
 def _domain(histogram: Histogram) -> Domain:
@@ -158,6 +152,11 @@ def _domain(histogram: Histogram) -> Domain:
 def _gains(histogram: Histogram) -> tuple[Shares, Shares]:
     """Return p and q for every entry."""
     return shares(histogram), _domain(histogram).shares[histogram.values]
+
+
+def _sums(histogram: Histogram, entries: Shares) -> Scores:
+    """Return the sum of the entries of each class."""
+    return np.add.reduceat(entries, histogram.starts[:-1]) if len(entries) else np.zeros(0)
 
 
 def likeness(histogram: Histogram) -> Scores:
@@ -240,7 +239,8 @@ class BasicLikeness(SensitiveModel):
     def most(self, histogram: Histogram) -> Scores:
         """Return the size of the largest part in which no share exceeds its cap."""
         q = _domain(histogram).shares
-        return by_blocks(histogram, lambda counts: under_caps(counts, q * (1 + self.gain(q)) + TOLERANCE))
+        caps = q * (1 + self.gain(q)) + TOLERANCE
+        return most_under_caps(histogram.starts, histogram.values, histogram.counts, caps, 1.0)
 
     @property
     def asked(self) -> str:
@@ -301,13 +301,11 @@ class DeltaDisclosure(SensitiveModel):
         q = _domain(histogram).shares
         factor = np.exp(self.delta)
 
-        def part(counts: Shares) -> Scores:
-            capped = under_caps(counts, q * factor)
-            if self.absent == "ignore":
-                return capped
-            return np.asarray(np.minimum(capped, (counts * (factor / q)).min(axis=1)))
-
-        return by_blocks(histogram, part)
+        capped = most_under_caps(histogram.starts, histogram.values, histogram.counts, q * factor, 1.0)
+        if self.absent == "ignore" or not histogram.n_classes:
+            return capped
+        floors = np.minimum.reduceat(histogram.counts * (factor / q[histogram.values]), histogram.starts[:-1])
+        return np.where(distinct(histogram) < histogram.n_values, 0.0, np.minimum(capped, floors))
 
     @property
     def asked(self) -> str:

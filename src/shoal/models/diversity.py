@@ -7,7 +7,6 @@ The recursive condition sums the tail, r_1 < c (r_ℓ + … + r_m); some lecture
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
-from shoal.models.largest_part import by_blocks, under_caps
+from shoal.models.kernels import entropies, heads_and_tails, most_recursive, most_with_entropy
 from shoal.table.frequency import Counts, Histogram
 
 
@@ -24,20 +23,19 @@ def distinct(histogram: Histogram) -> Counts:
     return np.diff(histogram.starts)
 
 
-def sizes(histogram: Histogram) -> Counts:
+def class_sizes(histogram: Histogram) -> Counts:
     """Return n_E, the number of records in each class."""
     return np.add.reduceat(histogram.counts, histogram.starts[:-1]) if histogram.n_classes else np.zeros(0, np.int64)
 
 
 def shares(histogram: Histogram) -> NDArray[np.float64]:
     """Return p_s for every entry: the share of its value in its class."""
-    return np.asarray(histogram.counts / np.repeat(sizes(histogram), distinct(histogram)))
+    return np.asarray(histogram.counts / np.repeat(class_sizes(histogram), distinct(histogram)))
 
 
 def entropy(histogram: Histogram) -> Scores:
     """Return the entropy −Σ p ln p of each class."""
-    p = shares(histogram)
-    return np.asarray(-np.add.reduceat(p * np.log(p), histogram.starts[:-1])) if len(p) else np.zeros(0)
+    return entropies(histogram.starts, histogram.counts)
 
 
 def most_frequent(histogram: Histogram) -> Scores:
@@ -47,32 +45,13 @@ def most_frequent(histogram: Histogram) -> Scores:
 
 def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:
     """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class."""
-    class_of = histogram.class_of_entry
-    order = np.lexsort((-histogram.counts, class_of))  # within a class, most frequent first
-    ranked = histogram.counts[order]
-    rank = np.arange(len(ranked)) - np.repeat(histogram.starts[:-1], distinct(histogram))
-    tail = np.zeros(histogram.n_classes, np.int64)
-    late = rank >= l - 1
-    np.add.at(tail, class_of[late], ranked[late])
-    return ranked[histogram.starts[:-1]], tail
+    return heads_and_tails(histogram.starts, histogram.counts, l)
 
 
 def least_c(histogram: Histogram, l: int) -> Scores:
     """Return r_1 / (r_ℓ + … + r_m): recursive (c,ℓ)-diversity holds exactly for the values of c above it."""
     head, tail = head_and_tail(histogram, l)
     return np.asarray(np.divide(head, tail, out=np.full(len(head), np.inf), where=tail > 0))
-
-
-@cache
-def largest_share(l: float, n_values: int) -> float:
-    """Return the largest share that one of ``n_values`` values can have at entropy ln ℓ; the others are equal."""
-    low, high = 1 / n_values, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        rest = (1 - middle) / max(1, n_values - 1)
-        mixed = -middle * math.log(middle) - ((1 - middle) * math.log(rest) if rest > 0 else 0.0)
-        low, high = (middle, high) if mixed >= math.log(l) - TOLERANCE else (low, middle)
-    return high
 
 
 class DistinctDiversity(SensitiveModel):
@@ -116,9 +95,8 @@ class EntropyDiversity(SensitiveModel):
         return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
 
     def most(self, histogram: Histogram) -> Scores:
-        """Return a bound from the largest share that one value can have if all others are equally frequent."""
-        cap = largest_share(self.l, histogram.n_values)
-        return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
+        """Return the size of the largest part with enough entropy; rounding never makes it too small."""
+        return most_with_entropy(histogram.starts, histogram.counts, math.log(self.l) - 2 * TOLERANCE)
 
     @property
     def asked(self) -> str:
@@ -146,9 +124,8 @@ class RecursiveDiversity(SensitiveModel):
         return np.asarray(head * (1 + TOLERANCE) < self.c * tail)
 
     def most(self, histogram: Histogram) -> Scores:
-        """Return a bound from the cap on every share: r_1 < c (n − r_1) for ℓ ≥ 2, r_1 < c n for ℓ = 1."""
-        cap = self.c / (1 + self.c) if self.l > 1 else min(self.c, 1.0)
-        return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
+        """Return the size of the largest part whose most frequent value is rare enough."""
+        return most_recursive(histogram.starts, histogram.counts, self.c, self.l)
 
     @property
     def asked(self) -> str:

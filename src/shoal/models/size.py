@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.diversity import distinct, most_frequent
-from shoal.models.largest_part import by_blocks, under_caps
+from shoal.models.kernels import most_under_caps
 from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.wildcard import neighbourhoods
@@ -151,8 +151,8 @@ class AlphaK(SensitiveModel):
 
     def most(self, histogram: Histogram) -> Scores:
         """Return the size of the largest part with no share above α."""
-        cap = self.alpha + TOLERANCE
-        return by_blocks(histogram, lambda counts: under_caps(counts, np.full(counts.shape[1], cap)))
+        caps = np.full(histogram.n_values, self.alpha + TOLERANCE)
+        return most_under_caps(histogram.starts, histogram.values, histogram.counts, caps, 1.0)
 
     @property
     def asked(self) -> str:

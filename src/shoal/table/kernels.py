@@ -12,6 +12,8 @@ from shoal.table.jit import compiled
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
+DENSE = 1 << 16  # cells of a matrix of counts that fits the processor's cache
+
 PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
 
@@ -56,6 +58,39 @@ def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_class
 
 
 @compiled
+def _merged_densely(
+    starts: NDArray[np.int64],
+    values: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    class_of: NDArray[np.int64],
+    n_classes: int,
+    n_values: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Apply ``merge_histograms`` by way of a matrix, [class, value], that fits the cache."""
+    held = np.zeros(n_classes * n_values, np.int64)
+    for i in range(class_of.shape[0]):
+        if class_of[i] >= 0:
+            row = np.uint64(class_of[i] * n_values)
+            for e in range(starts[i], starts[i + 1]):
+                held[row + np.uint64(values[e])] += counts[e]
+    out_starts = np.zeros(n_classes + 1, np.int64)
+    most = min(held.shape[0], values.shape[0])
+    out_values = np.empty(most + 1, np.int32)
+    out_counts = np.empty(most + 1, np.int64)
+    end = np.uint64(0)
+    at = np.uint64(0)
+    for c in range(n_classes):
+        for v in range(n_values):
+            # Written in any case, and overwritten where it is 0: the branch would be unpredictable.
+            out_values[end] = v
+            out_counts[end] = held[at]
+            end += np.uint64(held[at] != 0)
+            at += np.uint64(1)
+        out_starts[c + 1] = end
+    return out_starts, out_values[:end].copy(), out_counts[:end].copy()
+
+
+@compiled
 def merge_histograms(
     starts: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -64,19 +99,25 @@ def merge_histograms(
     n_classes: int,
     n_values: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Sum the sparse histograms of rows that belong to the same class; values ascend within a class."""
+    """Sum the sparse histograms of rows that belong to the same class; values ascend within a class.
+
+    Rows of class −1 are left out.
+    """
+    if n_classes * n_values <= 4 * values.shape[0] + DENSE:
+        return _merged_densely(starts, values, counts, class_of, n_classes, n_values)
     n_rows = class_of.shape[0]
     place = np.zeros(n_classes + 1, np.int64)
     for i in range(n_rows):
-        place[class_of[i] + 1] += 1
+        place[class_of[i] + 1] += class_of[i] >= 0
     for c in range(n_classes):
         place[c + 1] += place[c]
-    members = np.empty(n_rows, np.int64)
+    members = np.empty(place[n_classes], np.int64)
     cursor = place[:-1].copy()
     for i in range(n_rows):
         c = class_of[i]
-        members[cursor[c]] = i
-        cursor[c] += 1
+        if c >= 0:
+            members[cursor[c]] = i
+            cursor[c] += 1
     out_starts = np.zeros(n_classes + 1, np.int64)
     out_values = np.empty(values.shape[0], np.int32)
     out_counts = np.empty(values.shape[0], np.int64)
@@ -105,6 +146,42 @@ def merge_histograms(
 
 
 @compiled
+def number_large(
+    sizes: NDArray[np.int64], least: int, class_of: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the classes of at least ``least`` records, and for each row the number of its class among them, or −1."""
+    number = np.empty(sizes.shape[0], np.int64)
+    large = np.empty(sizes.shape[0], np.int64)
+    n = 0
+    for c in range(sizes.shape[0]):
+        number[c] = n if sizes[c] >= least else -1
+        large[n] = c
+        n += sizes[c] >= least
+    out = np.empty(class_of.shape[0], np.int64)
+    for i in range(class_of.shape[0]):
+        out[i] = number[class_of[i]]
+    return large[:n].copy(), out
+
+
+@compiled
+def take_histograms(
+    starts: NDArray[np.int64], values: NDArray[np.int32], counts: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return the sparse histograms of the given rows."""
+    out_starts = np.zeros(rows.shape[0] + 1, np.int64)
+    for r in range(rows.shape[0]):
+        out_starts[r + 1] = out_starts[r] + starts[rows[r] + 1] - starts[rows[r]]
+    out_values = np.empty(out_starts[-1], np.int32)
+    out_counts = np.empty(out_starts[-1], np.int64)
+    at = 0
+    for r in range(rows.shape[0]):
+        for e in range(starts[rows[r]], starts[rows[r] + 1]):
+            out_values[at], out_counts[at] = values[e], counts[e]
+            at += 1
+    return out_starts, out_values, out_counts
+
+
+@compiled
 def derive(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -117,9 +194,10 @@ def derive(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
     """Recode some columns of rows that are packed into one word each, and group again.
 
-    Returns the new keys, their counts, and the class of each old row. Column ``c`` is at bit ``shifts[c]``; its code
-    ``x`` becomes ``steps[offsets[c] + x]``, or 0 if the offset is negative. At most ``most`` keys are different, which
-    keeps the hash table small.
+    Returns the new keys, their counts, and the class of each old row (empty unless ``with_classes``). ``keys`` are the
+    packed rows and ``counts`` their records. Column ``c`` begins at bit ``shifts[c]`` and its widest code is
+    ``masks[c]``; its code ``x`` becomes ``steps[offsets[c] + x]``, or 0 if the offset is negative. At most ``most``
+    keys are different, which keeps the hash table small.
 
     Rows are processed in blocks, column by column: a loop over one column consists of loads and shifts that run in
     parallel. Indices are unsigned: they need no check for negative ones, which would cost as much as the loop itself.
@@ -189,7 +267,8 @@ def derive_node(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
     """Apply ``derive`` from the levels ``here`` to the levels ``there``.
 
-    The step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
+    ``keys``, ``counts``, ``shifts``, ``masks`` and ``steps`` are as in ``derive``, with an entry for every column. The
+    step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
     ``n_labels[c, b]`` codes; if it has only one, that is 0.
     """
     q = here.shape[0]
@@ -216,7 +295,11 @@ def _recode_block(
     rows: NDArray[np.uint64],
     hashes: NDArray[np.uint64],
 ) -> None:
-    """Recode some columns of a block of rows of several words each, and hash the result."""
+    """Recode some columns of a block of rows of several words each, and hash the result.
+
+    ``old`` are the rows; column ``c`` is in word ``words[c]``, and ``shifts``, ``masks``, ``offsets`` and ``steps`` are
+    as in ``derive``. The recoded rows go to ``rows``, their hashes to ``hashes``.
+    """
     n_words = old.shape[1]
     for i in range(old.shape[0]):
         for w in range(n_words):
@@ -249,7 +332,8 @@ def derive_large(
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
     """Apply ``derive`` to keys of several words, column ``c`` in ``words[c]``, and to tables larger than the cache.
 
-    Only the rows whose hash begins with the ``share_bits`` of ``share`` are processed.
+    ``counts``, ``shifts``, ``masks``, ``offsets``, ``steps`` and ``with_classes`` are as in ``derive``. Only the rows
+    whose hash begins with the ``share_bits`` of ``share`` are processed.
 
     One hash table of millions of slots misses the cache with every row. So rows are first distributed by the next bits
     of their hash into parts of a few thousand, in order, and each part is grouped by a table that fits. Shares have no
@@ -334,6 +418,18 @@ def derive_large(
 
 
 @compiled
+def unpack(
+    keys: NDArray[np.uint64], words: NDArray[np.int64], shifts: NDArray[np.uint64], masks: NDArray[np.uint64]
+) -> NDArray[np.int32]:
+    """Return the codes of each key, column ``c`` from ``words[c]``."""
+    out = np.empty((keys.shape[0], words.shape[0]), np.int32)
+    for i in range(keys.shape[0]):
+        for c in range(words.shape[0]):
+            out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]
+    return out
+
+
+@compiled
 def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Return which counts are below ``least``, these counts with 0 for the others, and their sum."""
     small = np.empty(counts.shape[0], np.bool_)
@@ -361,8 +457,9 @@ def price_levels(
 ) -> NDArray[np.float64]:
     """Return ``base`` + Σ over rows of weight × price, per column and level: the least for the level or any above it.
 
-    Up to ``levels``, those of the rows; beyond, ``base`` alone. A cell of column ``j`` with code ``x``, one of
-    ``n_labels[j, levels[j]]``, costs ``prices[offsets[j, levels[j], l] + x]`` at level ``l``.
+    ``keys`` are rows at ``levels``, packed as in ``derive_large``, with a weight each. Above ``levels[j]``, column
+    ``j`` has ``base`` alone. Its cells have codes ``x`` below ``n_labels[j, levels[j]]`` and cost
+    ``prices[offsets[j, levels[j], l] + x]`` at level ``l``.
     """
     rows = np.empty(keys.shape, np.uint64)  # those with a nonzero weight
     weight = np.empty(weights.shape[0], np.int64)

@@ -1,0 +1,236 @@
+"""Forbidden results: what must not come out when an algorithm runs on the release.
+
+Other models protect people; these protect what can be computed (result privacy). The finished release is mined, and it
+is refused where a forbidden result comes out. A cell may leave open whether a condition holds: ``*``, or 30-49 where
+30-39 is asked for. For a rule, records that leave it open are left out, as an analyst who drops incomplete records
+does: of all ways to treat them as non-matches or to drop them, none gives a larger support or confidence. For a count
+they do not match.
+
+M. Atallah, E. Bertino, A. Elmagarmid, M. Ibrahim, V. Verykios, "Disclosure limitation of sensitive rules", KDEX 1999.
+V. Verykios, A. Elmagarmid, E. Bertino, Y. Saygin, E. Dasseni, "Association rule hiding", TKDE 16(4), 2004.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from shoal.models.verdict import Verdict
+from shoal.table.containment import OUTSIDE, UNDECIDED, UNREAD, WITHIN, Placing
+from shoal.table.notation import is_star
+
+Conditions = dict[str, str]  # a value, range, mask or label by column
+
+
+class Minable(Protocol):
+    """Released records, grouped by the columns that forbidden results name."""
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of records of each group."""
+
+    def placed(self, column: str, value: str) -> Placing:
+        """Return for each group whether its cell lies within a value."""
+
+
+class RuleCounts(NamedTuple):
+    """The records that decide a rule: those that tell whether they match it."""
+
+    told: int
+    body: int
+    both: int
+
+    @property
+    def support(self) -> float:
+        """The share of records that match the whole rule."""
+        return self.both / self.told if self.told else 0.0
+
+    @property
+    def confidence(self) -> float:
+        """Of the records that match the condition, the share that match the conclusion."""
+        return self.both / self.body if self.body else 0.0
+
+
+class ForbiddenResult(BaseModel):
+    """A result that must not come out of the release."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+    result: str
+    figure: ClassVar[str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the result is about."""
+        raise NotImplementedError
+
+    @property
+    def asked(self) -> str:
+        """The prohibition as one readable line, without the values that it names: errors and logs contain it."""
+        raise NotImplementedError
+
+    def judge(self, mined: Minable | None) -> Verdict:
+        """Judge whether the result comes out; unknown where nothing was mined or a cell cannot be read."""
+        raise NotImplementedError
+
+    def _verdict(self, comes_out: bool, figure: float, missing: str) -> Verdict:
+        if missing:
+            return Verdict(self.asked, "unknown", self.figure, math.nan, 0, 0, missing)
+        return Verdict(self.asked, "fails" if comes_out else "holds", self.figure, figure, 0, 0)
+
+
+class _Matched(ForbiddenResult):
+    """A result about records that match given values."""
+
+    @field_validator("where", "when", "then", mode="before", check_fields=False)
+    @classmethod
+    def _whole_numbers_are_texts(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        return {
+            name: str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+            for name, value in given.items()
+        }
+
+    @field_validator("where", "when", "then", check_fields=False)
+    @classmethod
+    def _says_something(cls, given: Conditions) -> Conditions:
+        if not given:
+            raise ValueError("name at least one column and its value")
+        if any(not value.strip() or is_star(value) for value in given.values()):
+            raise ValueError("a value is empty or '*', which every record matches")
+        return given
+
+
+class ForbiddenCount(_Matched):
+    """The number of records that match ``where`` must not come out between ``min`` and ``max``."""
+
+    result: Literal["count"] = "count"
+    where: Conditions = Field(description="The group: a value, range, mask or label by column.")
+    min: int = Field(default=1, ge=1, description="The smallest forbidden count.")
+    max: int | None = Field(default=None, ge=1, description="The largest forbidden count; by default there is none.")
+    figure: ClassVar[str] = "count"
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.max is not None and self.max < self.min:
+            raise ValueError("max must be at least min")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the group."""
+        return tuple(self.where)
+
+    @property
+    def asked(self) -> str:
+        """The prohibition as one readable line."""
+        up = f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
+        return f"no count of {up} in a group by {_listed(self.where)}"
+
+    def count(self, mined: Minable) -> int:
+        """Return the number of records that certainly match."""
+        return int(mined.counts[met(mined, self.where) == WITHIN].sum())
+
+    def comes_out(self, count: int) -> bool:
+        """Return whether a count is forbidden."""
+        return self.min <= count and (self.max is None or count <= self.max)
+
+    def judge(self, mined: Minable | None) -> Verdict:
+        """Judge whether the count of the group is forbidden."""
+        if mined is None or (missing := _unread(mined, self.where)):
+            return self._verdict(False, math.nan, NOT_MINED if mined is None else missing)
+        n = self.count(mined)
+        return self._verdict(self.comes_out(n), n, "")
+
+
+class ForbiddenRule(_Matched):
+    """The association rule ``when`` → ``then`` must not have this support and this confidence, or more of both."""
+
+    result: Literal["rule"] = "rule"
+    when: Conditions = Field(description="The condition: a value, range, mask or label by column.")
+    then: Conditions = Field(description="The conclusion, on other columns.")
+    support: float = Field(
+        gt=0, le=1, strict=False, description="The share of records that match the whole rule, at which it comes out."
+    )
+    confidence: float = Field(
+        gt=0,
+        le=1,
+        strict=False,
+        description="The share of records with the condition that have the conclusion, at which it comes out.",
+    )
+    figure: ClassVar[str] = "confidence"
+
+    @model_validator(mode="after")
+    def _different_columns(self) -> Self:
+        if set(self.when) & set(self.then):
+            raise ValueError("when and then name the same column")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the condition, then those of the conclusion."""
+        return (*self.when, *self.then)
+
+    @property
+    def asked(self) -> str:
+        """The prohibition as one readable line."""
+        return (
+            f"no rule {_listed(self.when)} → {_listed(self.then)} with support of at least {self.support:g} "
+            f"and confidence of at least {self.confidence:g}"
+        )
+
+    def counted(self, mined: Minable) -> RuleCounts:
+        """Count the records that tell whether they match; a record that fails the condition tells."""
+        body, head = met(mined, self.when), met(mined, self.then)
+        fires = (body == WITHIN) & (head != UNDECIDED)
+        n = mined.counts
+        return RuleCounts(
+            int(n[(body == OUTSIDE) | fires].sum()), int(n[fires].sum()), int(n[fires & (head == WITHIN)].sum())
+        )
+
+    def comes_out(self, found: RuleCounts) -> bool:
+        """Return whether a miner with these thresholds finds the rule; exact, as thresholds are decimal numbers."""
+        enough = found.both >= Fraction(str(self.support)) * found.told
+        return found.both > 0 and enough and found.both >= Fraction(str(self.confidence)) * found.body
+
+    def judge(self, mined: Minable | None) -> Verdict:
+        """Judge whether the rule comes out."""
+        if mined is None or (missing := _unread(mined, {**self.when, **self.then})):
+            return self._verdict(False, math.nan, NOT_MINED if mined is None else missing)
+        found = self.counted(mined)
+        return self._verdict(self.comes_out(found), found.confidence, "")
+
+
+NOT_MINED = "the rows were not mined"
+
+
+def met(mined: Minable, values: Conditions) -> Placing:
+    """Return for each group whether it meets all conditions; one that fails decides, whatever the others are."""
+    placed = np.array([mined.placed(name, value) for name, value in values.items()])
+    none = np.where((placed == UNDECIDED).any(axis=0), UNDECIDED, WITHIN)
+    return np.where((placed == OUTSIDE).any(axis=0), OUTSIDE, none).astype(np.int8)
+
+
+def _unread(mined: Minable, values: Conditions) -> str:
+    """Return which cells could not be read, or that a value could not."""
+    for name, value in values.items():
+        unread = mined.placed(name, value) == UNREAD
+        if n := int(mined.counts[unread].sum()):
+            if unread.all():
+                return f"the value named for column {name!r} is none of its values, labels or ranges"
+            return f"column {name!r}: {n} cells cannot be read as values of the column"
+    return ""
+
+
+def _listed(values: Conditions) -> str:
+    return ", ".join(values)
+
+
+Forbidden = Annotated[ForbiddenCount | ForbiddenRule, Field(discriminator="result")]
