@@ -1,0 +1,70 @@
+"""How much longer than a plain GROUP BY does it take to check a table of results, and how many cells are hidden?
+
+    python benchmarks/output.py [--rows N] [--groups N ...] [--shape N ...]
+
+Invented people; the second part hides cells of a table with all its totals, where the least pattern is not proved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import shoal
+from shoal.output.checked import OutputCheck
+
+
+def people(n: int, groups: int) -> pa.Table:
+    """Invent a table with one column to group by."""
+    rng = np.random.default_rng(0)
+    return pa.table({"group": rng.integers(0, groups, n).astype(str), "income": np.exp(rng.normal(10, 0.7, n)).round()})
+
+
+def crossed(shape: list[int], mean: float) -> pa.Table:
+    """Invent people in the cells of a table, with about as many in each."""
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(mean, shape)
+    places = np.repeat(np.arange(counts.size), counts.ravel())
+    return pa.table({f"c{j}": part.astype(str) for j, part in enumerate(np.unravel_index(places, shape))})
+
+
+def checked(rows: pa.Table, **asked: Any) -> tuple[float, OutputCheck]:
+    """Check a table and return the seconds."""
+    start = time.perf_counter()
+    found = shoal.check_output(rows, **asked)
+    return time.perf_counter() - start, found
+
+
+def main() -> None:
+    """Print a line per table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--groups", type=int, nargs="+", default=[100, 1_000])
+    parser.add_argument("--shape", type=int, nargs="+", default=[30, 30, 5])
+    parser.add_argument("--mean", type=float, default=25.0, help="persons in a cell of the second part")
+    given = parser.parse_args()
+    for groups in given.groups:
+        rows = people(given.rows, groups)
+        start = time.perf_counter()
+        rows.group_by("group").aggregate([("income", "sum"), ("income", "count")])
+        plain = time.perf_counter() - start
+        seconds, found = checked(rows, by=["group"], value="income", statistics=["count", "mean"])
+        print(
+            f"{given.rows} rows, {groups} groups: {seconds:.2f} s, {seconds / plain:.0f} times a GROUP BY in Arrow "
+            f"({plain:.3f} s), {found.hidden} cells hidden",
+            flush=True,
+        )
+    rows = crossed(given.shape, given.mean)
+    seconds, found = checked(rows, by=rows.column_names)
+    print(
+        f"{' x '.join(map(str, given.shape))}: {seconds:.1f} s, {len(found.cells)} cells, {found.unsafe} unsafe, "
+        f"{found.hidden} hidden, proved: {found.proved}, {found.missing or 'safe'}"
+    )
+
+
+if __name__ == "__main__":
+    main()

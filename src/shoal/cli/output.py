@@ -1,0 +1,151 @@
+"""``shoal output``: check a table of results before it leaves; the exit code is the verdict."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli import exits
+from shoal.cli.options import Force, Printing, Reading, Rows, names_in, numbers_in, with_options
+from shoal.cli.signals import loading
+from shoal.cli.targets import check_different
+from shoal.errors import PolicyError
+
+if TYPE_CHECKING:
+    from shoal.output.checked import OutputCheck
+
+
+@with_options
+def output(
+    data: Rows,
+    *,
+    by: Annotated[
+        str | None, typer.Option(help="Columns to group by, as in region,sex; 'region > town' nests towns in regions.")
+    ] = None,
+    value: Annotated[str | None, typer.Option(help="The column of numbers for sums, means and quantiles.")] = None,
+    statistics: Annotated[
+        str, typer.Option(help="What is shown of each group: count, sum, mean, median, percentiles such as p90.")
+    ] = "count",
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only records with, as in 'age >= 18' or 'town in A,B'; may be repeated.")
+    ] = None,
+    bands: Annotated[
+        list[str] | None, typer.Option(help="Group a column of numbers, as in age=18,65; may be repeated.")
+    ] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="The column that identifies persons; by default each record is a person.")
+    ] = None,
+    sensitive: Annotated[
+        str | None,
+        typer.Option(help="Columns to group by where everybody in one group is a disclosure; by default all."),
+    ] = None,
+    min_count: Annotated[int, typer.Option(help="The least number of persons in a published cell.")] = 10,
+    dominance: Annotated[
+        str, typer.Option(help="n,k: n contributors must not have more than k % of a total; or off.")
+    ] = "2,90",
+    p: Annotated[
+        float, typer.Option("--p", help="No contributor may estimate another to within p %; 0 for off.")
+    ] = 10.0,
+    zeros: Annotated[str, typer.Option(help="Whether cells without records are published: show or hide.")] = "show",
+    protection: Annotated[
+        float, typer.Option(help="Percent of a hidden sum by which it may be larger or smaller for all anybody knows.")
+    ] = 10.0,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="The ledger of tables released before, with which this one is judged and where it is entered."
+        ),
+    ] = None,
+    total: Annotated[str, typer.Option(help="The name of totals in the table.")] = "Total",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the safe table to this file: CSV or Parquet.")
+    ] = None,
+    reading: Reading,
+    printing: Printing,
+    force: Force = False,
+) -> None:
+    """Check counts, sums, means or quantiles by group before they are published, and hide what is unsafe.
+
+    Exit 0 if the table is safe, or with -o if a safe one was written; 1 if it is not; 2 if it cannot be determined.
+    """
+    with loading():
+        from shoal.engines.files.formats import check_target
+        from shoal.output.checking import check_output
+        from shoal.release import refuse_to_overwrite
+
+    if out is not None:
+        check_different({"the table": out, "the ledger": ledger, "the data": data})
+        refuse_to_overwrite(data, out)
+        check_target(out, force)
+    rows = reading.opened(data)
+    with printing.progress() as progress:
+        found = check_output(
+            rows,
+            by=names_in(by),
+            value=value,
+            statistics=names_in(statistics),
+            where=where or (),
+            bands=dict(map(_bands, bands or ())),
+            entity=entity,
+            sensitive=None if sensitive is None else names_in(sensitive),
+            min_count=min_count,
+            dominance=_dominance(dominance),
+            p=p or None,
+            zeros=zeros,  # type: ignore[arg-type]
+            protection=protection,
+            ledger=ledger,
+            total=total,
+            progress=progress,
+        )
+    released = out is not None and found.safe and not found.missing
+    if released and out is not None:
+        found.save(out, force=force)
+        exits.written.append(str(out))
+    printing.show(
+        lambda: found.as_dict() | {"written": str(out) if released else None}, lambda: _show(found, out, released)
+    )
+    raise typer.Exit(0 if released else exits.OUTCOMES[found.outcome])
+
+
+def _bands(text: str) -> tuple[str, list[float]]:
+    name, sign, cuts = text.partition("=")
+    if not sign:
+        raise PolicyError("bands are a column and the limits between groups", "as in --bands age=18,65")
+    return name.strip(), numbers_in(cuts)
+
+
+def _dominance(text: str) -> tuple[int, float] | None:
+    if text == "off":
+        return None
+    numbers = numbers_in(text)
+    if len(numbers) != 2 or numbers[0] != int(numbers[0]):
+        raise PolicyError("dominance is n,k such as 2,90, or off")
+    return int(numbers[0]), numbers[1]
+
+
+def _show(found: "OutputCheck", out: Path | None, released: bool) -> None:
+    """Show the verdict, the hidden cells without their figures, and what an intruder can tell of each."""
+    from rich.console import Console
+
+    from shoal.cli.columns import Columns, text
+
+    console = Console(highlight=False)
+    hidden = [cell for cell in found.cells if cell.hidden] if found.safe else []
+    if hidden:
+        table = Columns(*(found.asked.names or ["cell"]), "hidden because of", "an intruder can tell", texts=(0,))
+        for cell in hidden[:50]:
+            labels = ["(missing)" if label is None else label for label in cell.group(found.total)] or [found.total]
+            table.add(*labels, ", ".join(cell.why) or "the others", found.range_of(cell))
+        table.show(console)
+        if len(hidden) > 50:
+            console.print(text(f"… and {len(hidden) - 50} more; --json lists all"))
+        if not found.proved:
+            console.print(text("Hiding fewer cells may be enough: that this choice is the cheapest is not proved."))
+    if found.earlier:
+        console.print(text(f"Judged together with {len(found.earlier)} tables released before."))
+    style = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}[found.outcome]
+    console.print(text(f"{found.sentence}.", style=style))
+    if released:
+        console.print(text(f"Written: {out}" + ("" if found.ledger is None else f"; entered into {found.ledger}")))
+    elif out is not None:
+        console.print(text("Nothing was written.", style="bold red"))

@@ -1,0 +1,132 @@
+"""The rows of whatever a user names as an Ibis table, so that one GROUP BY runs where they are.
+
+Rows in memory are shown to DuckDB in place, without a copy; rows in files, databases and clusters stay there. Values
+compare as everywhere in shoal: NaN is null, -0.0 is 0.0, cells are parsed as the policy spells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from ibis.expr import types as ir
+
+from shoal.engines.backends.base import Place
+from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.base import Engine, Released
+from shoal.engines.data import Data
+from shoal.engines.ibis import IbisEngine
+from shoal.engines.local import LocalEngine
+from shoal.engines.opening import engine_of
+from shoal.engines.scratch import spilling
+from shoal.errors import DataError
+from shoal.policy import Policy
+
+# A number within a text, in the notation of ``intervals.NUMBER`` and valid in all engines. Its length is limited:
+# PostgreSQL raises an error where a number is too large or too small for a double, and one cell must not end a query.
+NUMERAL = "^[+-]?([0-9]{1,99}[.]?[0-9]{0,99}|[.][0-9]{1,99})([eE][+-]?[0-9]{1,2})?$"
+
+
+@dataclass(frozen=True, eq=False)
+class Groupable:
+    """Rows as an Ibis table, and the place that runs queries on it.
+
+    >>> import pyarrow as pa
+    >>> rows = groupable(pa.table({"town": ["A", "B", "A"], "age": ["31", "n/a", "34"]}))
+    >>> by_town = rows.table.group_by("town").agg(n=rows.table.count(), years=rows.number("age").sum())
+    >>> rows.fetch(by_town.order_by("town")).to_pylist()
+    [{'town': 'A', 'n': 2, 'years': 65.0}, {'town': 'B', 'n': 1, 'years': None}]
+    """
+
+    engine: IbisEngine
+    source: LocalEngine | IbisEngine  # what was opened, before rows in memory were shown to DuckDB
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of a file or a frame; empty for a table in a database and for a folder."""
+        return self.source.fingerprint
+
+    @property
+    def place(self) -> Place:
+        """The backend that runs the queries."""
+        return self.engine.place
+
+    @cached_property
+    def table(self) -> ir.Table:
+        """The rows; all columns may be grouped by."""
+        return self.engine.told(self.engine.columns)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self.engine.columns
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise an error that lists the columns that are not in the table."""
+        if absent := [name for name in dict.fromkeys(names) if name not in self.columns]:
+            raise DataError(
+                f"the table has no column {', '.join(map(repr, absent))}",
+                f"its columns: {', '.join(self.columns)}",
+            )
+
+    def number(self, name: str, table: ir.Table | None = None) -> Any:
+        """Return a column of numbers; a text that is no number is null, and so are NaN and values of other types.
+
+        ``table`` is what was made of ``self.table`` by filtering, if the query goes on from there.
+        """
+        kind = self.engine.expression[name].type()
+        column = (self.table if table is None else table)[name]
+        if kind.is_integer() or kind.is_floating():
+            return column
+        if kind.is_boolean():
+            return column.cast("int64")
+        if kind.is_decimal() and column.type().is_decimal():
+            return column
+        if not column.type().is_string():  # dates and times
+            return ibis.null("float64")
+        text = column.strip()
+        return ibis.ifelse(text.re_search(NUMERAL), text, ibis.null("string")).cast("float64")
+
+    def select(self, names: Sequence[str]) -> tuple[pa.Table, bool]:
+        """Fetch some columns of all rows, and whether these are in the order of a file or frame."""
+        if not isinstance(self.source, LocalEngine):
+            return self.fetch(self.table.select(*names)), False
+        rows = self.source.table.select(list(names))
+        return (rows if self.source.weights is None else _repeated(rows, self.source.weights)), True
+
+    def fetch(self, expression: ir.Table) -> pa.Table:
+        """Run a query over ``table`` where the rows are, and fetch its result, which may have no rows."""
+        return self.place.fetch(expression)
+
+
+def groupable(
+    data: Data | Released | Engine,
+    policy: Policy | None = None,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+) -> Groupable:
+    """Open a path, a URI, a frame, an Ibis table, a release or an engine for queries on its rows.
+
+    Cells are parsed as the policy says, if one is given: missing values, decimal and thousands marks.
+    """
+    engine = engine_of(data, policy, separator=separator, encoding=encoding)
+    if isinstance(engine, IbisEngine):
+        return Groupable(engine, engine)
+    if not isinstance(engine, LocalEngine):
+        raise DataError(f"no SQL for rows of type {type(engine).__name__}", "pass a frame, a path or an Ibis table")
+    place = DuckDB(ibis.duckdb.connect(**spilling()))
+    rows = engine.table
+    if engine.weights is not None:
+        rows = _repeated(rows, engine.weights)
+    return Groupable(IbisEngine(place.upload(rows, {}), place), engine)
+
+
+def _repeated(rows: pa.Table, weights: Any) -> pa.Table:
+    """Return a tally with as many rows as there are records."""
+    return rows.take(pa.array(np.repeat(np.arange(len(rows)), weights)))

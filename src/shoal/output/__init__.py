@@ -1,0 +1,1 @@
+"""Output checking: tables of counts, sums, means and quantiles, judged before they leave."""

@@ -1,0 +1,146 @@
+"""What an intruder can work out from published totals: linear programs over the classes that no total tells apart.
+
+A *class* here is a set of records that all totals, published earlier or asked for now, contain or leave out together. A
+total is the sum of some classes. The intruder knows every published total exactly, that no class is below its floor
+(0 for counts), and that counts are whole numbers; another table is possible if it agrees with all of that. Programs
+are stated in deviations from the true table, so the truth is always feasible, whatever is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, vstack
+from scipy.sparse.csgraph import connected_components
+
+from shoal.errors import CannotTellError
+from shoal.table.frequency import Floats
+
+Flags = NDArray[np.bool_]
+
+TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
+BRANCHES = 20_000  # nodes of one integer program; the same answer on every machine, unlike a time limit
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """Totals of one quantity: of which classes each total is the sum, and what the intruder knows of the classes."""
+
+    values: Floats  # (classes)  the truth
+    floors: Floats  # (classes)  what the intruder knows each class to be at least; -inf for values of either sign
+    cells: csr_array  # (cells, classes)  1 where a cell of the table to be released contains a class
+    published: csr_array  # (earlier totals, classes)  the same for totals that were released before
+    integer: bool  # whether the intruder knows that classes are whole numbers
+    # Whether the totals are two nested families, as rows and columns are: such a matrix is totally unimodular, and
+    # linear programs have whole solutions.
+    network: bool = False
+
+    @property
+    def slack(self) -> Floats:
+        """How far each class can be below its true value."""
+        return np.asarray(self.values - self.floors)
+
+
+@dataclass(frozen=True, eq=False)
+class Intruder:
+    """An intruder who sees the totals that are not hidden; ``reach`` is how far a hidden one may be from the truth."""
+
+    totals: Totals
+    hidden: Flags  # (cells)
+
+    @cached_property
+    def _known(self) -> tuple[csr_array, Flags]:
+        """The published totals over the classes that stay unknown, and which these are."""
+        rows = vstack([self.totals.cells[np.flatnonzero(~self.hidden)], self.totals.published]).tocsr()
+        free = np.ones(rows.shape[1], np.bool_)
+        while True:  # a total of one unknown class tells it
+            unknown = rows @ free.astype(np.int64)
+            alone = np.flatnonzero(unknown == 1)
+            if not len(alone):
+                break
+            found = rows[alone].multiply(free.astype(np.int64)).tocsr().indices
+            free[found] = False
+        rows = rows[np.flatnonzero(unknown > 1)]
+        return rows.tocsc()[:, np.flatnonzero(free)].tocsr(), free
+
+    @cached_property
+    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The position of each unknown class, and the connected part of each unknown class and of each total."""
+        rows, free = self._known
+        place = np.full(len(free), -1)
+        place[free] = np.arange(free.sum())
+        n_rows, n = rows.shape
+        if n_rows == 0:
+            return place, np.arange(n), np.zeros(0, np.int64)
+        joint = rows.tocoo()
+        graph = csr_array((np.ones(joint.nnz), (joint.row, joint.col + n_rows)), shape=(n_rows + n, n_rows + n))
+        part = connected_components(graph, directed=False)[1]
+        return place, part[n_rows:], part[:n_rows]
+
+    def reach(
+        self,
+        target: NDArray[np.int64],
+        sign: int,
+        scale: float = 1.0,
+        floors: Mapping[int, float] | None = None,
+    ) -> tuple[float, Floats]:
+        """Return how far the sum of the ``target`` classes can be above (sign 1) or below (-1) the truth, and a way.
+
+        ``floors`` are what a contributor knows more of some classes: how far these can be below their true values.
+        """
+        rows, free = self._known
+        place, part_of_class, part_of_row = self._parts
+        way = np.zeros(len(free))
+        within = place[target[free[target]]]
+        if not len(within):
+            return 0.0, way
+        part = np.flatnonzero(np.isin(part_of_class, part_of_class[within]))
+        chosen = rows[np.flatnonzero(np.isin(part_of_row, part_of_class[within]))].tocsc()[:, part].tocsr()
+        named = np.flatnonzero(free)[part]
+        slack = self.totals.slack[named].copy()
+        for i, least in (floors or {}).items():
+            slack[named == i] = np.minimum(slack[named == i], least)
+        goal = np.isin(part, within).astype(float)
+        covered = np.asarray(abs(chosen).sum(axis=0)).ravel() > 0
+        if np.isinf(slack).any():  # values of either sign: either determined, or anything
+            found = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)), whole=False)
+            way[named] = found * scale
+            return (float(np.inf) if goal @ found * sign > 1e-7 else 0.0), way
+        if sign > 0 and (goal.astype(bool) & ~covered).any():
+            way[named[np.flatnonzero(goal.astype(bool) & ~covered)[0]]] = max(scale, 1.0) * 1e6
+            return float(np.inf), way
+        whole = self.totals.integer and not self.totals.network
+        unit = 1.0 if self.totals.integer else scale
+        highest = np.where(covered, np.inf, 0.0)
+        found = _solved(goal * sign, chosen, -slack / unit, highest, whole=whole) * unit
+        if self.totals.integer:
+            found = np.rint(found)
+        way[named] = found
+        return float(goal @ found * sign), way
+
+
+def _solved(goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, whole: bool) -> Floats:
+    """Maximize over the deviations that leave the published totals as they are."""
+    bounds = np.column_stack([lowest, highest])
+    if whole:
+        found = milp(
+            -goal,
+            constraints=LinearConstraint(rows, 0, 0) if rows.shape[0] else None,
+            bounds=Bounds(lowest, highest),
+            integrality=np.ones(len(goal)),
+            options={"node_limit": BRANCHES, "mip_rel_gap": 0.0},
+        )
+    else:
+        equal = {"A_eq": rows, "b_eq": np.zeros(rows.shape[0])} if rows.shape[0] else {}
+        found = linprog(-goal, bounds=bounds, method="highs", **equal)
+    if found.status != 0 or found.x is None:
+        raise CannotTellError(
+            "the range of a hidden cell could not be computed within the limits of the solver; nothing is released",
+            "make the table smaller: fewer columns to group by, or coarser groups",
+        )
+    return np.asarray(found.x, dtype=float)
