@@ -1,0 +1,1 @@
+"""Differential privacy: noisy answers to queries about a table, with a budget that is never exceeded."""

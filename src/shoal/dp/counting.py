@@ -1,0 +1,299 @@
+"""The exact statistics, by the engine's own GROUP BY: one for all sums and counts, one for each table of cells.
+
+A person's records are limited to ``contributions``: which are kept depends on that person's records alone (on a hash of
+them), so nobody else's presence changes it. Records without a person are left out. Nothing here fails because of a
+single value: an error would reveal that the value is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import ibis
+import pyarrow as pa
+from ibis.expr import types as ir
+
+from shoal.dp.asks import Ask, ContributionsAsk, CountAsk, MeanAsk, PersonsAsk, SumAsk, TableAsk
+from shoal.dp.described import CellsOf, FixedPoint
+from shoal.dp.quantiles import N_CELLS, QuantileAsk, with_blocks
+from shoal.dp.regression import STEPS, RegressionAsk
+from shoal.engines.grouping import Groupable
+from shoal.engines.ibis_order import order_keys
+from shoal.engines.sql import unused
+from shoal.errors import PolicyError
+from shoal.table import codec
+
+GroupKey = tuple[str | None, ...]  # the values of the columns to group by, as texts
+Exact = Mapping[GroupKey, list[list[int]]]  # the pieces of a query in each group; a group that is absent is all zeros
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """Whose privacy is protected: a person with several records, or a record."""
+
+    entity: str | None
+    contributions: int = 1
+
+    @classmethod
+    def checked(cls, entity: str | None, contributions: int) -> PrivacyUnit:
+        """Return the unit; raise an error if the limit of records makes no sense."""
+        if contributions < 1 or contributions > 10_000:
+            raise PolicyError("contributions must be between 1 and 10,000: the records of one person that count")
+        if entity is None and contributions != 1:
+            raise PolicyError(
+                "contributions needs an entity: which column identifies the people?",
+                "without one, every record is taken to be a person of its own",
+                option="--entity",
+            )
+        return cls(entity, contributions)
+
+    @property
+    def name(self) -> str:
+        """The unit as a ledger writes it."""
+        return "record" if self.entity is None else f"entity:{self.entity}"
+
+    @property
+    def protected(self) -> str:
+        """Whose privacy is protected, in words."""
+        if self.entity is None:
+            return "a record"
+        return f"a person ({self.entity}), with at most {self.contributions} of their records"
+
+
+@dataclass(frozen=True)
+class ExactStatistics:
+    """The exact statistics of all queries, and the number of people behind each key. They are never shown."""
+
+    exact: Sequence[Exact]
+    people: Mapping[GroupKey, int]
+
+
+def counted_exactly(rows: Groupable, asks: Sequence[Ask], by: Sequence[str], unit: PrivacyUnit) -> ExactStatistics:
+    """Run the queries without noise."""
+    names = list(dict.fromkeys([*by, *(name for ask in asks for name in ask.columns)]))
+    return counted_of_limited(rows, limited_records(rows, names, unit), asks, by, unit)
+
+
+def counted_of_limited(
+    rows: Groupable, limited: ir.Table, asks: Sequence[Ask], by: Sequence[str], unit: PrivacyUnit
+) -> ExactStatistics:
+    """Run the queries on records that were limited before."""
+    scalars = [
+        (i, ask)
+        for i, ask in enumerate(asks)
+        if isinstance(ask, CountAsk | PersonsAsk | SumAsk | MeanAsk | RegressionAsk)
+    ]
+    exact: list[Exact] = [{} for _ in asks]
+    aggregates: dict[str, Any] = {}
+    fields: dict[int, list[list[str]]] = {}
+    for i, ask in scalars:
+        fields[i] = []
+        for piece in _sums(rows, limited, ask, unit):
+            named = {unused(f"s{len(aggregates) + j}", by): one for j, one in enumerate(piece)}
+            aggregates |= named
+            fields[i].append(list(named))
+    who = unused("people", [*by, *aggregates])
+    aggregates[who] = _people(limited, unit)
+    found = _grouped(rows, limited, by, aggregates)
+    people: dict[GroupKey, int] = {}
+    for key, row in found:
+        # Values that share a text are one key, and somebody may have records with each: added up, one person would
+        # change that key by more than 1.
+        people[key] = max(people.get(key, 0), row[who])
+    for i, ask in scalars:
+        if isinstance(ask, PersonsAsk):
+            exact[i] = {key: [[n]] for key, n in people.items()}
+            continue
+        exact[i] = _added((key, [[row[name] for name in piece] for piece in fields[i]]) for key, row in found)
+    for i, other in enumerate(asks):
+        if isinstance(other, TableAsk):
+            exact[i] = _table(rows, limited, by, other)
+        elif isinstance(other, QuantileAsk):
+            exact[i] = _trees(rows, limited, by, other)
+        elif isinstance(other, ContributionsAsk):
+            exact[i] = _contributions(rows, other, unit)
+    return ExactStatistics(exact, people)
+
+
+def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) -> ir.Table:
+    """Keep at most ``contributions`` records of each person."""
+    if unit.entity is None:
+        return rows.table
+    table = rows.table.filter(rows.table[unit.entity].notnull())
+    used = [name for name in names if name != unit.entity]
+    place = unused("shoal_place", table.columns)
+    order = order_keys(table.select(used), 0, of=table) if used else [table[unit.entity]]
+    number = ibis.row_number().over(ibis.window(group_by=[table[unit.entity]], order_by=order))
+    numbered = table.mutate(**{place: number})
+    return numbered.filter(numbered[place] < unit.contributions).drop(place)
+
+
+def _people(table: ir.Table, unit: PrivacyUnit) -> Any:
+    return table.count() if unit.entity is None else table[unit.entity].nunique()
+
+
+# ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
+
+
+def clamped(column: Any, low: Any, high: Any) -> Any:
+    """Return the nearest value within bounds; null stays null, which GREATEST and LEAST do not promise."""
+    return ibis.ifelse(column < low, low, ibis.ifelse(column > high, high, column))
+
+
+def _real(rows: Groupable, table: ir.Table, name: str) -> Any:
+    return rows.place.plain(rows.number(name, table).cast("float64"), key=False)
+
+
+def _in_units(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
+    """Return a column in whole units, clamped as a float, so that it fits, and again as an integer, which is exact."""
+    real = clamped(_real(rows, table, values.column), float(values.lower), float(values.upper))
+    unit = values.unit
+    scaled = real / float(unit) if unit >= 1 else real * float(round(1 / unit))
+    return clamped((scaled + 0.5).floor().cast("int64"), values.least, values.most)
+
+
+def _in_steps(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
+    """Return a column scaled to the whole numbers from -STEPS to STEPS."""
+    low, high = float(values.lower), float(values.upper)
+    real = clamped(_real(rows, table, values.column), low, high)
+    scaled = (real - (low + high) / 2) / ((high - low) / 2) * float(STEPS)
+    return clamped((scaled + 0.5).floor().cast("int64"), -STEPS, STEPS)
+
+
+def _sums(rows: Groupable, table: ir.Table, ask: Ask, unit: PrivacyUnit) -> list[list[Any]]:
+    """Return the aggregates of each piece of a query."""
+    if isinstance(ask, CountAsk):
+        return [[table.count()]]
+    if isinstance(ask, PersonsAsk):
+        return [[_people(table, unit)]]
+    if isinstance(ask, SumAsk):
+        return [[_in_units(rows, table, ask.values).sum()]]
+    if isinstance(ask, MeanAsk):
+        units = _in_units(rows, table, ask.values)
+        return [[(units - ask.values.centre).sum()], [units.count()]]
+    if isinstance(ask, RegressionAsk):
+        steps = [_in_steps(rows, table, one) for one in ask.variables]
+        every = sum(steps[1:], steps[0])  # null if one of them is
+        zero = every * 0
+        one = (zero + 1) * STEPS**2
+        sums = [(zero + column) * STEPS for column in steps]
+        products = [zero + steps[i] * steps[j] for i, j in ask.products]
+        return [[column.sum() for column in (one, *sums, *products)]]
+    raise TypeError(f"{ask.name} is not a sum")
+
+
+# ── cells ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _bin(rows: Groupable, table: ir.Table, cells: CellsOf) -> Any:
+    """Return the number of the bin; values beyond the edges are in the first or last one, nulls in none."""
+    real = _real(rows, table, cells.column)
+    inner = [ibis.ifelse(real >= float(edge), 1, 0) for edge in cells.edges[1:-1]]
+    first = ibis.literal(0, "int64")
+    return ibis.ifelse(real.isnull(), ibis.null("int64"), sum(inner, first).cast("int64"))
+
+
+def _table(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: TableAsk) -> Exact:
+    """Count the records in each cell of a table."""
+    names = [unused(f"cell{j}", [*limited.columns]) for j in range(len(ask.cells))]
+    made = limited.mutate(
+        **{
+            name: _bin(rows, limited, cells) if cells.edges else limited[cells.column]
+            for name, cells in zip(names, ask.cells, strict=True)
+        }
+    )
+    n = unused("n", [*by, *names])
+    fetched = rows.fetch(made.group_by([*by, *names]).agg(**{n: made.count()}))
+    places = [
+        {label: i for i, label in enumerate(range(cells.n_cells) if cells.edges else cells.categories)}
+        for cells in ask.cells
+    ]
+    labels = [
+        fetched[name].to_pylist() if cells.edges else texts_of(fetched, name)
+        for name, cells in zip(names, ask.cells, strict=True)
+    ]
+    size = ask.pieces(1, False)[0].size
+    found: dict[GroupKey, list[list[int]]] = {}
+    for key, count, *cell in zip(_keys(fetched, by), fetched[n].to_pylist(), *labels, strict=True):
+        at = [place.get(one) for place, one in zip(places, cell, strict=True)]
+        if None in at:
+            continue
+        index = 0
+        for one, width in zip(at, ask.shape, strict=True):
+            index = index * width + int(one or 0)
+        found.setdefault(key, [[0] * size])[0][index] += int(count)
+    return found
+
+
+def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: QuantileAsk) -> Exact:
+    """Count the values in each of 1024 cells of equal width, and in blocks of them."""
+    low, high = float(ask.values.lower), float(ask.values.upper)
+    real = clamped(_real(rows, limited, ask.values.column), low, high)
+    cell, n = unused("cell", limited.columns), unused("n", [*by, "cell"])
+    number = ((real - low) / ((high - low) / N_CELLS)).floor().cast("int64")
+    made = limited.mutate(**{cell: clamped(number, 0, N_CELLS - 1)})
+    made = made.filter(made[cell].notnull())
+    fetched = rows.fetch(made.group_by([*by, cell]).agg(**{n: made.count()}))
+    cells: dict[GroupKey, list[int]] = {}
+    for key, at, count in zip(_keys(fetched, by), fetched[cell].to_pylist(), fetched[n].to_pylist(), strict=True):
+        cells.setdefault(key, [0] * N_CELLS)[int(at)] += int(count)
+    return {key: [with_blocks(counts)] for key, counts in cells.items()}
+
+
+def _contributions(rows: Groupable, ask: ContributionsAsk, unit: PrivacyUnit) -> Exact:
+    """Count the people with each number of records, before the limit."""
+    entity = str(unit.entity)
+    table = rows.table.filter(rows.table[entity].notnull())
+    people = table.group_by(entity).agg(shoal_n=table.count())
+    upto = people.mutate(shoal_n=clamped(people.shoal_n, 1, ask.upto + 1))
+    fetched = rows.fetch(upto.group_by("shoal_n").agg(shoal_people=upto.count()))
+    counts = [0] * (ask.upto + 1)
+    for n, people_with in zip(fetched["shoal_n"].to_pylist(), fetched["shoal_people"].to_pylist(), strict=True):
+        counts[int(n) - 1] += int(people_with)
+    return {(): [counts]}
+
+
+# ── groups ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _grouped(
+    rows: Groupable, table: ir.Table, by: Sequence[str], aggregates: Mapping[str, Any]
+) -> list[tuple[GroupKey, dict[str, int]]]:
+    """Run one GROUP BY; a sum over no values is 0."""
+    query = table.group_by(list(by)).agg(**aggregates) if by else table.aggregate(**aggregates)
+    fetched = rows.fetch(query)
+    columns = {name: [int(value or 0) for value in fetched[name].to_pylist()] for name in aggregates}
+    return [
+        (key, dict(zip(columns, figures, strict=True)))
+        for key, *figures in zip(_keys(fetched, by), *columns.values(), strict=True)
+    ]
+
+
+def _keys(fetched: pa.Table, by: Sequence[str]) -> list[GroupKey]:
+    if not by:
+        return [()] * fetched.num_rows
+    return list(zip(*(texts_of(fetched, name) for name in by), strict=True))
+
+
+def texts_of(fetched: pa.Table, name: str) -> list[str | None]:
+    """Return a fetched column as texts, the same for every engine; values that share a text are one key."""
+    coded = codec.encode_texts(name, fetched[name])
+    words = [*coded.texts, None]  # the code of null is -1
+    return [words[code] for code in coded.codes]
+
+
+def _added(pairs: Any) -> Exact:
+    found: dict[GroupKey, list[list[int]]] = {}
+    for key, pieces in pairs:
+        if key in found:
+            pieces = [[a + b for a, b in zip(*both, strict=True)] for both in zip(found[key], pieces, strict=True)]
+        found[key] = pieces
+    return found
+
+
+def all_keys(cells: Sequence[CellsOf]) -> list[GroupKey]:
+    """Return all combinations of the categories to group by."""
+    return list(product(*(one.categories for one in cells)))

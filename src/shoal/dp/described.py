@@ -1,0 +1,207 @@
+"""What is publicly known about the columns: bounds, categories and bins. It is asked for, never read from the data.
+
+Bounds that were read from the data would reveal the largest income; categories, the only person with a rare disease.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.policy import Policy
+from shoal.table.builders import File, Tree
+from shoal.table.intervals import parse_number
+
+FINEST = 6  # decimal digits between the width of the bounds and the default granularity
+MOST_UNITS = 2**29  # of a value: 2^33 records of that size still add up within 64 bits
+MOST_BINS = 1000
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A number as a whole multiple of a granularity, within bounds."""
+
+    column: str
+    lower: Decimal
+    upper: Decimal
+    unit: Decimal
+
+    @property
+    def least(self) -> int:
+        """The lower bound in units."""
+        return round(self.lower / self.unit)
+
+    @property
+    def most(self) -> int:
+        """The upper bound in units."""
+        return round(self.upper / self.unit)
+
+    @property
+    def centre(self) -> int:
+        """The middle in units: sums of distances from it need less noise than sums of values."""
+        return (self.least + self.most) // 2
+
+
+@dataclass(frozen=True)
+class CellsOf:
+    """The cells into which a column divides the records: categories, or bins between edges."""
+
+    column: str
+    categories: tuple[str | None, ...] = ()
+    edges: tuple[Decimal, ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells."""
+        return len(self.categories) or len(self.edges) - 1
+
+    @property
+    def labels(self) -> tuple[str | None, ...]:
+        """The label of each cell; that of a bin is a half-open interval, the last one closed."""
+        if self.categories:
+            return self.categories
+        ends = ")" * (self.n_cells - 1) + "]"
+        pairs = zip(self.edges[:-1], self.edges[1:], ends, strict=True)
+        return tuple(f"[{_plain(low)}, {_plain(high)}{end}" for low, high, end in pairs)
+
+
+@dataclass(frozen=True)
+class Described:
+    """Public facts about the columns, from the user or the policy."""
+
+    bounds: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    categories: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    bins: Mapping[str, tuple[Decimal, ...]] = field(default_factory=dict)
+    granularity: Mapping[str, Decimal] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        bounds: Mapping[str, Sequence[Any]] | None = None,
+        categories: Mapping[str, Sequence[Any]] | None = None,
+        bins: Mapping[str, int | Sequence[Any]] | None = None,
+        granularity: Mapping[str, Any] | None = None,
+        policy: Policy | None = None,
+    ) -> Described:
+        """Check what was given; hierarchies of the policy that list their values add categories."""
+        ends = {name: _bounds(name, given) for name, given in (bounds or {}).items()}
+        return cls(
+            ends,
+            _of_policy(policy) | {name: _categories(name, given) for name, given in (categories or {}).items()},
+            {name: _edges(name, given, ends) for name, given in (bins or {}).items()},
+            {name: _unit(name, given) for name, given in (granularity or {}).items()},
+        )
+
+    def fixed_point(self, column: str) -> FixedPoint:
+        """Return how the numbers of a column are rounded and clamped; raise an error if its bounds are unknown."""
+        if column not in self.bounds:
+            raise PolicyError(
+                f"column {column!r} needs bounds: between which numbers do its values lie?",
+                "state them from public knowledge, such as 0 and 120 for an age; they are never read from the data",
+                option=f"--bounds {column}=0:120",
+            )
+        lower, upper = self.bounds[column]
+        unit = self.granularity.get(column, Decimal(1).scaleb((upper - lower).adjusted() - FINEST))
+        found = FixedPoint(column, lower, upper, unit)
+        if max(abs(lower), abs(upper)) / unit > MOST_UNITS or found.least == found.most:
+            raise PolicyError(
+                f"column {column!r}: its bounds are {'too many' if found.least < found.most else 'less than one'} "
+                "granularity units wide, or too far from 0",
+                "choose another granularity",
+                option="--granularity",
+            )
+        return found
+
+    def cells(self, column: str) -> CellsOf:
+        """Return the cells of a column; raise an error if neither categories nor bins are known."""
+        if column in self.bins:
+            return CellsOf(column, edges=self.bins[column])
+        if column in self.categories:
+            return CellsOf(column, self.categories[column])
+        raise PolicyError(
+            f"column {column!r} needs categories or bins: which values can it have?",
+            "list them from public knowledge, or name a hierarchy that lists them in the policy; "
+            "they are never read from the data",
+            option=f"--categories {column}=A,B or --bins {column}=0,18,65,120",
+        )
+
+
+def _plain(value: Decimal) -> str:
+    return f"{value.normalize():f}"
+
+
+def _number(column: str, what: str, given: object) -> Decimal:
+    value = (
+        parse_number(str(given))
+        if isinstance(given, int | float | str | Decimal) and not isinstance(given, bool)
+        else None
+    )
+    if value is None or abs(value) > 10**15 or (value and abs(value.adjusted()) > 15):
+        raise PolicyError(f"column {column!r}: {what} must be numbers between -10^15 and 10^15")
+    return value
+
+
+def _bounds(column: str, given: Sequence[Any]) -> tuple[Decimal, Decimal]:
+    if isinstance(given, str) or len(given) != 2:
+        raise PolicyError(f"column {column!r}: bounds are two numbers, the lower and the upper one")
+    lower, upper = (_number(column, "bounds", end) for end in given)
+    if lower >= upper:
+        raise PolicyError(f"column {column!r}: the lower bound must be less than the upper one")
+    return lower, upper
+
+
+def _categories(column: str, given: Sequence[Any]) -> tuple[str | None, ...]:
+    if isinstance(given, str):
+        raise PolicyError(f"column {column!r}: categories are a list of values")
+    found = tuple(
+        value if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in given
+    )
+    if not found or len(set(found)) < len(found):
+        raise PolicyError(f"column {column!r}: categories must be at least one value, each listed once")
+    return found
+
+
+def _edges(
+    column: str, given: int | Sequence[Any], bounds: Mapping[str, tuple[Decimal, Decimal]]
+) -> tuple[Decimal, ...]:
+    if isinstance(given, int):
+        if not 1 <= given <= MOST_BINS:
+            raise PolicyError(f"column {column!r}: the number of bins must be between 1 and {MOST_BINS}")
+        if column not in bounds:
+            raise PolicyError(
+                f"column {column!r}: {given} bins between which bounds?",
+                "state bounds, or list the edges",
+                option=f"--bounds {column}=0:120",
+            )
+        lower, upper = bounds[column]
+        return (*tuple(lower + (upper - lower) * i / given for i in range(given)), upper)
+    edges = tuple(_number(column, "edges of bins", edge) for edge in given)
+    if not 2 <= len(edges) <= MOST_BINS + 1 or any(a >= b for a, b in pairwise(edges)):
+        raise PolicyError(f"column {column!r}: edges of bins must be at least two increasing numbers")
+    return edges
+
+
+def _unit(column: str, given: object) -> Decimal:
+    unit = _number(column, "granularity", given)
+    # x · 10 and x / 10 are the same on every engine, x · 0.1 is not.
+    whole = unit if unit >= 1 else 1 / unit if unit > 0 else Decimal("0.5")
+    if whole != whole.to_integral_value() or not math.isfinite(float(whole)):
+        raise PolicyError(f"column {column!r}: granularity must be a whole number, or 1 divided by one, such as 0.01")
+    return unit
+
+
+def _of_policy(policy: Policy | None) -> dict[str, tuple[str | None, ...]]:
+    if policy is None:
+        return {}
+    found: dict[str, tuple[str | None, ...]] = {}
+    for name, column in policy.columns.items():
+        if isinstance(column.hierarchy, File):
+            found[name] = column.hierarchy.build(name, [], folder=policy.folder).leaves
+        elif isinstance(column.hierarchy, Tree):
+            found[name] = column.hierarchy.build(name, []).leaves
+    return found

@@ -1,0 +1,316 @@
+"""``shoal.synthesize``: a synthetic table from noisy marginals, within a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.dp.answers import PlannedPiece, QueryPlan
+from shoal.dp.asking import NO_LEDGER
+from shoal.dp.asks import TableAsk, require_few_cells
+from shoal.dp.budget import Budget, BudgetError
+from shoal.dp.counting import PrivacyUnit, counted_exactly
+from shoal.dp.described import CellsOf, Described
+from shoal.dp.ledger import Ledger
+from shoal.dp.marginals import (
+    MeasuredTable,
+    TreePair,
+    closes_a_circle,
+    consistent,
+    dependence,
+    drawn_rows,
+    spanning_tree,
+)
+from shoal.dp.noise import Noise, calibrated, chosen
+from shoal.engines.base import Engine
+from shoal.engines.data import Data
+from shoal.engines.files.formats import TEXT, write_table_file
+from shoal.engines.files.formulas import Formulas
+from shoal.engines.grouping import Groupable, groupable
+from shoal.errors import PolicyError
+from shoal.policy import Policy
+from shoal.table.frequency import Codes, Floats
+
+MOST_COLUMNS = 40  # 780 pairs, each a GROUP BY
+MOST_ROWS = 20_000_000  # with hardly any budget, the noisy total may be anything
+NOT_KEPT = (
+    "Only the counts of columns and of the named pairs are kept, with noise; what else the rows seem to show follows "
+    "from them. Records with a missing or unlisted value are in no count of that column."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticTable:
+    """Rows that belong to nobody, with which counts of the original they agree, and what they cost."""
+
+    table: pa.Table
+    pairs: tuple[tuple[str, str], ...]
+    cost: Budget
+    unit: str
+    left: Budget | None = None
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the rows, completely or not at all."""
+        table = self.table
+        if Path(path).suffix.lower() in TEXT:
+            table = Formulas().escaped(table)  # a label must not be run by a spreadsheet
+        write_table_file(table, Path(path), force=force, verify=lambda _: None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON, without the rows."""
+        return {
+            "rows": self.table.num_rows,
+            "columns": self.table.column_names,
+            "pairs": [list(pair) for pair in self.pairs],
+            "cost": self.cost.as_dict(),
+            "left": None if self.left is None else self.left.as_dict(),
+            "unit": self.unit,
+            "notes": list(self.notes),
+        }
+
+
+def synthesize(
+    data: Data | Engine,
+    *,
+    budget: Budget | Mapping[str, Any] | str,
+    ledger: Ledger | str | Path | None = None,
+    rows: int | None = None,
+    seed: int | None = None,
+    **asked: Any,
+) -> SyntheticTable:
+    """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns.
+
+    ``asked`` are the arguments of ``plan_synthesis``. As many rows as the noisy counts say, or ``rows``. ``seed``
+    repeats only how rows are drawn from the noisy counts: the noise comes from a secure source and is never the same.
+
+    >>> import pyarrow as pa, shoal
+    >>> patients = pa.table({"age": [31, 34, 58, 61, 64] * 200, "ward": ["A", "A", "B", "B", "B"] * 200})
+    >>> made = shoal.synthesize(
+    ...     patients,
+    ...     budget="epsilon=1",
+    ...     rows=500,
+    ...     columns=["age", "ward"],
+    ...     bins={"age": [0, 40, 60, 120]},
+    ...     categories={"ward": ["A", "B"]},
+    ... )
+    >>> made.table.num_rows, made.table.column_names, made.pairs
+    (500, ['age', 'ward'], (('age', 'ward'),))
+    """
+    if rows is not None and not 1 <= rows <= MOST_ROWS:
+        raise PolicyError(f"rows must be between 1 and {MOST_ROWS:,}")
+    return _asked_of(asked).prepared(data, Budget.of(budget), _ledger(ledger)).run(rows, seed)
+
+
+def plan_synthesis(
+    data: Data | Engine,
+    *,
+    budget: Budget | Mapping[str, Any] | str,
+    ledger: Ledger | str | Path | None = None,
+    **asked: Any,
+) -> QueryPlan:
+    """Tell how exact the counts behind a synthetic table will be; no value is read and nothing is spent.
+
+    ``columns``: those of the synthetic table, each with ``categories`` (its values) or ``bins`` (edges, or a number of
+    bins within ``bounds``), from public knowledge or from the hierarchies of a ``policy``. ``pairs``: which pairs of
+    columns to count, without circles; by default those that depend most on each other are chosen privately, and a
+    third of the budget goes to columns, choice and pairs each. ``entity``: the column that identifies people, with at
+    most ``contributions`` records each. ``confidence`` of the widths.
+
+    >>> import pyarrow as pa, shoal
+    >>> table = pa.table({"sex": ["f"], "ward": ["A"]})
+    >>> known = {"sex": ["f", "m"], "ward": ["A", "B"]}
+    >>> plan = shoal.plan_synthesis(table, budget="epsilon=3", columns=["sex", "ward"], categories=known)
+    >>> [(piece.ask, piece.cost) for piece in plan.pieces]
+    [('histogram of sex', '0.5'), ('histogram of ward', '0.5'), ('choice of 1 pairs', '1'), ('1 pairs', '1')]
+    """
+    return _asked_of(asked).prepared(data, Budget.of(budget), _ledger(ledger)).plan()
+
+
+def _ledger(given: Ledger | str | Path | None) -> Ledger | None:
+    return given if given is None or isinstance(given, Ledger) else Ledger(given)
+
+
+def _asked_of(asked: Mapping[str, Any]) -> _Wanted:
+    if unknown := sorted(set(asked) - set(_Wanted.__dataclass_fields__)):
+        raise TypeError(f"synthesize has no argument {', '.join(unknown)}")
+    return _Wanted(**asked)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    columns: Sequence[str] = ()
+    pairs: Sequence[Sequence[str]] | None = None
+    bounds: Mapping[str, Sequence[Any]] | None = None
+    categories: Mapping[str, Sequence[Any]] | None = None
+    bins: Mapping[str, int | Sequence[Any]] | None = None
+    entity: str | None = None
+    contributions: int = 1
+    confidence: float = 0.95
+    policy: Policy | None = None
+
+    def prepared(self, data: Data | Engine, budget: Budget, ledger: Ledger | None) -> PreparedSynthesis:
+        if not 0.5 <= self.confidence < 1:
+            raise PolicyError("confidence must be at least 0.5 and less than 1")
+        if isinstance(self.columns, str) or not 1 <= len(self.columns) <= MOST_COLUMNS:
+            raise PolicyError(f"columns must be a list of 1 to {MOST_COLUMNS} columns", option="--columns age,ward")
+        if len(set(self.columns)) < len(self.columns):
+            raise PolicyError("columns names a column twice")
+        if self.entity in self.columns:
+            raise PolicyError(
+                f"column {self.entity!r} identifies people: a synthetic table has none", "leave it out of columns"
+            )
+        if budget.delta:
+            raise BudgetError("a synthetic table needs no delta: it would be wasted", "leave it out")
+        unit = PrivacyUnit.checked(self.entity, self.contributions)
+        described = Described.of(self.bounds, self.categories, self.bins, None, self.policy)
+        cells = tuple(described.cells(name) for name in self.columns)
+        pairs = self._pairs()
+        candidates = list(combinations(range(len(cells)), 2)) if pairs is None else pairs
+        require_few_cells([TableAsk((cells[i], cells[j])) for i, j in candidates], unit.contributions, False, 1)
+        rows = groupable(data, self.policy)
+        rows.require([*self.columns, *([self.entity] if self.entity else [])])
+        n_pairs = len(cells) - 1 if pairs is None else len(pairs)
+        weights = (1, 1, 1) if pairs is None and n_pairs else (1, 0, 1 if n_pairs else 0)
+        each, choice, both = budget.shares(weights)
+        return PreparedSynthesis(
+            rows, budget, ledger, unit, cells, pairs, self.confidence,
+            _shared(budget, each, len(cells)), _shared(budget, choice, n_pairs), _shared(budget, both, n_pairs),
+        )  # fmt: skip
+
+    def _pairs(self) -> list[TreePair] | None:
+        if self.pairs is None:
+            return None
+        places = {name: i for i, name in enumerate(self.columns)}
+        found = []
+        for pair in self.pairs:
+            if isinstance(pair, str) or len(pair) != 2 or not all(name in places for name in pair):
+                raise PolicyError("pairs are lists of two of the columns", option="--pair age,ward")
+            i, j = sorted(places[name] for name in pair)
+            found.append((i, j))
+        if closes_a_circle(len(self.columns), found):
+            raise PolicyError(
+                "the pairs close a circle, or one is named twice: rows are drawn along a tree",
+                "leave out one pair of the circle",
+            )
+        return found
+
+
+def _shared(budget: Budget, amount: Decimal, parts: int) -> Decimal:
+    """Return one of equal parts of an amount, rounded down."""
+    return Budget(budget.loss, amount).shares([1] * parts)[0] if parts and amount else Decimal(0)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedSynthesis:
+    """A checked request over opened rows, with the cost of each column, choice and pair; no value was read yet."""
+
+    source: Groupable
+    budget: Budget
+    ledger: Ledger | None
+    unit: PrivacyUnit
+    cells: tuple[CellsOf, ...]
+    pairs: list[TreePair] | None  # None: they are chosen
+    confidence: float
+    column_cost: Decimal
+    choice_cost: Decimal
+    pair_cost: Decimal
+
+    @property
+    def costs(self) -> list[Decimal]:
+        """What every measurement and choice costs, each by itself."""
+        n_pairs = len(self.cells) - 1 if self.pairs is None else len(self.pairs)
+        choices = n_pairs if self.pairs is None else 0
+        return [self.column_cost] * len(self.cells) + [self.choice_cost] * choices + [self.pair_cost] * n_pairs
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        return (NOT_KEPT,) if self.ledger is not None else (NOT_KEPT, NO_LEDGER)
+
+    def noise_of(self, ask: TableAsk) -> Noise:
+        """Return the noise of a table of one or two columns."""
+        cost = self.column_cost if len(ask.cells) == 1 else self.pair_cost
+        return calibrated(self.budget.loss, cost, ask.pieces(self.unit.contributions, False)[0].sensitivity)
+
+    def plan(self) -> QueryPlan:
+        """Return how exact the counts will be."""
+        pieces = []
+        for one in self.cells:
+            ask = TableAsk((one,))
+            noise = self.noise_of(ask)
+            width = noise.half_width(self.confidence)
+            pieces.append(PlannedPiece(ask.name, "records", str(noise), width, _short(self.column_cost)))
+        n_pairs = len(self.cells) - 1 if self.pairs is None else len(self.pairs)
+        if self.pairs is None and n_pairs:
+            # Each chosen pair is within this of the best one (McSherry, Talwar 2007).
+            spend = float(self.choice_cost)
+            scale = 2 * self.unit.contributions / (spend if self.budget.loss == "epsilon" else math.sqrt(8 * spend))
+            within = scale * math.log(math.comb(len(self.cells), 2) / (1 - self.confidence))
+            what = f"choice of {n_pairs} pairs"
+            pieces.append(PlannedPiece(what, "dependence", "exponential mechanism", within, _short(self.choice_cost)))
+        if n_pairs:
+            noise = self.noise_of(TableAsk((self.cells[0], self.cells[1])))
+            width = noise.half_width(self.confidence)
+            pieces.append(PlannedPiece(f"{n_pairs} pairs", "records", str(noise), width, _short(self.pair_cost)))
+        left = None if self.ledger is None else self.ledger.check(self.budget, unit=self.unit.name).left
+        return QueryPlan(tuple(pieces), self.budget, self.confidence, self.unit.protected, left=left, notes=self._notes)
+
+    def run(self, n_rows: int | None, seed: int | None) -> SyntheticTable:
+        """Count, charge the ledger, draw the noise, draw the rows."""
+        if self.ledger is not None:
+            self.ledger.check(self.budget, unit=self.unit.name)  # before the engine works for nothing
+        candidates = list(combinations(range(len(self.cells)), 2)) if self.pairs is None else self.pairs
+        singles = [TableAsk((one,)) for one in self.cells]
+        paired = [TableAsk((self.cells[i], self.cells[j])) for i, j in candidates]
+        counted = counted_exactly(self.source, [*singles, *paired], (), self.unit).exact
+        exact = [
+            np.array(found[()][0] if () in found else np.zeros(math.prod(ask.shape)), np.float64).reshape(ask.shape)
+            for ask, found in zip([*singles, *paired], counted, strict=True)
+        ]
+        left = None
+        if self.ledger is not None:
+            names = [f"synthetic table of {', '.join(cells.column for cells in self.cells)}"]
+            self.ledger.charge(self.budget, names, unit=self.unit.name, data=self.source.fingerprint)
+            left = self.ledger.read().left
+        # From here on the cost is on the disk, whatever happens.
+        columns = [self._measured(ask, one) for ask, one in zip(singles, exact, strict=False)]
+        of_pair = dict(zip(candidates, zip(paired, exact[len(singles) :], strict=True), strict=True))
+        tree = self.pairs if self.pairs is not None else self._chosen({p: of_pair[p][1] for p in candidates}, columns)
+        marginals = consistent(columns, {pair: self._measured(*of_pair[pair]) for pair in tree})
+        n_rows = min(round(marginals.total), MOST_ROWS) if n_rows is None else n_rows
+        codes = drawn_rows(marginals, n_rows, np.random.default_rng(seed))
+        made = {cells.column: _labelled(cells, codes[:, i]) for i, cells in enumerate(self.cells)}
+        names_of = [(self.cells[i].column, self.cells[j].column) for i, j in tree]
+        return SyntheticTable(pa.table(made), tuple(names_of), self.budget, self.unit.protected, left, self._notes)
+
+    def _measured(self, ask: TableAsk, exact: Floats) -> MeasuredTable:
+        noise = self.noise_of(ask)
+        noisy = np.array(noise.draw([int(n) for n in exact.ravel()]), np.float64).reshape(exact.shape)
+        return MeasuredTable(noisy, (2 if noise.law == "laplace" else 1) * noise.scale**2)
+
+    def _chosen(self, exact: Mapping[TreePair, Floats], columns: Sequence[MeasuredTable]) -> list[TreePair]:
+        """Choose a tree of pairs that depend on each other, by the exponential mechanism."""
+        margins = [np.maximum(one.noisy, 0.0) for one in columns]
+        scores = {(i, j): dependence(table, margins[i], margins[j]) for (i, j), table in exact.items()}
+
+        def choose(pairs: Sequence[TreePair]) -> int:
+            return chosen(self.budget.loss, self.choice_cost, [scores[p] for p in pairs], self.unit.contributions)
+
+        return spanning_tree(len(self.cells), choose)
+
+
+def _labelled(cells: CellsOf, codes: Codes) -> pa.Array:
+    """Return a column of labels; a listed null is a null."""
+    return pa.array(cells.labels, pa.string()).take(pa.array(codes))
+
+
+def _short(cost: Decimal) -> str:
+    return f"{cost.normalize():f}"

@@ -1,0 +1,35 @@
+"""Private queries: the statistics before noise are the same on every engine."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benches import Bench
+from shoal.dp.asking import _opened
+from shoal.dp.counting import counted_exactly
+
+ASKED: dict[str, Any] = {
+    "count": True, "persons": True, "sum": ["x"], "mean": ["text"], "quantile": {"x": [0.5]}, "table": [["g", "x"]],
+    "regression": {"x": ["text"]}, "records_per_person": 3, "by": ["g"], "entity": "who", "contributions": 2,
+    "bounds": {"x": (-1, 2), "text": (0, 50)}, "categories": {"g": ["a", "b", None]}, "bins": {"x": 7},
+}  # fmt: skip
+
+
+def test_every_engine_counts_alike(bench: Bench) -> None:
+    draw = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "who": [None if i % 17 == 0 else f"person {i // 3}" for i in range(240)],
+            "g": draw.choice(np.array(["a", "b", "c", None], dtype=object), 240).tolist(),
+            "x": [None if i % 11 == 0 else float(v) for i, v in enumerate(draw.normal(0, 2, 240))],
+            "text": draw.choice(["1", " 2.5", "-3e1", "1e999", "", "x", "49"], 240).tolist(),
+        }
+    )
+
+    def asked(data: Any) -> Any:
+        prepared = _opened(data, "epsilon=1", None, ASKED)
+        found = counted_exactly(prepared.rows, [one.ask for one in prepared.asks], ASKED["by"], prepared.unit)
+        return found.exact, found.people
+
+    assert asked(bench.load(table)) == asked(table)
