@@ -1,0 +1,1 @@
+"""Integral privacy: publish a result only if many different databases generate it."""
