@@ -16,7 +16,7 @@ from typing import Any
 
 import altair as alt
 
-from shoal.report.plots import save
+from shoal.report.plots import save_chart
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 SHOAL, ARX = "#0b6e99", "#c2571a"
@@ -43,6 +43,8 @@ One plain `GROUP BY` of the nine columns takes {group_by:.4f} s. {faster}
 The first run on a machine compiles: {compilation:.1f} s once. A whole process, from start to exit:
 
 {processes}
+
+With ℓ-diversity, t-closeness or β-likeness as well: [performance with a sensitive column](performance_sensitive.md).
 
 ## With rows, columns and distinct tuples
 
@@ -196,5 +198,5 @@ def grown(scale: dict[str, Any]) -> alt.TopLevelMixin:
 if __name__ == "__main__":
     optimal, scale = (json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:3])
     (DOCS / "performance.md").write_text(page(optimal, scale), encoding="utf-8")
-    save(compared(optimal["searches"]), DOCS / "optimal.svg", force=True)
-    save(grown(scale), DOCS / "scale.svg", force=True)
+    save_chart(compared(optimal["searches"]), DOCS / "optimal.svg", force=True)
+    save_chart(grown(scale), DOCS / "scale.svg", force=True)

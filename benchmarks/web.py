@@ -1,16 +1,21 @@
-"""How quickly the page answers: the first screen of `shoal web`, and every screen over a large table.
+"""How quickly the page answers, and how quickly somebody has a first release of a new table by clicking alone.
 
-python benchmarks/web.py [RECORDS]
+python benchmarks/web.py [RECORDS]  # the first screen of `shoal web`, and every screen over a large table
+python benchmarks/web.py wide       # the same over 300 columns
+python benchmarks/web.py clicks     # from opening to the release in Chromium (pip install statsmodels playwright)
 """
 
 from __future__ import annotations
 
 import http.client
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -19,6 +24,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 RECORDS = 1_000_000
+COLUMNS, RECORDS_OF_WIDE = 300, 2_000
+PACE = 3.0  # seconds that a person takes for a click, with what is read and decided before it
+TABLES = ("fair", "heart", "anes96", "modechoice")  # of statsmodels, as somebody brings them: nothing is prepared
 
 
 def table(path: Path, records: int) -> None:
@@ -72,28 +80,91 @@ class Browser:
         return where.removeprefix(self.room)
 
 
-def main(records: int) -> None:
+def wide_table(path: Path, records: int) -> None:
+    draw = np.random.default_rng(0)
+    columns = {f"column {i}": draw.integers(0, 2 + i % 40, records) for i in range(COLUMNS)}
+    pyarrow.csv.write_csv(pa.table(columns), path)
+
+
+@contextmanager
+def serving(folder: str) -> Iterator[str]:
+    """The first address of `shoal web` over a folder."""
+    command = [sys.executable, "-m", "shoal", "web", "--no-browser", folder]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    yield server.stderr.readline().partition(": ")[2].strip()
+    server.terminate()
+    print(f"stopped with exit code {server.wait()}")
+
+
+def screens(records: int, make: Callable[[Path, int], None], last: int) -> None:
+    """Every screen of a table; ``last`` is the number of a column to look at beside the first."""
     with tempfile.TemporaryDirectory() as folder:
-        table(Path(folder) / "people.csv", records)
+        make(Path(folder) / "people.csv", records)
         begin = time.perf_counter()
-        command = [sys.executable, "-m", "shoal", "web", "--no-browser", folder]
-        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        assert server.stderr is not None
-        browser = Browser(server.stderr.readline().partition(": ")[2].strip())
-        print(f"first screen of shoal web: {time.perf_counter() - begin:.2f} s")
-        print(f"{records:,} records       first answer        done")
-        draft = browser.timed("open", "/open", data="people.csv").split("/")[2]
-        for screen in ("table", "columns", "column/0", "column/5", "promises", "run"):
-            browser.timed(screen, f"/d/{draft}/{screen}")
-        browser.timed("picture of a column", f"/d/{draft}/bars/0.svg")
-        draft = browser.timed("purpose: tables", f"/d/{draft}/run", action="purpose", purpose="tables").split("/")[2]
-        run = browser.timed("run", f"/d/{draft}/run", action="start").split("/")[2]
-        for screen in ("explore", "rows", "publish"):
-            browser.timed(screen, f"/runs/{run}/{screen}")
-        browser.timed("compare", f"/runs/{run}/sweep", all="1")
-        server.terminate()
-        print(f"stopped with exit code {server.wait()}")
+        with serving(folder) as address:
+            browser = Browser(address)
+            print(f"first screen of shoal web: {time.perf_counter() - begin:.2f} s")
+            print(f"{records:,} records       first answer        done")
+            draft = browser.timed("open", "/open", data="people.csv").split("/")[2]
+            for screen in ("table", "columns", "column/0", f"column/{last}", "promises", "run"):
+                browser.timed(screen, f"/d/{draft}/{screen}")
+            browser.timed("picture of a column", f"/d/{draft}/bars/0.svg")
+            if make is wide_table:  # three that a register has; the others are left alone
+                roles = {f"role-{i}": "quasi" if i < 3 else "plain" for i in range(COLUMNS)}
+                draft = browser.timed("roles", f"/d/{draft}/columns", next="columns", **roles).split("/")[2]
+            purpose = {"action": "purpose", "purpose": "tables"}
+            draft = browser.timed("purpose: tables", f"/d/{draft}/run", **purpose).split("/")[2]
+            run = browser.timed("run", f"/d/{draft}/run", action="start").split("/")[2]
+            for screen in ("explore", "rows", "publish"):
+                browser.timed(screen, f"/runs/{run}/{screen}")
+            browser.timed("compare", f"/runs/{run}/sweep", all="1")
+
+
+def clicks() -> None:
+    """From the table in the list to the release on disk, taking what is proposed."""
+    import statsmodels.api as sm
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        for name in TABLES:
+            getattr(sm.datasets, name).load_pandas().data.to_csv(Path(folder) / f"{name}.csv", index=False)
+        with serving(folder) as address:
+            launched = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            page = launched.new_page()
+            page.set_default_timeout(600_000)
+            page.goto(address)
+            for name in TABLES:
+                page.get_by_role("link", name="shoal", exact=True).click()
+                begin, n = time.perf_counter(), 0
+                way = [("button", f"{name}.csv"), ("link", "Continue to the columns"), ("button", "Save and continue")]
+                way += [("link", "Continue to the run"), ("button", "Start"), ("link", "Continue to publish")]
+                for role, text in way:
+                    page.get_by_role(role, name=text, exact=True).first.click()  # type: ignore[arg-type]
+                    n += 1
+                page.get_by_role("button", name="Write the files").wait_for()
+                for box in page.get_by_role("checkbox").all():
+                    box.check()
+                    n += 1
+                page.get_by_role("button", name="Write the files").click()
+                with page.expect_download() as download:
+                    page.get_by_role("link", name="release.csv").click()
+                n += 2
+                size = Path(download.value.path()).stat().st_size
+                machine = time.perf_counter() - begin
+                print(
+                    f"{name:<12}{n} clicks, {machine:5.1f} s of the machine, {machine + PACE * n:5.1f} s "
+                    f"with {PACE:g} s for each click, {size:,} bytes of release",
+                    flush=True,
+                )
+            launched.close()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS)
+    given = sys.argv[1] if len(sys.argv) > 1 else str(RECORDS)
+    if given == "clicks":
+        clicks()
+    elif given == "wide":
+        screens(RECORDS_OF_WIDE, wide_table, COLUMNS - 1)
+    else:
+        screens(int(given), table, 5)

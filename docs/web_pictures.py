@@ -60,10 +60,17 @@ def draw(folder: Path, width: int = 1000, height: int = 750, scheme: Any = "ligh
         page.get_by_role("button", name="Start").click()
         page.get_by_role("heading", name="The release", exact=True).wait_for()
         keep("explore")
-        page.get_by_role("button", name="Compare").click()
+        page.get_by_role("heading", name="Cost of other promises").click()  # which unfolds it
+        page.get_by_role("button", name="Compare", exact=True).click()
         page.locator("#vega svg.marks").wait_for()
         page.locator("#frontier-h").scroll_into_view_if_needed()
         keep("frontier")
+        page.get_by_role("button", name="Attack the release").click()
+        page.get_by_role("link", name="Read their stories").click()
+        page.get_by_role("heading", name="Who would be found").wait_for()
+        page.get_by_role("button", name="Show their values").click()  # the people of the demo do not exist
+        page.get_by_text("What is known").first.wait_for()
+        keep("stories")
         page.get_by_role("link", name="Publish", exact=True).click()
         page.get_by_role("heading", name="Publish", exact=True).wait_for()
         keep("publish")

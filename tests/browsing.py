@@ -6,13 +6,16 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import axe_playwright_python
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from shoal.report.html import SECTIONS
+
+if TYPE_CHECKING:
+    from serving import Served
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
@@ -86,3 +89,56 @@ def require_readable(page: Any, width: int) -> None:
     found = page.evaluate(f"axe.run({{runOnly: {rules}, resultTypes: ['violations']}})")  # of the others, one node each
     assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
     assert any(passed["id"] == "color-contrast" for passed in found["passes"])
+
+
+class Tab:
+    """A page that remembers what it said and asked for."""
+
+    def __init__(self, browser: Browser, served: Served, **given: Any) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **given)
+        self.context.set_default_timeout(PATIENCE)
+        self.page = self.context.new_page()
+        self.events: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.events.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.events.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.events.append("dialog"), dialog.dismiss()))
+        self.context.on("request", lambda request: self.asked.append(request.url))
+        self.served = served
+        self.page.goto(served.address)
+        self.page.wait_for_selector("nav .steps")
+
+    def press(self, name: str) -> None:
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name=name, exact=True).first.click()
+
+    def follow(self, name: str) -> None:
+        with self.page.expect_navigation():
+            self.page.get_by_role("link", name=name, exact=True).first.click()
+
+    def leave(self, address: str) -> None:
+        """Wait for another page. Not by a function in the page, which the content policy would refuse."""
+        old = address.partition("#")[0]
+        self.page.wait_for_url(lambda url: url.partition("#")[0] != old, wait_until="commit")
+
+    def heading(self, text: str) -> None:
+        self.page.get_by_role("heading", name=text, level=1, exact=True).wait_for()
+
+    def require_calm(self) -> None:
+        """No script failed, nothing popped up, nobody else was asked."""
+        assert self.events == []
+        assert [url for url in self.asked if not url.startswith(f"http://{self.served.host}/")] == []
+
+    def require_readable(self, looks: list[tuple[int, str]]) -> None:
+        for width, scheme in looks:
+            self.page.set_viewport_size({"width": width, "height": 900})
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.page.evaluate("document.documentElement.scrollWidth") <= width, self.page.url
+            self.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+            self.page.evaluate(AXE)
+            found = self.page.evaluate(
+                "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'], "
+                "resultTypes: ['violations']})"
+            )
+            assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == [], (self.page.url, width)
+        self.page.set_viewport_size({"width": 1280, "height": 900})

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from shoal.web.server import serve
-from shoal.web.workspace import Workspace
+from shoal.web.workspace import Settings, Workspace
 
 PATIENCE = 600.0  # seconds: longer than any machine takes, so that only what never comes fails
 
@@ -116,19 +116,23 @@ class Served:
         return Client(self.host)
 
     def user(self) -> Client:
-        """Who has opened the first address, as a browser does."""
-        client = Client(self.host)
-        found = client.request("GET", f"/?token={self.token}")
-        client.cookie = found.headers["set-cookie"].partition(";")[0]
-        client.room = re.findall(r'href="(/[0-9a-f]+)/', found.text)[0]
-        client.csrf = re.findall(r'name="csrf" value="([^"]+)"', client.get("/").text)[0]
-        return client
+        return user_at(self.address)
+
+
+def user_at(address: str) -> Client:
+    """Who has opened the first address, as a browser does."""
+    client = Client(urlsplit(address).netloc)
+    found = client.request("GET", f"/?{urlsplit(address).query}")
+    client.cookie = found.headers["set-cookie"].partition(";")[0]
+    client.room = re.findall(r'href="(/[0-9a-f]+)/', found.text)[0]
+    client.csrf = re.findall(r'name="csrf" value="([^"]+)"', client.get("/").text)[0]
+    return client
 
 
 @contextmanager
-def served(root: Path, **given: Any) -> Iterator[Served]:
+def served(root: Path, settings: Settings | None = None, **given: Any) -> Iterator[Served]:
     """The page over a folder, on a free port, until the end of the block."""
-    workspace = Workspace([root])
+    workspace = Workspace([root], settings)
     addresses: list[str] = []
     ready = threading.Event()
 

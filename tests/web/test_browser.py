@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from browsing import AXE, PATIENCE, browser  # noqa: F401  (a fixture)
+from browsing import PATIENCE, Tab, browser  # noqa: F401  (a fixture)
 from serving import NASTY, Served, served
 
 WIDE = 300
@@ -36,59 +36,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(root: Path) -> Iterator[Served]:
     with served(root) as found:
         yield found
-
-
-class Tab:
-    """A page that remembers what it said and asked for."""
-
-    def __init__(self, browser: Browser, served: Served, **given: Any) -> None:  # noqa: F811
-        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **given)
-        self.context.set_default_timeout(PATIENCE)
-        self.page = self.context.new_page()
-        self.events: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.events.append(f"console: {message.text}"))
-        self.page.on("pageerror", lambda error: self.events.append(f"error: {error}"))
-        self.page.on("dialog", lambda dialog: (self.events.append("dialog"), dialog.dismiss()))
-        self.context.on("request", lambda request: self.asked.append(request.url))
-        self.served = served
-        self.page.goto(served.address)
-        self.page.wait_for_selector("nav .steps")
-
-    def press(self, name: str) -> None:
-        with self.page.expect_navigation():
-            self.page.get_by_role("button", name=name, exact=True).first.click()
-
-    def follow(self, name: str) -> None:
-        with self.page.expect_navigation():
-            self.page.get_by_role("link", name=name, exact=True).first.click()
-
-    def leave(self, address: str) -> None:
-        """Wait for another page. Not by a function in the page, which the content policy would refuse."""
-        old = address.partition("#")[0]
-        self.page.wait_for_url(lambda url: url.partition("#")[0] != old, wait_until="commit")
-
-    def heading(self, text: str) -> None:
-        self.page.get_by_role("heading", name=text, level=1, exact=True).wait_for()
-
-    def require_calm(self) -> None:
-        """No script failed, nothing popped up, nobody else was asked."""
-        assert self.events == []
-        assert [url for url in self.asked if not url.startswith(f"http://{self.served.host}/")] == []
-
-    def require_readable(self, looks: list[tuple[int, str]]) -> None:
-        for width, scheme in looks:
-            self.page.set_viewport_size({"width": width, "height": 900})
-            self.page.emulate_media(color_scheme=scheme)
-            assert self.page.evaluate("document.documentElement.scrollWidth") <= width, self.page.url
-            self.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-            self.page.evaluate(AXE)
-            found = self.page.evaluate(
-                "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'], "
-                "resultTypes: ['violations']})"
-            )
-            assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == [], (self.page.url, width)
-        self.page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
@@ -135,12 +82,20 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     tab.require_readable(looks)
     tab.follow("Continue to the run")
     page.get_by_label("Tables: one level").check()
-    tab.press("Choose")
+    tab.press("Save the choice")
     tab.require_readable(looks)
     tab.press("Start")
     tab.heading("The release")
     tab.require_readable(looks)
+    before = page.url
+    page.locator("svg.drawn a:has(.holds)").first.click()  # a node of the lattice
+    page.get_by_role("dialog").get_by_role("button", name="Take it instead").click()
+    tab.leave(before)
+    page.get_by_text("Compared with the release before").wait_for()
+    page.get_by_role("link", name="Back to that one").click()
     first = page.url
+    page.wait_for_selector("#verdict")
+    page.get_by_role("heading", name="Cost of other promises").click()  # which unfolds it
     tab.press("Compare")
     page.locator("#vega svg.marks").wait_for()  # drawn by Vega under our content policy
     tab.require_readable(looks)
@@ -148,12 +103,20 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
     tab.leave(first)
     page.wait_for_selector("#verdict")
     taken = page.url
+    page.get_by_role("heading", name="Nodes of the lattice").click()
     page.get_by_role("button", name="Take it instead").first.wait_for()
     safe = page.locator("tr", has=page.locator(".holds")).get_by_role("button").first
     safe.click()
     tab.leave(taken)
     page.wait_for_selector("#verdict, .problem")
     tab.press("Attack the release")
+    tab.follow("Read their stories")
+    tab.require_readable(looks)
+    tab.press("Show their values")
+    page.get_by_text("What is known").first.wait_for()
+    tab.require_readable(looks)
+    tab.follow("Back to the release")
+    page.get_by_text("All attacks with their figures").click()
     page.get_by_text("singling out").first.wait_for()
     tab.follow("Records before and after")
     tab.require_readable(looks)
@@ -208,6 +171,61 @@ def test_strange_tables_run_no_script_and_fit_the_page(browser: Browser, page: S
     tab.page.set_viewport_size({"width": 400, "height": 900})
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
     tab.require_calm()
+    tab.context.close()
+
+
+def test_a_run_is_cancelled_wherever_it_is_and_the_next_one_works(
+    browser: Browser,  # noqa: F811
+    page: Served,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def endless(*_: object, **__: object) -> None:
+        while True:  # it never tells its progress
+            sum(range(1000))
+
+    tab = Tab(browser, page)
+    tab.press("people.csv")
+    tab.follow("Continue to the columns")
+    tab.press("Save and continue")
+    tab.follow("Continue to the run")
+    tab.page.get_by_label("Tables: one level").check()
+    tab.press("Save the choice")
+    runs, kept = len(page.workspace.runs), sorted(page.workspace.folder.rglob("*"))
+    with monkeypatch.context() as patch:
+        patch.setattr("shoal.pipeline.anonymize", endless)
+        tab.press("Start")
+        tab.heading("Looking for the release")
+        tab.require_readable(LOOKS)
+        tab.press("Cancel")
+        tab.page.get_by_text("Cancelled").wait_for()
+        tab.require_readable(LOOKS)
+    assert len(page.workspace.runs) == runs
+    assert sorted(page.workspace.folder.rglob("*")) == kept
+    tab.page.get_by_role("link", name="Back", exact=False).first.click()
+    tab.press("Start")
+    tab.heading("The release")
+    tab.require_calm()
+    tab.context.close()
+
+
+def test_a_page_that_is_gone_is_readable_and_leads_back(browser: Browser, page: Served) -> None:  # noqa: F811
+    tab = Tab(browser, page)
+    tab.page.goto(tab.page.url + "nowhere")
+    tab.heading("This did not work")
+    tab.require_readable(LOOKS)
+    tab.follow("Go back")
+    tab.page.get_by_role("button", name="people.csv", exact=True).wait_for()
+    tab.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_printed_on_white_and_without_buttons(browser: Browser, page: Served, scheme: Any) -> None:  # noqa: F811
+    tab = Tab(browser, page)
+    tab.page.emulate_media(media="print", color_scheme=scheme)
+    look = "getComputedStyle(document.body)"
+    assert tab.page.evaluate(f"{look}.backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.page.evaluate(f"{look}.color") == "rgb(27, 36, 48)"
+    assert not tab.page.locator("button:visible").count()
     tab.context.close()
 
 

@@ -1,22 +1,24 @@
 """The page from a second client: whatever does not come from the user's browser and our own forms is refused."""
 
+import asyncio
 import http.client
-import os
-import signal
 import socket
 import stat
-import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
-import shoal
 from serving import PATIENCE, Served, served
 from shoal.web import security, server
+from shoal.web.folders import Folders
 
 SECRET = "Rumpelstiltskin"
 TABLE = f"name,age,zip,disease\n{SECRET},31,35121,flu\nAnn,32,35122,cold\nBob,33,35123,flu\n"
@@ -88,6 +90,30 @@ def test_two_hosts_are_refused(page: Served) -> None:
     assert said.startswith(b"HTTP/1.1 400")
 
 
+def test_two_hosts_are_refused_by_the_gate_too() -> None:
+    """Whatever server is before it."""
+    reached, told = [], []
+
+    async def app(*_: object) -> None:
+        reached.append(1)
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        told.append(message)
+
+    known = security.Secrets()
+    gate = security.Gate(app, known, hosts=frozenset({"127.0.0.1:80"}), upload_bytes=1)
+    hosts = [(b"host", b"127.0.0.1:80"), (b"host", b"evil.example")]
+    scope = {"type": "http", "method": "GET", "path": f"{known.room}/", "query_string": b""}
+    cookie = (b"cookie", f"shoal={known.cookie}".encode())
+    asyncio.run(gate({**scope, "headers": [*hosts, cookie]}, receive, send))
+    assert (reached, told[0]["status"]) == ([], 400)
+    asyncio.run(gate({**scope, "headers": [hosts[0], cookie]}, receive, send))
+    assert reached == [1]
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1"])
 def test_a_foreign_origin_is_refused(page: Served, origin: str) -> None:
     user = page.user()
@@ -154,6 +180,15 @@ def test_a_link_that_leads_out_of_the_folders_is_refused(page: Served, root: Pat
     finally:
         (root / "link.csv").unlink()
         (root / "folder").unlink()
+
+
+def test_what_is_opened_is_the_file_and_not_the_link(root: Path) -> None:
+    """A link could be made to lead elsewhere after it was checked."""
+    (root / "inner.csv").symlink_to(root / "people.csv")
+    try:
+        assert Folders([root]).path("inner.csv") == (root / "people.csv").resolve()
+    finally:
+        (root / "inner.csv").unlink()
 
 
 def test_a_database_file_outside_of_the_folders_is_refused(page: Served) -> None:
@@ -254,11 +289,20 @@ def test_an_upload_that_does_not_say_how_large_it_is_is_cut_off(page: Served) ->
     try:
         connection.request("POST", user.room + "/upload", pieces(), headers, encode_chunked=True)
         assert connection.getresponse().status == 413
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # cut off before it was all sent
     finally:
         connection.close()
     assert not list(page.workspace.folder.rglob("a.csv"))
+
+
+@pytest.mark.parametrize("path", ["/upload", "/open"])
+def test_who_sends_too_much_sees_why_and_not_a_broken_connection(page: Served, path: str) -> None:
+    """A browser reads the answer once it has sent everything, so the server must take it all, and drop it."""
+    user = page.user()
+    headers = {"Origin": f"http://{page.host}", "Content-Type": "multipart/form-data; boundary=b"}
+    found = user.request("POST", user.room + path, headers, b"x" * (24 * 2**20))
+    assert found.status == 413
+    assert "MB are taken" in found.text
+    assert user.get("/").status == 200
 
 
 def test_a_form_that_does_not_arrive_is_given_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,6 +334,20 @@ def test_two_hundred_requests_at_once_do_not_get_in_nor_stop_the_server(page: Se
     assert found <= {403, 503}  # refused, or too many at once
     assert 403 in found
     assert user.get("/").status == 200
+
+
+def test_more_connections_than_it_answers_are_told_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "AT_ONCE", 4)
+    with served(root) as page:
+        user = page.user()
+        host, _, port = page.host.partition(":")
+        with ExitStack() as held:
+            for _ in range(6):
+                held.enter_context(socket.create_connection((host, int(port)), PATIENCE))
+            assert user.request("GET", user.room + "/").status == 503
+        end = time.monotonic() + PATIENCE
+        while user.request("GET", user.room + "/").status != 200:  # it takes a moment until they are gone
+            assert time.monotonic() < end
 
 
 # ── what is left behind ─────────────────────────────────────────────────────────────────────────────────────
@@ -325,6 +383,30 @@ def test_nothing_of_the_data_stands_in_logs_or_error_pages(
         assert page.token not in text
 
 
+def test_nor_in_what_the_server_itself_would_log(
+    root: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a screen is reached, and where a connection is looked after; nor is it logged who asked for what."""
+    called = threading.Event()
+
+    def quote(*_: object) -> None:
+        called.set()
+        raise RuntimeError(SECRET)
+
+    caplog.set_level("DEBUG")
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.1)
+    monkeypatch.setattr(server._Protocol, "_close_if_silent", quote)
+    with served(root) as page:
+        user = page.user()
+        assert called.wait(PATIENCE)
+        monkeypatch.setattr(security, "_cookie", quote)
+        assert user.request("GET", user.room + "/").status == 500
+    printed = capfd.readouterr()
+    for text in (caplog.text, printed.out, printed.err):
+        assert SECRET not in text
+        assert page.token not in text
+
+
 def test_the_folder_is_private_and_goes_with_the_server(root: Path) -> None:
     with served(root) as page:
         user = page.user()
@@ -336,33 +418,22 @@ def test_the_folder_is_private_and_goes_with_the_server(root: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--i-know-what-i-do"],
+                                     ["--host", "0.0.0.0", "--tls-certificate", "c.pem", "--tls-key", "k.pem"],
                                      ["--host", "::"], ["--host", "example.org", "--i-know-what-i-do"]])  # fmt: skip
-def test_other_computers_are_not_let_in(options: list[str]) -> None:
+def test_other_computers_are_not_let_in(options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from typer.testing import CliRunner
 
     from shoal.cli import app
 
+    for name in ("c.pem", "k.pem"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    served_to: list[object] = []
+    monkeypatch.setattr(server, "serve", lambda *_, **given: served_to.append(given))
     found = CliRunner().invoke(app, ["web", "--no-browser", *options])
     assert found.exit_code == 2
     assert "served to this computer only" in found.output
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_the_server_and_leaves_no_child(root: Path, tmp_path: Path, number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "shoal", "web", "--no-browser", str(root / "people.csv")]
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(shoal.__file__).parents[1])}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-    assert process.stderr is not None
-    address = process.stderr.readline()
-    assert "http://127.0.0.1:" in address
-    assert [path.name.startswith("shoal-web-") for path in tmp_path.iterdir()] == [True]
-    process.send_signal(number)
-    assert process.wait(PATIENCE) == 0
-    assert "Traceback" not in process.stderr.read()
-    process.stderr.close()
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(ProcessLookupError):  # nobody is left in its group
-        os.killpg(process.pid, 0)
+    assert served_to == []
 
 
 def _raw(page: Served, sent: bytes) -> bytes:

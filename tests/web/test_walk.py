@@ -174,6 +174,33 @@ def test_a_cancelled_run_leaves_nothing(page: Served, monkeypatch: pytest.Monkey
     assert len(page.workspace.runs) == runs
 
 
+def test_a_job_shows_what_it_has_found_so_far(page: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+
+    import shoal
+
+    found, go_on = threading.Event(), threading.Event()
+    real = shoal.anonymize
+
+    def held(*given: object, visits: object, **more: object) -> object:
+        made = real(*given, visits=visits, **more)  # type: ignore[arg-type, call-overload]
+        found.set()
+        go_on.wait(60)
+        return made
+
+    monkeypatch.setattr("shoal.pipeline.anonymize", held)
+    user = page.user()
+    draft = opened(user, "nasty.csv")
+    shown = user.post(f"/d/{draft}/run", action="start")
+    found.wait(60)
+    shown = user.get(shown.path.removeprefix(user.room))
+    assert "Found so far" in shown.text
+    assert "Best: loss" in shown.text
+    assert 'class="m holds"' in shown.text
+    go_on.set()
+    assert "This release satisfies its policy" in user.finished(shown).text
+
+
 def test_a_hierarchy_is_built_edited_and_undone_by_forms(page: Served) -> None:
     user = page.user()
     draft = opened(user, "nasty.csv")
@@ -191,6 +218,60 @@ def test_a_hierarchy_is_built_edited_and_undone_by_forms(page: Served) -> None:
     assert "&lt;i&gt;other" not in user.get(f"/d/{first}/column/1").text
     outside = user.get(f"/d/{first}/column/1?build=file&file=/etc/passwd")
     assert "not in a folder that was opened" in outside.text
+
+
+def test_every_way_to_build_a_hierarchy_and_to_change_its_groups(page: Served, root: Path) -> None:
+    lines = [f"{20 + i % 40},{2138 + i % 5:05},19{50 + i % 40}-0{1 + i % 9}-15,{'abc'[i % 3]}" for i in range(60)]
+    (root / "kinds.csv").write_text("\n".join(["age,zip,birth,blood", *lines]) + "\n")
+    (root / "blood.csv").write_text("a;common;*\nb;common;*\nc;rare;*\n")
+    user = page.user()
+    draft = opened(user, "kinds.csv")
+    roles = {f"role-{i}": "quasi" for i in range(4)}
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **roles))
+
+    def labels(column: int, **described: str) -> str:
+        """The labels with records that a description would give; then it is used."""
+        asked = "&".join(f"{name}={value}" for name, value in described.items())
+        tried = user.finished(user.get(f"/d/{draft}/column/{column}?{asked}"))
+        assert "Every label has one parent" in tried.text
+        used = user.finished(user.post(f"/d/{draft}/column/{column}", action="build", **described))
+        assert draft_in(used) != draft
+        return re.sub(r"<[^>]+>", " ", used.text)
+
+    assert "20-39 (40)" in labels(0, build="intervals", numbers="10,20")
+    assert "18-29 (20)" in labels(0, build="boundaries", numbers="18,30,65")
+    assert "**138 (12)" in labels(1, build="mask", side="left")
+    assert "1950-Q1" in labels(2, build="dates", **{"unit-quarter": "on", "unit-year": "on"})
+    assert "common (40)" in labels(3, build="file", file=str(root / "blood.csv"))
+    (root / "twice.csv").write_text("a;common;*\na;rare;*\nb;common;*\nc;rare;*\n")
+    refused = user.finished(user.get(f"/d/{draft}/column/3?build=file&file={root / 'twice.csv'}"))
+    assert "Every label has one parent" not in refused.text  # a has two
+    assert "hierarchy" in refused.text
+
+    here = draft_in(
+        user.finished(user.post(f"/d/{draft}/column/3", action="build", build="file", file=f"{root}/blood.csv"))
+    )
+
+    def groups(found: Answer) -> dict[str, int]:
+        named = re.findall(r'data-group="([^"]*)"><legend>[^<]*\(([\d,]+)\)', found.text)
+        return {name: int(n.replace(",", "")) for name, n in named}
+
+    def change(action: str, **more: str) -> Answer:
+        nonlocal here
+        found = user.finished(user.post(f"/d/{here}/column/3", action=action, level="1", **more))
+        assert f"/d/{here}/column" in found.text  # undo
+        here = draft_in(found)
+        return found
+
+    assert groups(user.get(f"/d/{here}/column/3")) == {"common": 40, "rare": 20}
+    assert groups(change("rename", group="rare", name="seldom")) == {"common": 40, "seldom": 20}
+    assert groups(change("move", member="b", name="other")) == {"common": 20, "other": 20, "seldom": 20}  # split
+    before = here
+    assert groups(change("rename", group="other", name="seldom")) == {"common": 20, "seldom": 40}  # merged
+    assert groups(change("move", member="b", group="common")) == {"common": 40, "seldom": 20}
+    levels = change("add-level").text.count("?level=")
+    assert change("remove-level").text.count("?level=") == levels - 1
+    assert groups(user.get(f"/d/{before}/column/3")) == {"common": 20, "other": 20, "seldom": 20}  # undone
 
 
 def test_another_node_another_point_and_other_limits_are_built_and_verified(page: Served) -> None:
@@ -212,6 +293,20 @@ def test_another_node_another_point_and_other_limits_are_built_and_verified(page
     taken = page.workspace.runs[run_in(user.finished(user.post(f"/runs/{run}/take", action="point", point=points[-1])))]
     assert taken.release is not None
     assert taken.release.policy.release.max_suppression == asked.get("max_suppression", 0.05)
+    assert user.post(f"/runs/{run}/algorithms", algorithm="no such").status == 400
+    compared = user.finished(user.post(f"/runs/{run}/algorithms", algorithm="datafly"))
+    assert 'href="#algorithm-datafly"' in compared.text  # a mark in the picture, which leads to its row
+    for kind in ("node", "point", "algorithm"):
+        rows = set(re.findall(rf'href="#({kind}-[^"]+)"', compared.text))
+        assert rows
+        assert all(f'id="{row}"' in compared.text for row in rows)
+    taken = page.workspace.runs[
+        run_in(user.finished(user.post(f"/runs/{run}/take", action="algorithm", algorithm="datafly")))
+    ]
+    assert taken.release is not None
+    assert taken.release.policy.release.algorithm == "datafly"
+    assert taken.release.verdicts.holds
+    assert "Compared with the release before" in user.get(f"/runs/{taken.number}/explore").text
     again = user.finished(user.post(f"/runs/{run}/take", action="limits", **{"least-0": "1", "weight-0": "3"}))
     taken = page.workspace.runs[run_in(again)]
     assert taken.release is not None
@@ -219,6 +314,44 @@ def test_another_node_another_point_and_other_limits_are_built_and_verified(page
     assert "singling out" in user.finished(user.post(f"/runs/{run}/attack")).text
     assert "Record 20" in user.get(f"/runs/{run}/rows").text
     assert "records look like this one now" in user.get(f"/runs/{run}/rows?record=0").text
+
+
+def test_a_run_starts_with_the_purpose_that_is_marked(page: Served) -> None:
+    user = page.user()
+    draft = draft_in(user.finished(user.post("/open", data="nasty.csv")))
+    draft = draft_in(user.post(f"/d/{draft}/run", action="purpose", purpose="analysis"))
+    assert page.workspace.drafts[draft].policy.release.algorithm == "local"
+    assert user.post(f"/d/{draft}/run", action="purpose").status == 400
+    run = run_in(user.finished(user.post(f"/d/{draft}/run", action="start", purpose="tables")))
+    assert page.workspace.runs[run].draft.policy.release.algorithm == "optimal"
+
+
+def test_stories_of_people_show_original_values_only_when_asked(page: Served, root: Path) -> None:
+    lines = [f"{20 + i},{'fm'[i % 2]},{'abc'[i % 3]}secret{i % 4}" for i in range(48)]
+    (root / "told.csv").write_text("\n".join(["age,sex,ill", *lines]) + "\n")
+    user = page.user()
+    draft = opened(user, "told.csv")
+    roles = {f"role-{i}": role for i, role in enumerate(["quasi", "quasi", "sensitive"])}
+    draft = draft_in(user.post(f"/d/{draft}/columns", next="columns", **roles))
+    run = run_in(user.finished(user.post(f"/d/{draft}/run", action="start")))
+    assert user.get(f"/runs/{run}/stories").status == 404  # there are none yet
+    attacked = user.finished(user.post(f"/runs/{run}/attack"))
+    assert "singling out" in attacked.text
+    assert "The person most exposed now: 1 record matched in the original" in attacked.text
+    told = user.get(f"/runs/{run}/stories")
+    assert "1 record matches: it is theirs." in told.text
+    assert "secret" not in told.text
+    assert "What is known" not in told.text
+    shown = user.post(f"/runs/{run}/stories")
+    stories = page.workspace.runs[run].cache["stories"]
+    for story in stories:
+        assert f"<td>{story.known['age']}</td><td>{story.known['sex']}</td>" in shown.text
+        assert f"(ill: {story.before.learned[0].value})" in shown.text
+        if story.record is not None:
+            mates = user.get(f"/runs/{run}/rows?record={story.record}")
+            assert f"{story.after.records} records look like this one now" in mates.text
+            assert re.search(rf'class="marked"><th scope="row"><a [^>]*record={story.record}"', mates.text)
+    assert user.get(f"/runs/{run}/rows?record=48").status == 404
 
 
 def test_a_list_in_a_requirement_is_typed_with_commas(page: Served) -> None:

@@ -15,7 +15,7 @@ from shoal.propose.preview import Preview
 Labels = list[list[str]]
 
 
-def rows_of(preview: Preview) -> Labels:
+def preview_rows(preview: Preview) -> Labels:
     """The values, then the labels of each level."""
     hierarchy = preview.hierarchy
     levels = [

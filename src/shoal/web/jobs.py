@@ -1,15 +1,23 @@
-"""Long work: one job at a time, the others wait; each tells how far it is and can be cancelled."""
+"""Long work: one job at a time, the others wait; each tells how far it is and can be cancelled.
+
+A job that is cancelled stops where it is, as a command does on Ctrl-C: an exception is raised in its thread, between
+two steps of Python. A step in compiled code or in a database is finished first.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import queue
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import ShoalError
@@ -19,7 +27,12 @@ if TYPE_CHECKING:
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 OVER: tuple[JobState, ...] = ("done", "failed", "cancelled")
+LivePoint = tuple[float, float, str, str, str]  # risk, loss, kind, the row that it leads to, its name
 KEPT = 200  # jobs that are over, of which the page still can tell
+AGAIN = 0.05  # seconds until a job that cannot be stopped at this moment is looked at again
+LOST = 5.0  # seconds after which an exception was lost, as in a destructor, and is raised again
+# Compiling is not stopped halfway: those who come next would find it half done.
+_WHOLE = (f"{os.sep}numba{os.sep}", f"{os.sep}llvmlite{os.sep}", "<frozen importlib")
 
 
 class CancelledError(BaseException):
@@ -49,7 +62,9 @@ class Job:
     failure: Failure | None = None
     began: float = 0.0
     seconds: float = 0.0
+    live: Callable[[], list[LivePoint]] | None = field(default=None, repr=False)  # what was found so far
     over: threading.Event = field(default_factory=threading.Event, repr=False)
+    ending: bool = False  # nothing is raised in its thread any more
     stopped: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
@@ -71,6 +86,7 @@ class Job:
             "share": self.share,
             "seconds": round(self.elapsed, 1),
             "target": self.target,
+            "found": 0 if self.live is None else len(self.live()),
         }
 
 
@@ -83,15 +99,22 @@ class Jobs:
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
         self._last = 0
+        self._ending = threading.Lock()  # held by whoever raises in the worker, and by the worker to end a job
 
     def __getitem__(self, number: int) -> Job:
         return self._jobs[number]
 
-    def start(self, title: str, work: Callable[[Progress], str], back: str) -> Job:
+    def start(
+        self,
+        title: str,
+        work: Callable[[Progress], str],
+        back: str,
+        live: Callable[[], list[LivePoint]] | None = None,
+    ) -> Job:
         """Queue work for the background thread."""
         with self._lock:
             self._last += 1
-            job = Job(self._last, title, work, back)
+            job = Job(self._last, title, work, back, live=live)
             self._jobs[job.number] = job
             over = [number for number, old in self._jobs.items() if old.state in OVER]
             for number in over[:-KEPT]:
@@ -107,12 +130,27 @@ class Jobs:
         return sum(other.state in ("queued", "running") and n < job.number for n, other in list(self._jobs.items()))
 
     def cancel(self, job: Job) -> None:
-        """Stop a job: at once where it waits, at the next word of its progress where it runs."""
-        job.stopped.set()
+        """Stop a job: at once where it waits, at its next step where it runs."""
         with self._lock:
+            first = not job.stopped.is_set()
+            job.stopped.set()
             if job.state == "queued":
                 job.state = "cancelled"
                 job.over.set()
+        if first and not job.over.is_set():
+            threading.Thread(target=self._interrupt, args=(job,), name="shoal-cancel", daemon=True).start()
+
+    def _interrupt(self, job: Job) -> None:
+        """Raise in the worker, as soon as nothing would break, until the job is over."""
+        pause = 0.0
+        while not job.over.wait(pause):
+            with self._ending:
+                if job.ending or self._worker is None or self._worker.ident is None:
+                    return
+                stoppable = _stoppable(sys._current_frames().get(self._worker.ident))
+                if stoppable:
+                    _raise_in(self._worker.ident, CancelledError)
+            pause = LOST if stoppable else AGAIN
 
     def close(self, seconds: float = 2.0) -> None:
         """Cancel everything and wait a moment for the work to end."""
@@ -131,21 +169,48 @@ class Jobs:
             self._work(job)
 
     def _work(self, job: Job) -> None:
-        state: JobState = "failed"
-        try:
-            target = job.work(job.progress)
-            if job.stopped.is_set():
-                raise CancelledError
-            job.target, state = target, "done"
-        except CancelledError:
-            state = "cancelled"
-        except ShoalError as error:
-            job.failure = Failure(error.message, error.hint or "")
-        except BaseException as error:  # a library in Rust that panics raises no Exception
-            job.failure = unexpected(error)
+        ended: tuple[JobState, str, Failure | None] = ("cancelled", "", None)
+        with suppress(CancelledError):
+            ended = _outcome(job)
+        while not job.ending:
+            try:
+                with self._ending:
+                    _raise_in(threading.get_ident(), None)  # one that was raised and has not come yet
+                    job.ending = True
+            except CancelledError:  # it came as late as here: what is done is done
+                continue
+        state, job.target, job.failure = ended
         job.seconds = time.monotonic() - job.began
         job.state = state
         job.over.set()
+
+
+def _outcome(job: Job) -> tuple[JobState, str, Failure | None]:
+    """Do the work; return how it ended, where to go on, and why it failed."""
+    try:
+        return "done", job.work(job.progress), None
+    except CancelledError:
+        return "cancelled", "", None
+    except ShoalError as error:
+        return "failed", "", Failure(error.message, error.hint or "")
+    except BaseException as error:  # a library in Rust that panics raises no Exception
+        return "failed", "", unexpected(error)
+
+
+def _stoppable(frame: FrameType | None) -> bool:
+    """Whether a thread is at its work, and in nothing that must not be stopped halfway, such as an import."""
+    while frame is not None and frame.f_code is not _outcome.__code__:
+        if any(part in frame.f_code.co_filename for part in _WHOLE):
+            return False
+        frame = frame.f_back
+    return frame is not None
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raise an exception in another thread before its next step; None takes back one that has not come yet."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
+    )
 
 
 def unexpected(error: BaseException) -> Failure:

@@ -14,6 +14,7 @@ _LOCK = threading.Lock()  # two threads that import modules which know each othe
 def loaded() -> list[BaseRoute]:
     """Import everything that the other screens need; their routes."""
     with _LOCK:
-        from shoal.web.screens import columns, explore, hierarchy, promises, publish, run
+        from shoal.web.screens import columns, explore, hierarchy, promises, publish, rows, run, stories
 
-    return [route for screen in (columns, hierarchy, promises, run, explore, publish) for route in screen.ROUTES]
+    screens = (columns, hierarchy, promises, run, explore, rows, stories, publish)
+    return [route for screen in screens for route in screen.ROUTES]

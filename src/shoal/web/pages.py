@@ -21,13 +21,13 @@ from starlette.routing import Route
 
 from shoal import __version__
 from shoal.errors import PolicyError, ShoalError
-from shoal.text.figures import counted, interval, number, share, visible
+from shoal.text.figures import format_count, format_interval, format_number, format_share, visible
 from shoal.web.jobs import Failure, Job, unexpected
 from shoal.web.security import Secrets
 from shoal.web.workspace import Draft, WebRun, Workspace
 
 HERE = Path(__file__).parent
-AT_ONCE = 0.15  # seconds that an answer waits for a job before it shows its progress
+AT_ONCE = 0.1  # seconds that an answer waits for a job before it shows its progress
 MOST_FIELDS = 50_000  # of a form: a table may have thousands of columns
 STEPS = ("open", "columns", "promises", "run", "explore", "publish")
 
@@ -57,7 +57,11 @@ class Pages:
             lstrip_blocks=True,
         )
         self._environment.filters.update(
-            number=number, counted=counted, percent=lambda value: share(value, 1), interval=interval, seconds=_seconds
+            number=format_number,
+            counted=format_count,
+            percent=lambda value: format_share(value, 1),
+            interval=format_interval,
+            seconds=_seconds,
         )
 
     def url(self, path: str) -> str:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.exceptions import HTTPException
 
-import shoal
-from shoal.recoding import FullDomain
 from shoal.release import Release
 from shoal.report import charts
-from shoal.report.essentials import found_in
-from shoal.report.summary import MOST_WORK, Summary, summary
-from shoal.report.wording import unit
-from shoal.search import Problem
+from shoal.report.essentials import found_before
+from shoal.report.summary import Summary, summary
+from shoal.report.wording import counted_unit
+from shoal.web.nodes import lattice_of, neighbours_of, node_list
 from shoal.web.pages import texts
 from shoal.web.workspace import WebRun
 
@@ -37,48 +33,11 @@ def prepare(run: WebRun) -> None:
     """Compute what the screen shows, while the run still tells its progress."""
     release, told = release_of(run), summary_of(run)
     title = texts().explore.risk
-    run.cache["charts"] = {"risk": charts.inlined(charts.risk_chart(told.bins, unit(release.policy)), "risk", title)}
-    run.cache["before"] = _before(run)
-    run.cache["nodes"] = _neighbours(run)
-
-
-def _before(run: WebRun) -> str:
-    """How many people could be found in the table as it was."""
-    policy = release_of(run).policy
-    measured = shoal.measure(run.draft.table.engine, quasi=policy.quasi)
-    return found_in(measured, policy, run.draft.table.inspection.records, "record")
-
-
-def _neighbours(run: WebRun) -> list[dict[str, Any]]:
-    """The nodes of the lattice that differ by one level in one column: whether each keeps the policy, and its loss."""
-    release = release_of(run)
-    recoding = release.recoding
-    if not isinstance(recoding, FullDomain):
-        return []
-    original = release.counted.table
-    if 2 * len(recoding.node) * original.n_classes > MOST_WORK:
-        return []
-    problem = Problem.of(original, release.policy, population=release.reference.population)
-    found = []
-    for j, hierarchy in enumerate(recoding.hierarchies):
-        for step in (-1, 1):
-            levels = list(recoding.node)
-            levels[j] += step
-            if not 0 <= levels[j] <= hierarchy.height:
-                continue
-            node = tuple(levels)
-            seen = problem.evaluate(node)
-            found.append(
-                {
-                    "column": hierarchy.column,
-                    "from": hierarchy.number(recoding.node[j]),
-                    "to": hierarchy.number(levels[j]),
-                    "levels": ",".join(
-                        str(h.number(level)) for h, level in zip(recoding.hierarchies, node, strict=True)
-                    ),
-                    # Limits on attacks are measured on the rows, once the node is built: until then nobody knows.
-                    "keeps": None if seen.feasible and release.policy.limits else seen.feasible,
-                    "suppressed": seen.n_suppressed,
-                }
-            )
-    return found
+    run.cache["charts"] = {
+        "risk": charts.inlined(charts.risk_chart(told.bins, counted_unit(release.policy)), "risk", title)
+    }
+    run.cache["before"] = found_before(release)
+    visits = run.visits
+    neighbours_of(release, visits)
+    run.cache["nodes"] = node_list(release, visits)
+    run.cache["lattice"] = lattice_of(release, visits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -12,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from shoal.web.jobs import OVER, Job
+from shoal.web.jobs import OVER, Job, LivePoint
 from shoal.web.pages import get, pages_of, post, redirect, texts, workspace_of
 
 EVERY = 0.2  # seconds between two looks at a job
@@ -33,7 +34,27 @@ def _show(request: Request) -> Response:
         return pages.failed(job.failure, pages.url(job.back))
     waiting = workspace_of(request).jobs.waiting(job)
     refresh = None if job.state in OVER else 1
-    return pages.render("progress.html", "", job=job, waiting=waiting, refresh=refresh, back=pages.url(job.back))
+    found = [] if job.live is None else job.live()
+    best = min((point for point in found if point[2] != "fails"), key=lambda point: point[1], default=None)
+    return pages.render(
+        "progress.html",
+        "",
+        job=job,
+        waiting=waiting,
+        refresh=refresh,
+        back=pages.url(job.back),
+        n_found=len(found),
+        best=best,
+        scatter=_drawn(found),
+    )
+
+
+def _drawn(found: list[LivePoint]) -> Any:
+    if not found:
+        return None
+    from shoal.web.nodes import scatter_of  # which brings the rest of shoal: a job that has found a point has it
+
+    return scatter_of(found)
 
 
 def _cancel(request: Request, _: FormData) -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -23,6 +24,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "shoal"
 FORM_BYTES = 4 * 2**20  # of a form without a file
+DRAINED = 2 * 2**30  # bytes of a body that is too large which are read and dropped, so that the answer is seen
 FORM_SECONDS = 20.0  # in which a form must have arrived
 CHUNK_SECONDS = 20.0  # in which the next piece of an upload must arrive
 HEADERS = {
@@ -88,6 +90,7 @@ class Gate:
                 return
             self._check_cookie(scope, headers)
             limit = self._upload_bytes if scope["path"] == f"{self._known.room}/upload" else FORM_BYTES
+            safe = _seen(safe, receive)
             limited = _limited(scope, headers, receive, limit)
         except HTTPException as refused:
             await _answer(safe, refused.status_code, refused.detail)
@@ -176,6 +179,32 @@ def _limited(scope: Scope, headers: _Headers, receive: Receive, limit: int) -> R
         return message
 
     return take
+
+
+def _seen(send: Send, receive: Receive) -> Send:
+    """Send the same answers; after "too large" the rest of the body is read and dropped before the connection closes.
+
+    A browser looks at the answer when it has sent everything; closed before that, it would show an error of its own.
+    """
+    too_large = False
+
+    async def patient(message: Message) -> None:
+        nonlocal too_large
+        too_large = too_large or message.get("status") == 413
+        if not too_large or message["type"] != "http.response.body" or message.get("more_body", False):
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        left = DRAINED
+        with suppress(TimeoutError):
+            while left > 0:
+                found = await asyncio.wait_for(receive(), CHUNK_SECONDS)
+                left -= len(found.get("body", b""))
+                if not found.get("more_body", False):
+                    break
+        await send({"type": "http.response.body", "body": b""})
+
+    return patient
 
 
 def _with_headers(send: Send) -> Send:

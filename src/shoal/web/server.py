@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from shoal.web.workspace import Workspace
 
 AT_ONCE = 64  # connections that are answered; more are told that the server is busy
 HEADER_SECONDS = 10.0  # in which a connection must have sent its first headers
+TURN = 0.001  # seconds after which a job that computes lets a request have Python's lock; there are many such turns
 
 
 class _Protocol(H11Protocol):
@@ -134,6 +136,7 @@ def serve(
             _open_browser(workspace.folder, address)
         threading.Thread(target=loaded, daemon=True).start()  # while the browser draws the first screen
 
+    sys.setswitchinterval(TURN)
     logging.getLogger("uvicorn.error").disabled = True  # a traceback may quote the data
     logging.getLogger("asyncio").disabled = True
     config = uvicorn.Config(

@@ -9,7 +9,7 @@ import copy
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,16 +19,18 @@ from shoal.web.folders import Folders
 from shoal.web.jobs import Job, Jobs
 
 if TYPE_CHECKING:
-    from shoal.alternatives.frontier import Point
     from shoal.attacks.risk import Attacks
     from shoal.engines.base import Engine
     from shoal.models.verdict import Verdicts
     from shoal.policy import Policy
     from shoal.propose.inspect import Inspection
     from shoal.release import Release
+    from shoal.search.full_domain.visits import Visits
 
 DRAFTS = 2_000  # that are kept
 RELEASES = 8  # that stay in memory
+PREVIEWS = 8  # of hierarchies
+BARS = 24  # of the small distribution of a column
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Opened:
     inspection: Inspection
     options: tuple[str, ...] = ()  # beside the argument
     before: str = ""  # a command that makes the table, where one does
+    frequencies: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of the most frequent values, per column
+    sample: Sequence[Sequence[str]] = ()  # the first rows, shown when asked
 
     @property
     def columns(self) -> list[str]:
@@ -100,12 +104,19 @@ class WebRun:
     draft: Draft
     release: Release | None
     seconds: float
+    visits: Visits = field(default_factory=lambda: _visits())
     attacks: Attacks | None = None
-    points: list[Point] = field(default_factory=list)
+    since: int | None = None  # the run that it was taken from
     files: dict[str, Path] = field(default_factory=dict)
     certificate: dict[str, Any] | None = None
     figures: dict[str, Any] = field(default_factory=dict)  # for the list of runs
     cache: dict[str, Any] = field(default_factory=dict)  # what screens have computed of it
+
+
+def _visits() -> Visits:
+    from shoal.search.full_domain.visits import Visits  # which brings NumPy: the first screen does without
+
+    return Visits()
 
 
 class Workspace:
@@ -122,6 +133,7 @@ class Workspace:
         self.runs: dict[int, WebRun] = {}
         self.verdicts: dict[str, Verdicts | ShoalError] = {}  # of tables as they stand
         self.judging: dict[str, Job] = {}
+        self.previews: dict[str, Any] = {}  # of hierarchies, the last few
         self._lock = threading.Lock()
         self._last = 0
 
@@ -163,6 +175,13 @@ class Workspace:
             for number in list(self.drafts)[:-DRAFTS]:
                 del self.drafts[number]
         return draft
+
+    def keep_preview(self, key: str, found: Any) -> None:
+        """Keep what a job has found out about a hierarchy; the oldest goes."""
+        with self._lock:
+            self.previews[key] = found
+            for old in list(self.previews)[:-PREVIEWS]:
+                del self.previews[old]
 
     def add_run(self, draft: Draft, release: Release, seconds: float) -> WebRun:
         """Keep a release; of older ones only the figures stay."""

@@ -14,13 +14,12 @@ from starlette.responses import Response
 
 from shoal.columns.uniqueness import Separation
 from shoal.propose.inspect import InspectedColumn, Inspection
-from shoal.report.charts import PALETTE
 from shoal.table.propose import propose
 from shoal.web.pages import draft_of, get, given, pages_of, post, redirect, texts, workspace_of
-from shoal.web.workspace import Draft, Opened
+from shoal.web.workspace import BARS, Draft, Opened
 
+BAR = "#3b82d0"  # between the accents of the light and of the dark page: a picture does not know which it is on
 ROLES = ("identifier", "quasi", "sensitive", "plain")
-BARS = 24  # of a small distribution
 
 
 def _show(request: Request) -> Response:
@@ -139,12 +138,11 @@ def _bars(request: Request) -> Response:
     """The distribution of a column as a small picture: how often values occur, not which."""
     draft = draft_of(request)
     column = column_of(request, draft)
-    counts = draft.table.engine.frequencies(column.name)
-    shown = counts[:BARS]
+    shown = draft.table.frequencies.get(column.name, ())
     most = int(shown[0]) if len(shown) else 1
     bars = "".join(
         f'<rect x="{10 * i}" y="{40 - max(1, round(38 * int(n) / most))}" width="8" '
-        f'height="{max(1, round(38 * int(n) / most))}" fill="{PALETTE["accent"]}"/>'
+        f'height="{max(1, round(38 * int(n) / most))}" fill="{BAR}"/>'
         for i, n in enumerate(shown)
     )
     svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {10 * BARS} 40">{bars}</svg>'

@@ -1,11 +1,9 @@
-"""Explore: a release beside what it was made of, what else could be taken, and what attackers would find."""
+"""Explore: whether a release is safe, what it lost, and what could be released instead."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pyarrow.compute as pc
 import vl_convert
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -13,22 +11,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 import shoal
-from shoal.alternatives.frontier import replaced
+from shoal.alternatives.compare import Entry
+from shoal.alternatives.frontier import Point, with_parameters
 from shoal.alternatives.recommend import Exploration
-from shoal.engines.base import Rows
-from shoal.release import Release
 from shoal.report import charts
 from shoal.report.essentials import essentials, gone, proof
 from shoal.report.html import sentence
-from shoal.report.intrusion import within_budget
+from shoal.report.wording import counted_unit
+from shoal.search import SEARCHES
 from shoal.search.problem import Progress
+from shoal.web.jobs import LivePoint
+from shoal.web.nodes import asked_in_words, marks_of, scatter_of
 from shoal.web.pages import get, given, number_in, pages_of, post, run_of, texts, workspace_of
 from shoal.web.prepared import prepare, release_of, summary_of
+from shoal.web.screens.rows import has_rows
 from shoal.web.screens.run import start
 from shoal.web.workspace import Draft, WebRun, Workspace
 
-PAGE = 20  # records before and after on one page
-MATES = 50  # records of a class that are shown
+ALGORITHMS = tuple(name for name in SEARCHES if name not in ("exhaustive", "mingen"))  # which find what optimal finds
 
 
 def _show(request: Request) -> Response:
@@ -39,6 +39,8 @@ def _show(request: Request) -> Response:
     told = summary_of(run)
     attacks = run.attacks or release.attacks
     found: Exploration | None = run.cache.get("exploration")
+    entries: list[Entry] = run.cache.get("entries", [])
+    objective = release.policy.release.objective
     return pages.render(
         "explore.html",
         "explore",
@@ -54,10 +56,34 @@ def _show(request: Request) -> Response:
         exploration=found,
         points=[] if found is None else list(enumerate(found.frontier)),
         nodes=run.cache["nodes"],
+        lattice=run.cache["lattice"],
+        scatter=scatter_of(marks_of(run.cache["nodes"], () if found is None else found.frontier, entries, objective)),
+        entries=entries,
+        algorithms=ALGORITHMS,
+        since=_since(workspace_of(request), run),
+        steps_of=_costs_of_steps(run.cache["nodes"]),
         columns=_limits(run),
         attacks=attacks,
-        rows_here=_has_rows(release),
+        unit=counted_unit(release.policy),
+        stories=run.cache.get("stories", ()),
+        rows_here=has_rows(release),
     )
+
+
+def _since(workspace: Workspace, run: WebRun) -> dict[str, Any] | None:
+    """The figures of the run that this one was taken from."""
+    before = workspace.runs.get(run.since or -1)
+    return None if before is None else {"number": before.number, **before.figures}
+
+
+def _costs_of_steps(nodes: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Per column: what one level finer and one level coarser would cost, as the search saw it."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for node in nodes:
+        if node["near"]:
+            ((column, was, now),) = node["changed"]
+            found.setdefault(column, {})["finer" if now < was else "coarser"] = node
+    return found
 
 
 # ── other points and nodes ──────────────────────────────────────────────────────────────────────────────────
@@ -90,11 +116,13 @@ def _take(request: Request, form: FormData) -> Response:
         draft = _of_point(workspace, run, given(form, "point"))
     elif action == "node":
         draft = _of_node(workspace, run, given(form, "levels"))
+    elif action == "algorithm":
+        draft = _of_algorithm(workspace, run, given(form, "algorithm"))
     elif action == "limits":
         draft = _of_limits(workspace, run, form)
     else:
         raise HTTPException(400)
-    return pages.follow(start(workspace, draft))
+    return pages.follow(start(workspace, draft, run.number))
 
 
 def _of_point(workspace: Workspace, run: WebRun, place: str) -> Draft:
@@ -102,7 +130,7 @@ def _of_point(workspace: Workspace, run: WebRun, place: str) -> Draft:
     if found is None or not place.isdigit() or int(place) >= len(found.frontier):
         raise HTTPException(400)
     asked = found.frontier.points[int(place)].asked
-    policy = replaced(run.draft.policy, asked)
+    policy = with_parameters(run.draft.policy, asked)
 
     def edit(fields: dict[str, Any]) -> None:
         require = policy.model_dump(mode="json", exclude_none=True, exclude_defaults=True).get("require", [])
@@ -112,8 +140,17 @@ def _of_point(workspace: Workspace, run: WebRun, place: str) -> Draft:
         if "max_suppression" in asked:
             fields.setdefault("release", {})["max_suppression"] = asked["max_suppression"]
 
-    told = ", ".join(f"{name} = {value:g}" for name, value in asked.items())
-    return workspace.edit(run.draft, told, edit)
+    return workspace.edit(run.draft, asked_in_words(asked), edit)
+
+
+def _of_algorithm(workspace: Workspace, run: WebRun, name: str) -> Draft:
+    if name not in SEARCHES:
+        raise HTTPException(400)
+
+    def edit(fields: dict[str, Any]) -> None:
+        fields.setdefault("release", {})["algorithm"] = name
+
+    return workspace.edit(run.draft, texts().explore.algorithm_taken.format(name), edit)
 
 
 def _of_node(workspace: Workspace, run: WebRun, text: str) -> Draft:
@@ -156,15 +193,41 @@ def _sweep(request: Request, _: FormData) -> Response:
     pages, workspace, run = pages_of(request), workspace_of(request), run_of(request)
     release_of(run)
 
+    solved: list[Point] = []
+
+    def live() -> list[LivePoint]:
+        return marks_of([], list(solved), [], "")
+
     def work(progress: Progress) -> str:
-        found = shoal.explore(run.draft.table.engine, run.draft.policy, progress=progress)
+        found = shoal.explore(run.draft.table.engine, run.draft.policy, progress=progress, each=solved.append)
         run.cache["exploration"] = found
         chart = charts.frontier_chart(found.frontier, found.own, texts().explore.this)
         run.cache["frontier"] = vl_convert.vegalite_to_vega(chart.to_dict(validate=False))
         run.cache["charts"]["frontier"] = charts.inlined(chart, "frontier", texts().explore.frontier)
         return f"/runs/{run.number}/explore#frontier-h"
 
-    return pages.follow(workspace.jobs.start(texts().explore.sweeping, work, f"/runs/{run.number}/explore"))
+    return pages.follow(workspace.jobs.start(texts().explore.sweeping, work, f"/runs/{run.number}/explore", live))
+
+
+def _compare_algorithms(request: Request, form: FormData) -> Response:
+    """Solve the same policy by other algorithms, as `shoal compare` does."""
+    pages, workspace, run = pages_of(request), workspace_of(request), run_of(request)
+    objective = release_of(run).policy.release.objective
+    names = [str(name) for name in form.getlist("algorithm")]
+    if not names or any(name not in ALGORITHMS for name in names):
+        raise HTTPException(400, texts().explore.no_algorithm)
+    solved: list[Entry] = []
+
+    def live() -> list[LivePoint]:
+        return marks_of([], [], list(solved), objective)
+
+    def work(progress: Progress) -> str:
+        engine, policy = run.draft.table.engine, run.draft.policy
+        found = shoal.compare(engine, policy, algorithms=names, progress=progress, each=solved.append)
+        run.cache["entries"] = list(found)
+        return f"/runs/{run.number}/explore#algorithms-h"
+
+    return pages.follow(workspace.jobs.start(texts().explore.comparing, work, f"/runs/{run.number}/explore", live))
 
 
 def _frontier(request: Request) -> Response:
@@ -173,92 +236,14 @@ def _frontier(request: Request) -> Response:
     found: Exploration | None = run.cache.get("exploration")
     if found is None:
         raise HTTPException(404)
-    asked = [", ".join(f"{name} = {value:g}" for name, value in point.asked.items()) for point in found.frontier]
+    asked = [asked_in_words(point.asked) for point in found.frontier]
     return JSONResponse({"spec": run.cache["frontier"], "asked": asked})
-
-
-# ── attacks ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _attack(request: Request, _: FormData) -> Response:
-    pages, workspace, run = pages_of(request), workspace_of(request), run_of(request)
-    release = release_of(run)
-
-    def work(progress: Progress) -> str:
-        progress(texts().explore.attacking, 0)
-        run.attacks = within_budget(release)
-        return f"/runs/{run.number}/explore#attacks-h"
-
-    return pages.follow(workspace.jobs.start(texts().explore.attacking, work, f"/runs/{run.number}/explore"))
-
-
-# ── rows ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _has_rows(release: Release) -> bool:
-    rows = release.rows
-    return isinstance(rows, Rows) and rows.sources is not None
-
-
-def _rows(request: Request) -> Response:
-    """Records before and after, and of one the class that it is in now."""
-    pages, run = pages_of(request), run_of(request)
-    release = release_of(run)
-    rows = release.rows
-    if not isinstance(rows, Rows) or rows.sources is None:
-        raise HTTPException(404)
-    names = list(release.policy.quasi)
-    first = _whole(request, "first")
-    chosen = request.query_params.get("record", "")
-    places = np.arange(rows.n_records)
-    if chosen.isdigit() and int(chosen) < rows.n_records:
-        same = np.ones(rows.n_records, np.bool_)
-        for name in names:
-            column = rows.table[name]
-            value = column[int(chosen)].as_py()
-            found = column.is_null() if value is None else _equal(column, value)
-            same &= np.asarray(found).astype(np.bool_)
-        places = np.flatnonzero(same)
-    n = len(places)
-    first = min(first, max(0, n - 1))
-    shown = places[first : first + (MATES if chosen else PAGE)]
-    before = release.engine.table.select(names).take(rows.sources[shown]).to_pylist()
-    after = rows.table.select(names).take(shown).to_pylist()
-    records = [
-        {"place": int(place), "cells": [(_cell(was[name]), _cell(now[name])) for name in names]}
-        for place, was, now in zip(shown, before, after, strict=True)
-    ]
-    return pages.render(
-        "rows.html",
-        "explore",
-        run=run,
-        names=names,
-        records=records,
-        chosen=int(chosen) if chosen.isdigit() else None,
-        first=first,
-        page=PAGE,
-        n=n,
-    )
-
-
-def _equal(column: Any, value: Any) -> Any:
-    return pc.fill_null(pc.equal(column, value), False)
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _whole(request: Request, name: str) -> int:
-    text = request.query_params.get(name, "0")
-    return int(text) if text.isdigit() and len(text) < 12 else 0
 
 
 ROUTES = [
     get("/runs/{run:int}/explore", _show),
-    get("/runs/{run:int}/rows", _rows),
     get("/runs/{run:int}/frontier.json", _frontier),
     post("/runs/{run:int}/take", _take),
     post("/runs/{run:int}/sweep", _sweep),
-    post("/runs/{run:int}/attack", _attack),
+    post("/runs/{run:int}/algorithms", _compare_algorithms),
 ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -14,16 +17,19 @@ import shoal
 from shoal.errors import PolicyError, ShoalError
 from shoal.propose.inspect import InspectedColumn
 from shoal.propose.preview import KINDS, Preview
+from shoal.search.problem import Progress
 from shoal.table.dates import UNITS
 from shoal.table.spelling import Spelling
 from shoal.web import groups
-from shoal.web.pages import draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of
+from shoal.web.jobs import Job
+from shoal.web.pages import AT_ONCE, draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of
 from shoal.web.screens.columns import column_of
 from shoal.web.workspace import Draft, Workspace
 
 LABELS = 12  # of each level that are shown
 VALUES = 50  # of a distribution
 EDITABLE = 400  # values up to which groups are changed one by one
+EDITS = ("move", "rename", "add-level", "remove-level")
 WAYS = ("intervals", "boundaries", "mask", "dates", "kind", "file")
 
 
@@ -33,8 +39,13 @@ def _show(request: Request) -> Response:
     fields = draft.column(column.name)
     tried = _asked(workspace, draft, dict(request.query_params))
     generalized = fields.get("role") in ("quasi", "sensitive")  # others may have as many values as records
-    preview, error = _preview(workspace, draft, column, tried) if generalized else (None, None)
-    rows = groups.rows_of(preview) if preview is not None and len(preview.hierarchy.leaves) <= EDITABLE else None
+    found: ShownHierarchy | Job = ShownHierarchy()
+    if generalized:
+        found = _looked(workspace, draft, column, tried, f"{request.url.path}?{request.url.query}")
+    if isinstance(found, Job):  # it takes longer than a moment
+        return redirect(pages.url(f"/jobs/{found.number}"))
+    preview, error = found.preview, found.problem
+    rows = groups.preview_rows(preview) if preview is not None and len(preview.hierarchy.leaves) <= EDITABLE else None
     level = request.query_params.get("level", "1")
     at = min(max(1, int(level) if level.isdigit() else 1), len(rows) - 2) if rows and len(rows) > 2 else 0
     return pages.render(
@@ -55,9 +66,48 @@ def _show(request: Request) -> Response:
         level=at,
         n_levels=0 if rows is None else len(rows),
         groups=groups.groups_on(rows, at, preview.counts.tolist()) if rows and preview is not None and at else [],
-        values=_values(preview),
+        values=found.values,
         undo=draft.parent,
     )
+
+
+@dataclass(frozen=True)
+class ShownHierarchy:
+    """What is shown of a hierarchy."""
+
+    preview: Preview | None = None
+    problem: ShoalError | None = None
+    values: Sequence[tuple[str | None, int]] = ()
+
+
+def _looked(workspace: Workspace, draft: Draft, column: InspectedColumn, tried: Any, here: str) -> ShownHierarchy | Job:
+    """What is shown of the hierarchy, or the job that finds it out where that takes longer than a moment."""
+    own = dict(draft.column(column.name))
+    spec = tried if tried is not None else own.get("hierarchy")
+    changed = (draft.folder / spec).stat().st_mtime_ns if isinstance(spec, str) and _is_file(draft, spec) else 0
+    key = json.dumps([draft.table.number, column.name, tried, own, draft.fields.get("missing"), changed], default=str)
+    if (kept := workspace.previews.get(key)) is not None:
+        return cast("ShownHierarchy", kept)
+
+    def work(progress: Progress) -> str:
+        progress(texts().hierarchy.building, 0)
+        preview, problem = _preview(workspace, draft, column, tried)
+        if preview is not None:
+            _ = preview.levels
+        workspace.keep_preview(key, ShownHierarchy(preview, problem, _values(preview)))
+        return here[here.index("/d/") :]
+
+    job = workspace.jobs.start(texts().hierarchy.building, work, f"/d/{draft.number}/columns")
+    job.over.wait(AT_ONCE)
+    found: ShownHierarchy | None = workspace.previews.get(key)
+    return job if found is None else found
+
+
+def _is_file(draft: Draft, spec: str) -> bool:
+    try:
+        return (draft.folder / spec).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _values(preview: Preview | None) -> list[tuple[str | None, int]]:
@@ -113,42 +163,44 @@ def _change(request: Request, form: FormData) -> Response:
     action = given(form, "action")
     level = given(form, "level")
     at = int(level) if level.isdigit() else 0
-    if action == "build":
-        asked = {name: value for name, value in form.items() if isinstance(value, str)}
-        spec = _asked(workspace, draft, asked)
-        if spec is None:
-            raise PolicyError(texts().hierarchy.nothing)
-        preview, error = _preview(workspace, draft, column, spec)
-        if error is not None:
-            raise error
-    else:
-        preview, error = _preview(workspace, draft, column, None)
+    if action not in ("build", *EDITS):
+        raise HTTPException(400)
+    asked = {name: value for name, value in form.items() if isinstance(value, str)}
+    tried = _asked(workspace, draft, asked) if action == "build" else None
+    if action == "build" and tried is None:
+        raise PolicyError(texts().hierarchy.nothing)
+    chosen = {value for value in form.getlist("member") if isinstance(value, str)}
+
+    def work(progress: Progress) -> str:
+        progress(texts().hierarchy.building, 0)
+        preview, error = _preview(workspace, draft, column, tried)
         if preview is None:
-            raise error or HTTPException(400)
-        spec = groups.tree_of(_edited(groups.rows_of(preview), action, at, form))
+            raise error or PolicyError(texts().hierarchy.nothing)
+        spec = tried if action == "build" else groups.tree_of(_edited(preview, action, at, asked, chosen))
 
-    def edit(fields: dict[str, Any]) -> None:
-        own = fields["columns"].setdefault(column.name, {"role": "quasi"})
-        own["hierarchy"] = spec
-        if action != "build":  # levels are counted from the values now, and labels are their own
-            own.pop("min_level", None)
-            own.pop("max_level", None)
+        def edit(fields: dict[str, Any]) -> None:
+            own = fields["columns"].setdefault(column.name, {"role": "quasi"})
+            own["hierarchy"] = spec
+            if action != "build":  # levels are counted from the values now, and labels are their own
+                own.pop("min_level", None)
+                own.pop("max_level", None)
 
-    new = workspace.edit(draft, texts().hierarchy.changed.format(column.name), edit)
-    return redirect(pages.url(f"/d/{new.number}/column/{number}?level={max(1, at)}"))
+        new = workspace.edit(draft, texts().hierarchy.changed.format(column.name), edit)
+        return f"/d/{new.number}/column/{number}?level={max(1, at)}"
+
+    return pages.follow(workspace.jobs.start(texts().hierarchy.building, work, f"/d/{draft.number}/column/{number}"))
 
 
-def _edited(rows: groups.Labels, action: str, level: int, form: FormData) -> groups.Labels:
+def _edited(
+    preview: Preview, action: str, level: int, asked: Mapping[str, str], chosen: Collection[str]
+) -> groups.Labels:
+    rows = groups.preview_rows(preview)
+    name, group = asked.get("name", "").strip(), asked.get("group", "").strip()
     if action == "move":
-        chosen = {value for value in form.getlist("member") if isinstance(value, str)}
-        return groups.moved(rows, level, chosen, given(form, "name") or given(form, "group"))
+        return groups.moved(rows, level, chosen, name or group)
     if action == "rename":
-        return groups.renamed(rows, level, given(form, "group"), given(form, "name"))
-    if action == "add-level":
-        return groups.with_level(rows, level)
-    if action == "remove-level":
-        return groups.without_level(rows, level)
-    raise HTTPException(400)
+        return groups.renamed(rows, level, group, name)
+    return groups.with_level(rows, level) if action == "add-level" else groups.without_level(rows, level)
 
 
 ROUTES = [

@@ -15,7 +15,7 @@ from shoal.errors import DataError, PolicyError, ShoalError
 from shoal.web.folders import TABLES, Folders
 from shoal.web.loading import loaded
 from shoal.web.pages import draft_of, get, given, pages_of, post, texts, workspace_of
-from shoal.web.workspace import Opened, Workspace
+from shoal.web.workspace import BARS, Opened, Workspace
 
 if TYPE_CHECKING:
     from shoal.search.problem import Progress
@@ -107,6 +107,7 @@ def _read(
         memory=settings.memory,
         separator=None if uri else settings.separator,
         encoding=None if uri else settings.encoding,
+        read_only=True,
     )
     shown = _without_password(data) if uri else data
     options = ["--table", table] if uri and table and "#" not in data else []
@@ -140,7 +141,11 @@ def _kept(
 
     progress(texts().open.looking, 0.3)
     found = inspect(engine)
-    progress(texts().open.looking, 0.9)
+    frequencies = {}
+    for i, name_of_column in enumerate(engine.columns):
+        progress(texts().open.looking, 0.7 + 0.3 * i / len(engine.columns))
+        frequencies[name_of_column] = [int(n) for n in engine.frequencies(name_of_column)[:BARS]]
+    sample = _sample(engine)
     folder = Path() if policy is None else policy.parent
     if policy is not None:
         asked = Policy.load(policy)
@@ -156,7 +161,9 @@ def _kept(
     fields = tomllib.loads(text)
     fields.setdefault("columns", {column.name: {"role": column.role} for column in found.columns})
     fields.setdefault("require", [] if "preset" in fields else [{"model": "k-anonymity", "k": 5}])
-    table = workspace.add_table(lambda number: Opened(number, name, argument, engine, found, options, before))
+    table = workspace.add_table(
+        lambda number: Opened(number, name, argument, engine, found, options, before, frequencies, sample)
+    )
     draft = workspace.add_draft(table, fields, folder)
     return f"/d/{draft.number}/table"
 
@@ -170,7 +177,7 @@ def _demo(workspace: Workspace, progress: Progress) -> str:
     from shoal.engines.opening import opened
 
     path = workspace.place() / PATIENTS
-    formats.write(hospital(), path, force=True, verify=lambda _: None)
+    formats.write_table_file(hospital(), path, force=True, verify=lambda _: None)
     engine = opened(str(path))
     before = "shoal demo"
     return _kept(workspace, engine, progress, PATIENTS, f"shoal-demo/{PATIENTS}", text=POLICY, before=before)
@@ -214,7 +221,7 @@ def _table(request: Request) -> Response:
     found = draft.table.inspection
     cells = found.records * len(found.columns)
     missing = sum(column.nulls for column in found.columns)
-    sample = _sample(draft.table) if request.query_params.get("sample") else None
+    sample = draft.table.sample if request.query_params.get("sample") else None
     return pages.render(
         "table.html",
         "open",
@@ -227,9 +234,9 @@ def _table(request: Request) -> Response:
     )
 
 
-def _sample(table: Opened) -> list[list[str]]:
+def _sample(engine: Any) -> list[list[str]]:
     """The first rows as text: values of the data, for whoever holds them."""
-    rows = table.engine.first(SAMPLE)
+    rows = engine.first(SAMPLE)
     columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in rows.columns]
     return [list(row) for row in zip(*columns, strict=True)]
 

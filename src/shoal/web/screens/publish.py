@@ -93,12 +93,12 @@ def _write(
         proof = dict(sign(proof, signer))
     write_text(folder / CERTIFICATE, json.dumps(proof, indent=2, ensure_ascii=False) + "\n")
     progress(texts().publish.reporting, 0.4)
-    replay.save(release, folder / RECODING)
+    replay.save_recoding(release, folder / RECODING)
     release.report(folder / REPORT, certificate=proof)
     run.draft.policy.save(folder / POLICY)
     progress(texts().publish.reporting, 1.0)
-    run.certificate = proof
-    run.files = {each: folder / each for each in (name, CERTIFICATE, REPORT, POLICY, RECODING, RECEIPT)}
+    files = {each: folder / each for each in (name, CERTIFICATE, REPORT, POLICY, RECODING, RECEIPT)}
+    run.files, run.certificate = files, proof  # together: a job may be cancelled between two calls
 
 
 def _file(request: Request) -> Response:

@@ -13,8 +13,10 @@ from starlette.responses import Response
 
 import shoal
 from shoal.policy.policy import Algorithm, Objective, Options
+from shoal.search.full_domain.visits import Visits
 from shoal.search.problem import Progress
-from shoal.web.jobs import Job
+from shoal.web.jobs import Job, LivePoint
+from shoal.web.nodes import LISTED
 from shoal.web.pages import draft_of, get, given, number_in, pages_of, post, redirect, texts, workspace_of
 from shoal.web.prepared import prepare
 from shoal.web.workspace import Draft, WebRun, Workspace
@@ -59,16 +61,16 @@ def purpose_of(draft: Draft) -> str:
 def _change(request: Request, form: FormData) -> Response:
     pages, workspace, draft = pages_of(request), workspace_of(request), draft_of(request)
     action = given(form, "action")
-    if action == "purpose":
-        purpose = given(form, "purpose")
-        if purpose not in PURPOSES:
-            raise HTTPException(400)
+    purpose = given(form, "purpose")
+    if (purpose and purpose not in PURPOSES) or (action == "purpose" and not purpose):
+        raise HTTPException(400, texts().run.no_purpose)
+    if purpose and purpose != purpose_of(draft):  # also at the start: what is marked is what is run
         draft = workspace.edit(draft, texts().run.changed, lambda fields: set_purpose(fields, draft, purpose))
-    elif action == "options":
+    if action == "options":
         draft = workspace.edit(draft, texts().run.changed, lambda fields: _set_options(fields, form))
     elif action == "start":
         return pages.follow(start(workspace, draft))
-    else:
+    elif action != "purpose":
         raise HTTPException(400)
     return redirect(pages.url(f"/d/{draft.number}/run"))
 
@@ -105,21 +107,32 @@ def _set_options(fields: dict[str, Any], form: FormData) -> None:
                 release[name] = number_in(text, name)
 
 
-def start(workspace: Workspace, draft: Draft) -> Job:
+def start(workspace: Workspace, draft: Draft, since: int | None = None) -> Job:
     """Make the release that a draft asks for, as `shoal anonymize` does, and keep it."""
     policy = draft.policy  # raises here, where something is missing
     workspace.folders.require_files(policy)
 
+    visits = Visits()
+
+    def live() -> list[LivePoint]:
+        seen = list(visits.of.values())[-LISTED:]
+        return [(v.risk, v.loss, "holds" if v.feasible else "fails", "", "") for v in seen]
+
     def work(progress: Progress) -> str:
         began = time.monotonic()
-        release = shoal.anonymize(draft.table.engine, policy, progress=progress)
+        release = shoal.anonymize(draft.table.engine, policy, progress=progress, visits=visits)
         run = workspace.add_run(draft, release, time.monotonic() - began)
-        run.figures = figures_of(run)
-        progress(texts().run.preparing, 1.0)
-        prepare(run)
+        run.visits, run.since = visits, since
+        try:
+            run.figures = figures_of(run)
+            progress(texts().run.preparing, 1.0)
+            prepare(run)
+        except BaseException:  # cancelled
+            workspace.runs.pop(run.number, None)
+            raise
         return f"/runs/{run.number}/explore"
 
-    return workspace.jobs.start(texts().run.searching, work, f"/d/{draft.number}/run")
+    return workspace.jobs.start(texts().run.searching, work, f"/d/{draft.number}/run", live)
 
 
 def figures_of(run: WebRun) -> dict[str, Any]:

@@ -1,7 +1,19 @@
 "use strict";
 // The pages work without this script; it only saves reloading them.
 
-// A job: follow its progress, then go where it leads.
+// A job: follow its progress and what it has found, then go where it leads.
+let drawnSoFar = 0;
+let drawing = false;
+async function redraw(found) {
+  const live = document.getElementById("live");
+  if (!live || drawing) return;
+  drawing = true;
+  const page = new DOMParser().parseFromString(await (await fetch(job.dataset.page)).text(), "text/html");
+  const part = page.getElementById("live");
+  if (part) live.replaceChildren(...document.importNode(part, true).childNodes);
+  drawnSoFar = found;
+  setTimeout(() => { drawing = false; }, 400);
+}
 const job = document.getElementById("job");
 if (job) {
   const events = new EventSource(job.dataset.events);
@@ -13,6 +25,7 @@ if (job) {
     if (what && told.what) what.textContent = told.what;
     if (bar) bar.value = told.share;
     if (seconds) seconds.textContent = `${told.seconds.toFixed(1)} s`;
+    if (told.found && told.found !== drawnSoFar) redraw(told.found);
     if (["done", "failed", "cancelled"].includes(told.state)) {
       events.close();
       location.replace(job.dataset.page);
@@ -25,9 +38,11 @@ const preview = document.getElementById("preview");
 let last = 0;
 async function tryOut(form) {
   const mine = ++last;
+  const again = () => { if (mine === last) tryOut(form); };
   const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
   const found = new DOMParser().parseFromString(await (await fetch(address)).text(), "text/html");
   const part = found.getElementById("preview") || found.querySelector(".problem");
+  if (found.getElementById("job")) setTimeout(again, 500); // it is still being built
   if (mine === last && part) preview.replaceChildren(...document.importNode(part, true).childNodes);
 }
 for (const form of document.querySelectorAll("form.try")) {
@@ -85,3 +100,52 @@ async function draw() {
   });
 }
 if (chart) window.addEventListener("load", () => { if (window.vegaEmbed) draw(); });
+
+// A mark in a picture leads to its row in a table; here its figures and its button are shown beside it.
+const drawn = document.querySelector("svg.drawn a") ? document.createElement("dialog") : null;
+if (drawn) {
+  drawn.setAttribute("aria-labelledby", "drawn-h");
+  document.querySelector("main").append(drawn);
+  drawn.addEventListener("click", (event) => { if (event.target === drawn) drawn.close(); });
+}
+function tell(row) {
+  const heads = [...row.closest("table").querySelectorAll("thead th")];
+  const cells = [...row.children];
+  const title = document.createElement("h2");
+  title.id = "drawn-h";
+  title.textContent = cells[0].textContent;
+  const list = document.createElement("dl");
+  heads.slice(1).forEach((head, i) => {
+    const term = document.createElement("dt");
+    const value = document.createElement("dd");
+    term.textContent = head.textContent;
+    value.textContent = cells[i + 1] ? cells[i + 1].textContent : "";
+    list.append(term, value);
+  });
+  const bar = document.createElement("p");
+  bar.className = "bar";
+  const button = row.querySelector("button");
+  if (button) {
+    const take = document.createElement("button");
+    take.type = "button";
+    take.textContent = button.textContent;
+    take.addEventListener("click", () => button.click());
+    bar.append(take);
+  }
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "quiet";
+  close.textContent = document.body.dataset.close;
+  close.addEventListener("click", () => drawn.close());
+  bar.append(close);
+  drawn.replaceChildren(title, list, bar);
+  drawn.showModal();
+}
+for (const mark of document.querySelectorAll("svg.drawn a")) {
+  mark.addEventListener("click", (event) => {
+    const row = document.getElementById(mark.getAttribute("href").slice(1));
+    if (!row) return;
+    event.preventDefault();
+    tell(row);
+  });
+}
