@@ -13,12 +13,13 @@ import pytest
 
 import definitions
 from definitions import Asked, Case, Column, Label, Node, Sensitive, classes, exact
+from examples import tables
 from shoal.errors import InfeasibleError
 from shoal.models import PrivacyModel
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.lattice import below
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, FrequencyTable, Histogram, counted
+from shoal.table.frequency import Domain, FrequencyTable, Histogram, count_records
 from strategies import (
     NOT_IN_THE_HIERARCHY,
     OBJECTIVES,
@@ -78,7 +79,7 @@ class World:
         if self.people is not None:
             codes = [h.encode([row[j] for row in self.people]) for j, h in enumerate(table.hierarchies)]
             leaves = np.column_stack(codes).astype(np.int32)
-            population, _ = counted(table.columns, leaves, {}, None, table.hierarchies)
+            population, _ = count_records(table.columns, leaves, {}, None, table.hierarchies)
         return Problem(
             table,
             models_of(self.case),
@@ -176,16 +177,18 @@ def agree(seed: str, kinds: Sequence[str]) -> bool:
     return expected is not None
 
 
+@pytest.mark.parametrize("numbers", tables(50, 15))
 @pytest.mark.parametrize("kind", KINDS)
-def test_optimal_finds_what_exhaustive_finds_for_every_model_alone(kind: str) -> None:
-    answers = [agree(f"{kind} alone {i}", [kind]) for i in range(50)]
-    assert sum(answers) >= 15  # infeasible problems compare little
+def test_optimal_finds_what_exhaustive_finds_for_every_model_alone(kind: str, numbers: range) -> None:
+    answers = [agree(f"{kind} alone {i}", [kind]) for i in numbers]
+    assert sum(answers) >= 0.3 * len(numbers)  # infeasible problems compare little
 
 
+@pytest.mark.parametrize("numbers", tables(8, 3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_optimal_finds_what_exhaustive_finds_for_every_pair_of_models(kind: str) -> None:
+def test_optimal_finds_what_exhaustive_finds_for_every_pair_of_models(kind: str, numbers: range) -> None:
     others = KINDS[KINDS.index(kind) :]
-    answers = [agree(f"{kind} and {other} {i}", [kind, other]) for other in others for i in range(8)]
+    answers = [agree(f"{kind} and {other} {i}", [kind, other]) for other in others for i in numbers]
     assert sum(answers) >= len(answers) // 8
 
 

@@ -13,7 +13,7 @@ from shoal.search import Problem
 from shoal.search.cells.classes import Partition
 from shoal.search.cells.local_boxes import Space
 from shoal.search.problem import Terms
-from shoal.table.frequency import counted
+from shoal.table.frequency import count_records
 from shoal.table.hierarchy import Hierarchy
 
 pytestmark = pytest.mark.long  # the bound of a benchmark, not of the package
@@ -45,7 +45,7 @@ def problem_of(rng, k):
     kinds = Hierarchy.from_paths("b", [(f"{a}{b}", a, "*") for a, b in product("pq", "xy")])
     n = int(rng.integers(2 * k, 8))
     codes = np.column_stack([rng.integers(0, 8, n), rng.integers(0, 4, n)]).astype(np.int32)
-    table = counted(("a", "b"), codes, {}, None, (numbers, kinds))[0]
+    table = count_records(("a", "b"), codes, {}, None, (numbers, kinds))[0]
     return Problem(table, (KAnonymity(k=k),), Terms(objective="loss", weights=(1, int(rng.integers(1, 4)))))
 
 

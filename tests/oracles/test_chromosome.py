@@ -13,12 +13,12 @@ from shoal.search import Problem
 from shoal.search.cells.classes import released
 from shoal.search.cuts.annealing import annealing
 from shoal.search.cuts.chromosome import Chromosome
-from shoal.search.cuts.cuts import judged, recoding
+from shoal.search.cuts.cuts import judged_classes, recoding_of_cuts
 from shoal.search.cuts.genetic import genetic
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 
 OBJECTIVES = ("loss", "arx-loss", "discernibility", "average-class", "height", "precision", "entropy", "ambiguity")
@@ -47,7 +47,7 @@ def small_problem(rng, objective="loss", *, entropy=False):
     values = rng.integers(0, 3, n).astype(np.int32)
     domain = Domain("s", ("a", "b", "c"), np.bincount(values, minlength=3))
     codes = np.column_stack(columns).astype(np.int32)
-    table, _ = counted(tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies))
+    table, _ = count_records(tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies))
     models = (KAnonymity(k=int(rng.integers(2, 5))), *([EntropyDiversity(l=1.5)] if entropy else []))
     return Problem(
         table,
@@ -106,8 +106,8 @@ def best_of_all(problem):
         every.append(cuts_of_row(h, used) if problem.cells[j] == "range" else cuts_of_tree(h))
     least = None
     for pieces in itertools.product(*every):
-        if judged(problem, pieces).feasible:
-            value = loss(problem, recoding(problem, pieces, "all"))
+        if judged_classes(problem, pieces).feasible:
+            value = loss(problem, recoding_of_cuts(problem, pieces, "all"))
             least = value if least is None else min(least, value)
     return least
 
@@ -167,7 +167,7 @@ def test_a_choice_of_bits_is_worth_what_its_release_costs(objective):
             if not individual.excess:
                 answer = chromosome.answer(individual, "genetic")
                 assert problem.objective.shown(individual.value) == pytest.approx(loss(problem, answer), rel=1e-9)
-                assert judged(problem, answer.of_leaf).n_suppressed == answer.parts(problem.table).n_suppressed
+                assert judged_classes(problem, answer.of_leaf).n_suppressed == answer.parts(problem.table).n_suppressed
 
 
 def test_active_bits_make_a_difference_and_silent_ones_make_none():
@@ -193,7 +193,7 @@ def test_active_bits_make_a_difference_and_silent_ones_make_none():
 
 def test_null_is_alone_in_a_row_of_intervals_unless_all_are_together():
     h = Hierarchy.from_levels("c", ["1", "2"], [["1", "2"], ["*", "*"]], leaf_order="numeric").with_null()
-    table, _ = counted(("c",), np.array([[0], [1], [2]], np.int32), {}, None, (h,))
+    table, _ = count_records(("c",), np.array([[0], [1], [2]], np.int32), {}, None, (h,))
     (gene,) = Chromosome(Problem(table, (KAnonymity(k=1),), Terms(cells=["range"]))).genes
     assert len(set(gene.named(np.array([False, False])).tolist())) == 1
     assert len(set(gene.named(np.array([True, False])).tolist())) == 3

@@ -35,7 +35,7 @@ def counted(people: Sequence[Row], released: Sequence[Row], *, wildcard: bool) -
     asked = policy(len(people[0]))
     population = LocalEngine.of(table_of(people)).people(asked)
     table = table_of(released)
-    coded = [codec.texts(name, table[name]) for name in asked.quasi]
+    coded = [codec.encode_texts(name, table[name]) for name in asked.quasi]
     tuples = np.column_stack([np.where(c.codes < 0, len(c.texts), c.codes) for c in coded]).astype(np.int32)
     found, absent = people_like(population, tuples, coded, wildcard=wildcard)
     return found.tolist(), absent

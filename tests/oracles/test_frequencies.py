@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from shoal.risk.keys import matched
-from shoal.table.frequency import counted
+from shoal.table.frequency import count_records
 
 
 def by_pairs(rows, weights, alpha):
@@ -35,7 +35,7 @@ def test_every_alpha_gives_what_the_definition_says():
         codes[(codes == 0) & (rng.random((n, q)) < 0.7)] = 9
         rows = [tuple(None if code == 9 else int(code) for code in row) for row in codes]
         weights = rng.uniform(0.5, 30, n)
-        table, class_of = counted(tuple("abcd"[:q]), codes, {})
+        table, class_of = count_records(tuple("abcd"[:q]), codes, {})
         sums = np.stack([table.counts, np.bincount(class_of, weights)])
         alpha = float(rng.choice([0, 0.1, 0.5, 1]))
         found = matched(replace(table, nulls=(9,) * q), sums, nulls="wildcard", alpha=alpha)[:, class_of]

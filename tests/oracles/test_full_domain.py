@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from definitions import Case, Column, Sensitive, classes, costs, feasible, suppressed
+from definitions import Case, Column, Sensitive, classes, cost, feasible, suppressed
 from examples import examples
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.search import SEARCHES, Problem
-from shoal.search.full_domain.best import rank
+from shoal.search.full_domain.best import tie_break
 from shoal.search.full_domain.incognito import satisfying
 from shoal.search.full_domain.k_minimal import PREFERENCES, minimal_nodes, preferred
 from shoal.search.full_domain.lattice import below
@@ -47,18 +47,18 @@ def minimal(nodes):
     return [node for node in nodes if not any(other != node and below(other, node) for other in nodes)]
 
 
-def cheapest(nodes, cost):
-    return min(nodes, key=lambda node: (cost[node], *rank(node)))
+def cheapest(nodes, prices):
+    return min(nodes, key=lambda node: (prices[node], *tie_break(node)))
 
 
-def promised(name, feasible_nodes, cost):
+def promised(name, feasible_nodes, prices):
     """The node that each algorithm is to find."""
     if name in OF_ALL:
-        return cheapest(feasible_nodes, cost)
+        return cheapest(feasible_nodes, prices)
     if name == "ola":
-        return cheapest(minimal(feasible_nodes), cost)
+        return cheapest(minimal(feasible_nodes), prices)
     least = min(map(sum, feasible_nodes))
-    return cheapest([node for node in feasible_nodes if sum(node) == least], cost)
+    return cheapest([node for node in feasible_nodes if sum(node) == least], prices)
 
 
 def posed(case, objective="loss"):
@@ -79,7 +79,7 @@ def posed(case, objective="loss"):
 def test_each_algorithm_finds_what_it_promises(case, objective):
     gone = {node: suppressed(case, node) for node in case.nodes()}
     found = [node for node in case.nodes() if feasible(case, gone[node])]
-    cost = {node: costs(case, node, gone[node])[objective][0] for node in found}
+    prices = {node: cost(case, node, gone[node], objective)[0] for node in found}
     make = posed(case, objective)
     for name in (*BY_VERDICT, "mingen"):
         if not found:
@@ -87,7 +87,7 @@ def test_each_algorithm_finds_what_it_promises(case, objective):
                 SEARCHES[name](make())
             continue
         recoding = SEARCHES[name](make())
-        assert recoding.node == promised(name, found, cost), name
+        assert recoding.node == promised(name, found, prices), name
         released = labelled(make(), recoding.node, recoding.suppressed)
         assert released == set(classes(case, gone[recoding.node], recoding.node))
         assert recoding.n_evaluated <= recoding.n_nodes
@@ -96,11 +96,11 @@ def test_each_algorithm_finds_what_it_promises(case, objective):
         as_it_is = not any(recoding.node) and not gone[recoding.node]
         assert recoding.proved == (shown and (as_it_is or not (case.keep and case.limit)))
         if recoding.proved:
-            assert recoding.node == cheapest(found, cost)
+            assert recoding.node == cheapest(found, prices)
 
     assert satisfying(make()) == found
     listed = minimal_nodes(make())
-    assert [one.node for one in listed] == sorted(minimal(found), key=rank)
+    assert [one.node for one in listed] == sorted(minimal(found), key=tie_break)
     for one in listed:
         assert one.distance == one.node
         assert one.height == sum(one.node)
@@ -147,9 +147,9 @@ def test_each_algorithm_keeps_its_promise_with_weights_an_order_of_columns_and_l
     looks = {node: problem.evaluate(node) for node in problem.lattice}
     found = [node for node, seen in looks.items() if seen.feasible]
     assert satisfying(make()) == found
-    assert [one.node for one in minimal_nodes(make())] == sorted(minimal(found), key=rank)
+    assert [one.node for one in minimal_nodes(make())] == sorted(minimal(found), key=tie_break)
     # Costs are compared as searches do: those that differ by rounding only are equal.
-    cost = {node: round(problem.objective.value(looks[node]), 9) for node in found}
+    prices = {node: round(problem.objective.value(looks[node]), 9) for node in found}
     for name in (*BY_VERDICT, "mingen"):
         if not found:
             with pytest.raises(InfeasibleError):
@@ -159,12 +159,12 @@ def test_each_algorithm_keeps_its_promise_with_weights_an_order_of_columns_and_l
         if name == "k_minimal":
             least = min(distance(problem, node) for node in found)
             nearest = [node for node in minimal(found) if distance(problem, node) == least]
-            assert recoding.node == cheapest(nearest, cost)
+            assert recoding.node == cheapest(nearest, prices)
         else:
-            assert recoding.node == promised(name, found, cost), name
+            assert recoding.node == promised(name, found, prices), name
         assert recoding.n_evaluated <= recoding.n_nodes
         if recoding.proved:
-            assert cost[recoding.node] == cost[cheapest(found, cost)]
+            assert prices[recoding.node] == prices[cheapest(found, prices)]
         if name in OF_ALL and problem.suppresses_least:
             assert recoding.proved
         if not isinstance(problem.objective, HeightLoss) and name in ("samarati", "k_minimal"):
@@ -198,13 +198,13 @@ def test_on_larger_lattices_each_algorithm_finds_what_it_promises_with_fewer_loo
     problem = make()
     looks = {node: problem.evaluate(node) for node in problem.lattice}
     found = [node for node, seen in looks.items() if seen.feasible]
-    cost = {node: round(problem.objective.value(looks[node]), 9) for node in found}
+    prices = {node: round(problem.objective.value(looks[node]), 9) for node in found}
     assert found
     assert satisfying(make()) == found
-    assert [one.node for one in minimal_nodes(make())] == sorted(minimal(found), key=rank)
+    assert [one.node for one in minimal_nodes(make())] == sorted(minimal(found), key=tie_break)
     for name in BY_VERDICT:
         recoding = SEARCHES[name](make())
-        assert recoding.node == promised(name, found, cost), name
+        assert recoding.node == promised(name, found, prices), name
         if case.limit == 0 and name in ("flash", "ola", "k_minimal", "incognito"):
             assert recoding.n_evaluated < recoding.n_nodes / 2
 

@@ -15,7 +15,7 @@ from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search.cells.classes import require_class_by_class
 from shoal.search.cuts.cut_kernels import splits
-from shoal.search.cuts.cuts import judged, recoding
+from shoal.search.cuts.cuts import judged_classes, recoding_of_cuts
 from shoal.search.cuts.k_optimize import _SetEnumeration, k_optimize
 from shoal.search.losses.cells import loss_of
 from strategies import KINDS, OBJECTIVES, cases, problem_of
@@ -91,8 +91,8 @@ def best_of_all(problem):
     least = math.inf
     for bits in itertools.product([False, True], repeat=axis.n_values):
         pieces = axis.pieces(np.array(bits, np.bool_))
-        if judged(problem, pieces).feasible:
-            least = min(least, loss_in(problem, recoding(problem, pieces, "every")))
+        if judged_classes(problem, pieces).feasible:
+            least = min(least, loss_in(problem, recoding_of_cuts(problem, pieces, "every")))
     return least
 
 

@@ -22,9 +22,11 @@ from shoal.table.kernels import (
     derive_node,
     group,
     merge_histograms,
+    number_large,
     price_levels,
     raise_low,
     sum_by_class,
+    take_histograms,
     too_small,
 )
 from strategies import answer_of, problem_of, suppressed_at
@@ -64,19 +66,42 @@ def test_sum_by_class_adds_up(rows):
 ROWS = st.lists(st.dictionaries(st.integers(0, 5), st.integers(1, 10**12)), max_size=12)
 
 
-@given(ROWS, st.data())
-def test_merge_histograms_adds_value_by_value(rows, data):
-    class_of = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
-    starts = np.cumsum([0, *map(len, rows)])
-    values = np.array([v for row in rows for v in row], np.int32)
-    counts = np.array([n for row in rows for n in row.values()], np.int64)
-    found = merge_histograms(starts, values, counts, np.array(class_of, np.int64), 4, 6)
+@pytest.mark.parametrize("n_values", [6, 100_000])  # by way of a matrix, and too many values for one
+@given(rows=ROWS, data=st.data())
+def test_merge_histograms_adds_value_by_value(rows, data, n_values):
+    class_of = data.draw(st.lists(st.integers(-1, 3), min_size=len(rows), max_size=len(rows)))
+    starts, values, counts = flat(rows)
+    found = merge_histograms(starts, values, counts, np.array(class_of, np.int64), 4, n_values)
     merged = [Counter() for _ in range(4)]
     for row, c in zip(rows, class_of, strict=True):
-        merged[c].update(row)
+        if c >= 0:
+            merged[c].update(row)
     assert found[0].tolist() == np.cumsum([0, *map(len, merged)]).tolist()
     assert found[1].tolist() == [v for histogram in merged for v in sorted(histogram)]
     assert found[2].tolist() == [histogram[v] for histogram in merged for v in sorted(histogram)]
+
+
+def flat(rows):
+    """Rows of counts by value as starts, values and counts."""
+    values = np.array([v for row in rows for v in row], np.int32)
+    counts = np.array([n for row in rows for n in row.values()], np.int64)
+    return np.cumsum([0, *map(len, rows)]), values, counts
+
+
+@given(ROWS, st.data())
+def test_take_histograms_takes_rows_in_any_order(rows, data):
+    taken = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=5)) if rows else []
+    found = take_histograms(*flat(rows), np.array(taken, np.int64))
+    assert [part.tolist() for part in found] == [part.tolist() for part in flat([rows[i] for i in taken])]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1), st.integers(1, 10), st.data())
+def test_number_large_numbers_the_classes_that_are_large_enough(sizes, least, data):
+    class_of = data.draw(st.lists(st.integers(0, len(sizes) - 1)))
+    large, numbers = number_large(np.array(sizes), least, np.array(class_of, np.int64))
+    expected = [c for c, size in enumerate(sizes) if size >= least]
+    assert large.tolist() == expected
+    assert numbers.tolist() == [expected.index(c) if c in expected else -1 for c in class_of]
 
 
 def packed_by_hand(codes, bits):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from definitions import Case, Column, Sensitive, passes
+from examples import tables
 from shoal.errors import InfeasibleError
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
@@ -18,7 +19,7 @@ from shoal.search.cells.local_bound import least_loss
 from shoal.search.cells.local_boxes import Space
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import counted
+from shoal.table.frequency import count_records
 from shoal.table.hierarchy import Hierarchy
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of
 
@@ -100,13 +101,16 @@ def least(case: Case, weights: tuple[int, ...], cells: str) -> float | None:
     return float(min(ends)) if ends else None
 
 
+@pytest.mark.parametrize("numbers", tables(110, 40))
 @pytest.mark.parametrize("cells", ["hierarchy", pytest.param("set", marks=pytest.mark.long)])
-def test_the_answer_holds_is_never_below_the_least_and_mostly_equals_it(cells):
+def test_the_answer_holds_is_never_below_the_least_and_mostly_equals_it(cells, numbers):
     rng = random.Random(1)
     n_solved = n_equal = 0
-    for _ in range(110):
+    for i in range(numbers.stop):
         case = drawn(rng, rng.randint(3, 7))
         weights = tuple(rng.choice((1, 1, 2)) for _ in case.columns)
+        if i not in numbers:
+            continue
         of_columns = (cells,) * len(weights)
         problem = Problem(
             table_of(case, apart=True), models_of(case), Terms(limit=case.limit, weights=weights, cells=of_columns)
@@ -125,7 +129,7 @@ def test_the_answer_holds_is_never_below_the_least_and_mostly_equals_it(cells):
         assert answer.bound <= best + CLOSE
         n_solved += 1
         n_equal += loss <= best + CLOSE
-    assert n_solved > 80
+    assert n_solved > 8 / 11 * len(numbers)
     assert n_equal > 0.95 * n_solved
 
 
@@ -152,17 +156,20 @@ def holds_on_records(case: Case, problem: Problem, parts) -> None:
     assert all(passes(case, model, records) for model in case.asked for records in released.values())
 
 
+@pytest.mark.parametrize("numbers", tables(500, 150))
 @pytest.mark.parametrize("objective", ["loss", "arx-loss", "precision", "height", "entropy"])
-def test_the_bound_is_below_every_partition(objective):
+def test_the_bound_is_below_every_partition(objective, numbers):
     rng = random.Random(2)
     n_tight = 0
-    for _ in range(500):
+    for i in range(numbers.stop):
         case = drawn(rng, rng.randint(2, 5), plain=True)
         k = case.asked[0]["k"]
         if case.n < k:
             continue
         limit = 0 if objective == "height" else case.limit
         weights = tuple(rng.choice((1, 2, 5)) for _ in case.columns)
+        if i not in numbers:
+            continue
         problem = Problem(
             table_of(case, apart=True), models_of(case), Terms(limit=limit, objective=objective, weights=weights)
         )
@@ -178,13 +185,13 @@ def test_the_bound_is_below_every_partition(objective):
         )
         assert bound <= best + CLOSE
         n_tight += bound >= best - CLOSE
-    assert n_tight > (25 if objective == "arx-loss" else 100)
+    assert n_tight > (0.05 if objective == "arx-loss" else 0.2) * len(numbers)
 
 
 def test_the_bound_knows_that_a_set_of_a_leaf_like_the_top_costs_nothing():
     # As a label the leaf `*` is the top; as a set it is one value of two.
     told = Hierarchy.from_paths("a", [("*", "*"), ("x", "*")])
-    table = counted(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), apart=True)[0]
+    table = count_records(("a",), np.array([[0], [0], [1], [1]], np.int32), {}, None, (told,), apart=True)[0]
     for objective in ("loss", "arx-loss", "precision", "height"):
         problem = Problem(table, (KAnonymity(k=2),), Terms(objective=objective, cells=("set",)))
         answer = SEARCHES["local"](problem)

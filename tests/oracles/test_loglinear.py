@@ -4,8 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from shoal.risk.loglinear import fitted
-from shoal.table.frequency import counted
+from shoal.risk.loglinear import fit_loglinear
+from shoal.table.frequency import count_records
 
 
 def regressed(codes, pairs):
@@ -40,7 +40,7 @@ def test_the_fit_has_the_greatest_likelihood():
         codes[:, 1] = np.where(rng.random(400) < 0.4, codes[:, 0] % values[1], codes[:, 1])
         every = list(combinations(range(q), 2))
         pairs = tuple(every[k] for k in rng.choice(len(every), rng.integers(0, len(every) + 1), replace=False))
-        table, class_of = counted(tuple("abcd"[:q]), codes, {})
-        rates, converged = fitted(table, pairs)
+        table, class_of = count_records(tuple("abcd"[:q]), codes, {})
+        rates, converged = fit_loglinear(table, pairs)
         assert converged
         assert np.allclose(rates[class_of], regressed(codes, pairs), rtol=1e-3), pairs

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shoal.masking import kernels
-from shoal.masking.groups import improved, mdav, univariate, v_mdav
+from shoal.masking.groups import improve_groups, mdav_groups, univariate, v_mdav
 from shoal.masking.points import Points
 
 
@@ -119,7 +119,7 @@ def test_mdav_of_numbers_and_categories_is_the_plain_one():
             own = (np.abs(x[i] - x[left].mean(axis=0)) ** power).sum()
             return round(own + sum(p * (s[left] != s[i]).mean() for p, s in zip([0.7, 0.4], signs, strict=False)), 12)
 
-        group = mdav(points, k)
+        group = mdav_groups(points, k)
         assert {frozenset(np.flatnonzero(group == g).tolist()) for g in np.unique(group)} == plain_mdav(
             distance, from_mean, n, k
         )
@@ -153,8 +153,8 @@ def test_what_improving_finds_is_never_worse_and_no_single_swap_is_left_where_al
         def sse(group, points=points):
             return sum(np.var(points.numbers[group == g], axis=0).sum() * (group == g).sum() for g in np.unique(group))
 
-        for start in (mdav(points, k), v_mdav(points, k)):
-            group = improved(points, start, k)
+        for start in (mdav_groups(points, k), v_mdav(points, k)):
+            group = improve_groups(points, start, k)
             best = sse(group)
             assert best <= sse(start) + 1e-9
             assert np.bincount(group).min() >= k

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shoal.risk.suda2 import special_uniques
-from shoal.table.frequency import counted
+from shoal.table.frequency import count_records
 
 
 def compatible(one, other, columns, wildcard):
@@ -40,7 +40,7 @@ def table(rng, nulls):
     codes = rng.integers(0, rng.integers(1, 5) + 1, (n, M)).astype(np.int32)
     codes[rng.random((n, M)) < nulls] = 9
     rows = [tuple(None if code == 9 else int(code) for code in row) for row in codes]
-    found, class_of = counted(tuple(f"c{j}" for j in range(M)), codes, {})
+    found, class_of = count_records(tuple(f"c{j}" for j in range(M)), codes, {})
     return rows, replace(found, nulls=(9,) * M), class_of
 
 

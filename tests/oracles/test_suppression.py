@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from definitions import classes, costs, feasible, passes, suppressed
+from definitions import classes, cost, feasible, passes, suppressed
 from examples import examples
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models.diversity import DistinctDiversity
@@ -20,7 +20,7 @@ from shoal.search.full_domain.suppress_columns import suppress_columns
 from shoal.search.full_domain.suppress_records import suppress_records
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 from strategies import cases, problem_of
 
@@ -69,7 +69,7 @@ def test_no_set_of_columns_costs_less(case):
     for node in itertools.product(*({0, column.height} for column in case.columns)):
         gone = suppressed(case, node)
         if feasible(case, gone):
-            found.append(costs(case, node, gone)["loss"][1])
+            found.append(cost(case, node, gone, "loss")[1])
     if not found:
         with pytest.raises(InfeasibleError, match="hiding whole columns"):
             suppress_columns(problem)
@@ -102,7 +102,9 @@ def small_problem(rng, *, wildcard=False, nulls=False, models=None, most_cells=1
     weights = rng.choice([1.0, 2.0, 3.5], q) if rng.random() < 0.5 else np.ones(q)
     values = rng.integers(0, 2, n).astype(np.int32)
     domain = Domain("s", ("a", "b"), np.bincount(values, minlength=2))
-    table, _ = counted(tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies), apart=True)
+    table, _ = count_records(
+        tuple(f"c{j}" for j in range(q)), codes, {domain: values}, None, tuple(hierarchies), apart=True
+    )
     k = int(rng.integers(1, 5))
     problem = Problem(table, models or (KAnonymity(k=k),), Terms(weights=weights.tolist(), wildcard=wildcard))
     return problem, codes, k

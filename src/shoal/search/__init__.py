@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from shoal.recoding import Recoding
-from shoal.search.cells.cover import cover
-from shoal.search.cells.forest import forest
-from shoal.search.cells.forest_generalize import forest_generalize
-from shoal.search.cells.local import local
-from shoal.search.cells.mdav import mdav
-from shoal.search.cells.mondrian import mondrian, mondrian_relaxed
-from shoal.search.cells.suppress_cells import suppress_cells
-from shoal.search.cuts.annealing import annealing
-from shoal.search.cuts.genetic import genetic
-from shoal.search.cuts.k_optimize import k_optimize
-from shoal.search.cuts.top_down import top_down
-from shoal.search.full_domain.datafly import datafly
-from shoal.search.full_domain.exhaustive import exhaustive
-from shoal.search.full_domain.flash import flash
-from shoal.search.full_domain.incognito import incognito
-from shoal.search.full_domain.k_minimal import k_minimal
-from shoal.search.full_domain.local_suppression import local_suppression
-from shoal.search.full_domain.mingen import mingen
-from shoal.search.full_domain.ola import ola
-from shoal.search.full_domain.optimal import optimal
-from shoal.search.full_domain.samarati import samarati
-from shoal.search.full_domain.suppress_columns import suppress_columns
-from shoal.search.full_domain.suppress_records import suppress_records
 from shoal.search.problem import Problem
 
+if TYPE_CHECKING:
+    from shoal.recoding import Recoding
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search by the place of its function, ``module:name`` in this folder, loaded when it is first called."""
+
+    place: str
+
+    def __call__(self, problem: Problem) -> Recoding:
+        found: Recoding = self.function(problem)
+        return found
+
+    @cached_property
+    def function(self) -> Any:
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(f"shoal.search.{module}"), name)
+
+
 SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
-    "optimal": optimal,
-    "exhaustive": exhaustive,
-    "mingen": mingen,
-    "samarati": samarati,
-    "k_minimal": k_minimal,
-    "incognito": incognito,
-    "ola": ola,
-    "flash": flash,
-    "datafly": datafly,
-    "k_optimize": k_optimize,
-    "top_down": top_down,
-    "genetic": genetic,
-    "annealing": annealing,
-    "mondrian": mondrian,
-    "mondrian_relaxed": mondrian_relaxed,
-    "forest": forest,
-    "forest_generalize": forest_generalize,
-    "cover": cover,
-    "local": local,
-    "local_suppression": local_suppression,
-    "suppress_records": suppress_records,
-    "suppress_columns": suppress_columns,
-    "suppress_cells": suppress_cells,
-    "mdav": mdav,
+    "optimal": Search("full_domain.optimal:optimal"),
+    "exhaustive": Search("full_domain.exhaustive:exhaustive"),
+    "mingen": Search("full_domain.mingen:mingen"),
+    "samarati": Search("full_domain.samarati:samarati"),
+    "k_minimal": Search("full_domain.k_minimal:search_k_minimal"),
+    "incognito": Search("full_domain.incognito:incognito"),
+    "ola": Search("full_domain.ola:ola"),
+    "flash": Search("full_domain.flash:flash"),
+    "datafly": Search("full_domain.datafly:datafly"),
+    "k_optimize": Search("cuts.k_optimize:k_optimize"),
+    "top_down": Search("cuts.top_down:top_down"),
+    "genetic": Search("cuts.genetic:genetic"),
+    "annealing": Search("cuts.annealing:annealing"),
+    "mondrian": Search("cells.mondrian:mondrian"),
+    "mondrian_relaxed": Search("cells.mondrian:mondrian_relaxed"),
+    "forest": Search("cells.forest:forest"),
+    "forest_generalize": Search("cells.forest_generalize:forest_generalize"),
+    "cover": Search("cells.cover:cover"),
+    "local": Search("cells.local:local"),
+    "local_suppression": Search("full_domain.local_suppression:local_suppression"),
+    "suppress_records": Search("full_domain.suppress_records:suppress_records"),
+    "suppress_columns": Search("full_domain.suppress_columns:suppress_columns"),
+    "suppress_cells": Search("cells.suppress_cells:suppress_cells"),
+    "mdav": Search("cells.mdav:mdav"),
 }
 
 # Searches that may separate records with equal quasi-identifiers: their table has one row per sensitive value.

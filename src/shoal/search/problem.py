@@ -28,6 +28,7 @@ from shoal.table.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.policy import Policy
+    from shoal.search.full_domain.visits import Visits
 
 Progress = Callable[[str, float], None]  # the current task, and the share of it that is done (0 … 1)
 
@@ -109,6 +110,7 @@ class Problem:
         rollup: Rollup | None = None,
         hints: Sequence[Node] = (),
         progress: Progress = silent,
+        visits: Visits | None = None,
     ) -> None:
         self.table = table
         self.asked = models
@@ -124,6 +126,7 @@ class Problem:
         self.time_budget = terms.time_budget
         self.hints = tuple(hints)  # nodes worth evaluating: solutions of similar problems
         self.progress = progress
+        self.visits = visits  # records the evaluated nodes, if somebody wants to see them
         self.lattice = Lattice(tuple(h.height for h in table.hierarchies))
         self.rollup = rollup or Rollup(table)
         self.people = None if population is None else Rollup(population)
@@ -142,6 +145,7 @@ class Problem:
         rollup: Rollup | None = None,
         hints: Sequence[Node] = (),
         progress: Progress = silent,
+        visits: Visits | None = None,
     ) -> Problem:
         """Build the problem that a policy poses."""
         return cls(
@@ -152,6 +156,7 @@ class Problem:
             rollup=rollup,
             hints=hints,
             progress=progress,
+            visits=visits,
         )
 
     @property
@@ -248,13 +253,49 @@ class Problem:
         sizes = [m.k for m in self.models if isinstance(m, PSensitive) or (isinstance(m, KAnonymity) and not m.columns)]
         return max(sizes, default=1)
 
-    def evaluate(self, node: Node) -> Evaluation:
-        """Group the records at ``node`` and judge the equivalence classes."""
+    def evaluate(self, node: Node, *, bounded: bool = False) -> Evaluation:
+        """Group the records at ``node`` and judge the equivalence classes.
+
+        ``bounded``: stop if the small classes alone have more records than may be suppressed; the evaluation then
+        tells of these only.
+        """
         self.n_evaluated += 1
+        seen = self._evaluated(node, bounded=bounded and self.visits is None)
+        if self.visits is not None:
+            self.visits.add(self, seen)
+        return seen
+
+    def _evaluated(self, node: Node, *, bounded: bool) -> Evaluation:
         table = self.rollup.at(node)
-        if self._sizes_decide:
+        if self._sizes_decide or bounded:
             failing, lost, n_lost = too_small(table.counts, self.least_class_size)
-            return self.judged(table, failing, lost, n_lost, all_lost=True)
+            if self._sizes_decide or n_lost > self.limit:
+                return self.judged(table, failing, lost, n_lost, all_lost=True)
+        if self.cascades or self.of_release or self.people is not None:
+            return self._evaluate_release(table)
+        return self._evaluate_classes(table)
+
+    def _evaluate_classes(self, table: NodeTable) -> Evaluation:
+        """Judge each class by itself; histograms are merged only for classes that are large enough."""
+        large, rest = table.large(self.least_class_size)
+        stays = np.ones(len(large), np.bool_)  # no lower node is known to lose it
+        for model in self.absorbing:
+            if not (isinstance(model, KAnonymity) and rest.entities is None):  # whose classes are large enough
+                stays &= model.passes(rest)
+        passing = stays.copy()
+        for model in self.convex:
+            passing &= model.passes(rest)
+        failing = np.ones(len(table.counts), np.bool_)
+        failing[large[passing]] = False
+        lost = table.counts.copy()
+        lost[large[stays]] = 0
+        if self.convex and self.limit:
+            torn = np.flatnonzero(stays & ~passing)  # a lower node may still keep a part of these
+            lost[large[torn]] = self._cannot_stay(rest.taken(torn))
+        return self.judged(table, failing, lost, int(lost.sum()))
+
+    def _evaluate_release(self, table: NodeTable) -> Evaluation:
+        """Judge classes that depend on each other, on a population, or on limits on the release as a whole."""
         failing = self._failing(table, self.absorbing, np.zeros(len(table.counts), np.bool_))
         lost = np.where(failing, table.counts, 0)
         n_lost = int(lost.sum())
@@ -262,7 +303,7 @@ class Problem:
             n_lost = max(n_lost, int(lost.sum()) + model.enforced(self._as_seen(table, failing), failing)[1])
         if self.convex:
             if self.limit and not self.wildcard:
-                lost = np.maximum(lost, self._cannot_stay(table))
+                lost = np.maximum(lost, self._cannot_stay(self.frequency(table)))
                 n_lost = max(n_lost, int(lost.sum()))
             failing = self._failing(table, (*self.absorbing, *self.convex), failing)
         if self.of_release:
@@ -305,7 +346,7 @@ class Problem:
             return True
         return self.monotone and seen.n_suppressed > self.limit
 
-    def _cannot_stay(self, table: NodeTable) -> NDArray[np.int64]:
+    def _cannot_stay(self, table: FrequencyTable) -> NDArray[np.int64]:
         """Return, per class, the records that no lower node can keep under the convex models.
 
         The records of a class that a lower node keeps are a union of passing classes and therefore pass: all records
@@ -313,7 +354,7 @@ class Problem:
         """
         most = table.counts.astype(np.float64)
         for model in self.convex:
-            most = np.minimum(most, model.most_kept(self.frequency(table)))
+            most = np.minimum(most, model.most_kept(table))
         stay = np.floor(most + 1e-6).astype(np.int64)  # rounding must not lose a record that may stay
         return table.counts - np.where(stay < self.least_class_size, 0, stay)
 

@@ -15,11 +15,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from shoal.models.size import KAnonymity
-from shoal.search.cells.classes import SUPPRESSED, Partition, grouped, passing
+from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf, Codes, Counts, Floats, packed
 from shoal.table.kernels import group, sum_by_class
@@ -80,13 +78,13 @@ class HideableCells:
         """Return which classes of some rows satisfy all requirements."""
         if self.k is not None:
             return np.asarray(sum_by_class(self.counts[rows], class_of, n_classes) >= self.k)
-        return passing(self.problem, grouped(self.problem.table, rows, self.counts[rows], class_of, n_classes))
+        return passing(self.problem, class_table(self.problem.table, rows, self.counts[rows], class_of, n_classes))
 
     def within_reach(self, rows: NDArray[np.int64], class_of: ClassOf, n_classes: int) -> NDArray[np.bool_]:
         """Return which classes have a part that may pass; under absorbing models, those that pass as a whole."""
         if self.k is not None:
             return self.passes(rows, class_of, n_classes)
-        classes = grouped(self.problem.table, rows, self.counts[rows], class_of, n_classes)
+        classes = class_table(self.problem.table, rows, self.counts[rows], class_of, n_classes)
         passes = classes.counts >= self.problem.least_class_size
         for model in self.problem.absorbing:
             passes &= model.passes(classes)
@@ -135,7 +133,7 @@ def left_out(cells: HideableCells) -> Floats:
     return np.asarray(np.sort(cells.costs, axis=1)[:, :n].sum(axis=1))
 
 
-def dealt(cells: HideableCells) -> tuple[Partition | None, float]:
+def partition_and_bound(cells: HideableCells) -> tuple[Partition | None, float]:
     """Return a partition into passing classes and a lower bound; None if even a single class of all records fails."""
     n_rows = len(cells.counts)
     if not cells.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
@@ -148,7 +146,7 @@ def dealt(cells: HideableCells) -> tuple[Partition | None, float]:
     if len(cells.patterns) == 1 << cells.codes.shape[1]:
         solved, more = exact(cells, cells.k, cells.patterns, BRANCHES)
     if solved is None:
-        best = improved(cells, cells.k, best)
+        best = improve_classes(cells, cells.k, best)
     elif cost_of(cells, solved) < cost_of(cells, best):
         best = solved
     return best, max(least, more)
@@ -220,6 +218,9 @@ def exact(cells: HideableCells, k: int, patterns: list[Pattern], branches: int) 
     A class is open or not; records choose among the open classes, and at least k records choose an open class.
     Solved by HiGHS, limited by branches and not by time, so that the result is the same on every machine.
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
     row, class_of, cost = _choices(cells, k, patterns)
     n_rows, n_choices, n_classes = len(cells.counts), len(row), int(class_of.max(initial=-1)) + 1
     if not n_choices:
@@ -285,7 +286,7 @@ def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDA
 # --- improving, where the table is too large for that ------------------------------------------------------------
 
 
-def improved(cells: HideableCells, k: int, partition: Partition) -> Partition:
+def improve_classes(cells: HideableCells, k: int, partition: Partition) -> Partition:
     """Dissolve neighbouring classes and reassign their records optimally, a fixed number of times."""
     rng = np.random.default_rng(cells.problem.terms.seed)
     for i in range(ROUNDS):

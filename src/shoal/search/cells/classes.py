@@ -51,15 +51,17 @@ class Partition:
     def classes(self, table: FrequencyTable) -> FrequencyTable:
         """Return the released classes as the models see them."""
         kept = self.class_of >= 0
-        return grouped(table, self.row[kept], self.counts[kept], self.class_of[kept], self.n_classes)
+        return class_table(table, self.row[kept], self.counts[kept], self.class_of[kept], self.n_classes)
 
     def stars(self, table: FrequencyTable) -> FrequencyTable:
         """Return the suppressed records as one class, as they appear if they stay in the release."""
         gone = self.class_of < 0
-        return grouped(table, self.row[gone], self.counts[gone], np.zeros(int(gone.sum()), np.int64), int(gone.any()))
+        return class_table(
+            table, self.row[gone], self.counts[gone], np.zeros(int(gone.sum()), np.int64), int(gone.any())
+        )
 
 
-def grouped(
+def class_table(
     table: FrequencyTable, row: NDArray[np.int64], counts: Counts, class_of: ClassOf, n_classes: int
 ) -> FrequencyTable:
     """Return the classes of some records as models see them; the codes have no meaning.
@@ -129,7 +131,7 @@ def require_class_by_class(problem: Problem, algorithm: str) -> None:
         )
 
 
-def recoding(
+def recoding_of_partition(
     problem: Problem,
     partition: Partition,
     algorithm: str,
@@ -159,7 +161,7 @@ def recoding(
     return Cells(
         hierarchies=table.hierarchies,
         values=tuple(values),
-        became=joined(Parts(partition.row, codes, partition.counts, suppressed)),
+        became=merge_equal_parts(Parts(partition.row, codes, partition.counts, suppressed)),
         algorithm=algorithm,
         proved=proved,
         claim=claim,
@@ -167,7 +169,7 @@ def recoding(
     )
 
 
-def joined(parts: Parts) -> Parts:
+def merge_equal_parts(parts: Parts) -> Parts:
     """Return the parts in the order of rows; parts of a row with the same released tuple are merged."""
     keys = packed(np.column_stack([parts.row.astype(np.int32), parts.suppressed.astype(np.int32), parts.codes]))
     order = np.argsort(keys, kind="stable")
@@ -199,5 +201,5 @@ def released(problem: Problem, answer: Recoding) -> FrequencyTable:
         rows = np.arange(len(parts.row))
         stars = [len(values.labels) for values in answer.released]  # no label has this number
         of_classes = np.vstack([of_classes, np.array([stars], np.int32)])
-    table = grouped(problem.table, parts.row[rows], parts.counts[rows], numbers[rows], len(of_classes))
+    table = class_table(problem.table, parts.row[rows], parts.counts[rows], numbers[rows], len(of_classes))
     return replace(table, codes=of_classes, nulls=tuple(nulls))

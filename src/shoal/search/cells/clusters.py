@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.closeness import TCloseness
-from shoal.search.cells.classes import Partition, grouped, passing
+from shoal.search.cells.classes import Partition, class_table, passing
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_kernels import FAR, Boxes, Ints, widen, wider
 from shoal.search.cells.merge import least_size, merged
@@ -25,16 +25,16 @@ from shoal.table.frequency import Floats, FrequencyTable, packed
 from shoal.table.jit import compiled
 from shoal.table.kernels import group
 
-ROOM = 0.75  # of t, that an ideal class of the smallest size uses up
+ROOM = 0.75  # share of t that an ideal class of the smallest size may use
 LARGEST = 1_000
-SIZES = 4  # that are tried, where closeness is asked
+SIZES = 4  # tried, if closeness is required
 WINDOW = 4_000  # records that a class chooses from
-WORK = 100_000_000  # boxes looked at, at about the most
-CALL = 200  # classes between two looks at the clock
+WORK = 100_000_000  # boxes examined, approximately at most
+CALL = 200  # classes between two checks of the time
 LOOSE = -1
-TRIES = 8  # classes that a record without one asks
-AROUND = 300  # classes on either side that it chooses them from
-PRICE = 0.03  # of a record with nothing but tops: what a kind beyond its share costs a class
+TRIES = 8  # classes that an unassigned record tries
+AROUND = 300  # classes on either side among which it chooses them
+PRICE = 0.03  # cost of exceeding the share of a kind, as a part of the cost of a suppressed record
 
 
 def kinds_of(table: FrequencyTable) -> Ints:
@@ -209,7 +209,7 @@ def _join(
         number = np.full(n_classes + 1, -1, np.int64)
         number[target] = np.arange(len(target))
         there = np.flatnonzero(number[class_of] >= 0)
-        classes = grouped(
+        classes = class_table(
             problem.table, row[there], np.ones(len(there), np.int64), number[class_of[there]], len(target)
         )
         class_of[asking[~passing(problem, classes)]] = LOOSE

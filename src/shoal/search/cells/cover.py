@@ -11,21 +11,23 @@ Finds  a partition into classes of k to 2k−1 records (more only if all are equ
 Costs  all subsets of k to 2k−1 records if they are few (SUBSETS); otherwise O(n²) distances for n distinct tuples,
        usually a few times, and O(kn) memory.
 
-Why. The diameter d(S) of a set is the greatest number of columns in which two of its records differ, weighted. In a
-class of s records a column that differs does so in s−1 pairs at the least, so at most s·d/2 columns differ, and it
-costs s²·d/2. In the best answer, whose classes may be taken to have 2k−1 records at the most, a class costs k·d at
-the least. Greedy picks the set of the least diameter per record that is not covered yet; as for every set cover the
-diameters it picks add up to H times those of the best answer. Where two sets share a record, the larger gives it up; of
-two with k records each, the union has 2k−1 at the most, and no greater a diameter than both together. Hence the
-factor.
+Proof of the factor. The diameter d(S) of a set is the largest weighted number of columns in which two of its records
+differ. If the records of a class of size s differ in a column, they do so in at least s−1 pairs. Hence at most s·d/2
+columns differ, and the class costs at most s²·d/2. In an optimal solution, whose classes can be assumed to have at most
+2k−1 records, a class costs at least k·d. The greedy algorithm picks the set with the smallest diameter per uncovered
+record; as for every set cover, the diameters of the chosen sets add up to at most H times those of the optimum. If two
+sets share a record, the larger one gives it up. If both have k records, their union has at most 2k−1, and its diameter
+is at most the sum of theirs.
 
-Balls. A set is the j nearest uncovered records of one that is uncovered, j ≤ 2k−1, with the nearest covered ones up to
-k; it is priced by its radius. If i records of a best class are uncovered, the ball of one of them with j = i has no
-greater radius than the class's diameter, so greedy pays H times these diameters for radii, and twice that for
-diameters. The paper takes all records within a radius, however many; to bound the number is what replaces log m by H.
+Balls. A set consists of the j ≤ 2k−1 uncovered records nearest to an uncovered record, filled up to k with the nearest
+covered records, and is priced by its radius. If i records of an optimal class are uncovered, the ball around one of
+them with j = i has a radius of at most the diameter of the class. The chosen radii therefore add up to at most H times
+these diameters, and the diameters to twice that. The paper takes all records within a radius; limiting their number
+replaces log m by H.
 
-A ball that needs covered records takes them at once: from classes of more than k, or else it joins the class of the
-nearest, which has k. So there is a partition at every moment. Equal records of k or more are a class from the start.
+A ball that needs covered records takes them immediately from classes with more than k records; if there are none, it
+joins the class of the nearest record, which has exactly k. So the covered records always form a partition. Groups of k
+or more equal records are classes from the start.
 """
 
 from __future__ import annotations
@@ -40,16 +42,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.recoding import Recoding
-from shoal.search.cells.classes import recoding, require_class_by_class
+from shoal.search.cells.classes import recoding_of_partition, require_class_by_class
 from shoal.search.cells.forest import claimed, hiding
 from shoal.search.cells.merge import least_size, merged, require_crowd
-from shoal.search.cells.nearest import Metric, Neighbours, Piece, TupleNumbers, joined, size
+from shoal.search.cells.nearest import Metric, Neighbours, Piece, TupleNumbers, n_records_in, united
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
 
-SUBSETS = 100_000  # sets that are tried, of FEW records at the most; beyond, balls are
+SUBSETS = 100_000  # sets tried, for at most FEW records; beyond that, balls are used
 FEW = 64
-KNOWN = 200  # neighbours kept of each tuple, 4k if that is less, 2k at the least: a ball has 2k−1 records
+KNOWN = 200  # neighbours kept per tuple, but at most 4k and at least 2k: a ball has up to 2k−1 records
 
 
 def cover(problem: Problem) -> Recoding:
@@ -64,7 +66,7 @@ def cover(problem: Problem) -> Recoding:
     start = metric.partition(by_subsets(metric, k) if few else Balls(neighbours).classes())
     partition = merged(metric, start)
     factor = (2 * k - 1) ** 2 / (2 * k if few else k) * sum(1 / i for i in range(1, 2 * k))
-    answer = recoding(
+    answer = recoding_of_partition(
         hidden,
         partition,
         "cover",
@@ -101,7 +103,7 @@ def by_subsets(metric: Metric, k: int) -> list[Piece]:
         new = within @ uncovered
         with np.errstate(divide="ignore", invalid="ignore"):
             prices = np.where(new > 0, diameters / new, np.inf)
-        # Of equally cheap sets the one that covers the most: at a price of nothing all of its records come for free.
+        # Among equally cheap sets, take the one that covers the most; if the price is 0, all its records are free.
         best = np.flatnonzero(prices == prices.min())
         best = best[new[best].argmax()]
         chosen.append(set(np.flatnonzero(within[best]).tolist()))
@@ -180,7 +182,7 @@ class Balls:
             price, _, i = heapq.heappop(balls)
             if not self.left[i]:
                 continue
-            # Prices only rise, as the uncovered get fewer: what is still the cheapest after a second look, is.
+            # Prices only rise as fewer records are uncovered: a ball whose price has not risen is still the cheapest.
             now = self._priced(i)
             if now[0] > price:
                 heapq.heappush(balls, now)
@@ -198,7 +200,7 @@ class Balls:
             new = np.minimum(np.concatenate([self.left[i : i + 1], met]), most)
             prices = np.maximum(np.concatenate([[0.0], costs]), self.crowd[i]) / new
             best = len(prices) - 1 - int(prices[::-1].argmin())
-            # Who is not listed is no nearer than the last who is. Once that cannot be cheaper the list is enough.
+            # Tuples that are not listed are no nearer than the last listed one: stop once they cannot be cheaper.
             complete = len(tuples) < self.width or self.width == self.metric.n - 1 or new[-1] == most
             if complete or prices[best] < max(costs[-1], self.crowd[i]) / most:
                 return float(prices[best]), -int(new[best]), i
@@ -216,12 +218,12 @@ class Balls:
         ball: Piece = {}
         radius = self.crowd[i]
         for t, cost in zip([i, *self.tuples[i].tolist()], [0.0, *self.costs[i].tolist()], strict=True):
-            if taken := min(int(self.left[t]), new - size(ball)):
+            if taken := min(int(self.left[t]), new - n_records_in(ball)):
                 ball[t] = taken
                 radius = max(radius, cost)
         for t, taken in ball.items():
             self.left[t] -= taken
-        if size(ball) >= self.k:
+        if n_records_in(ball) >= self.k:
             self._add(ball)
             return
         covered, costs = self._nearest(i, self.metric.counts == self.left, self.k)
@@ -229,15 +231,15 @@ class Balls:
         for t in near:
             for at in sorted(self.classes_of[t]):
                 self._lend(ball, at, t)
-        if size(ball) < self.k:
+        if n_records_in(ball) < self.k:
             at = next(at for t in near for at in sorted(self.classes_of[t]))
-            ball = joined(ball, self._removed(at))
+            ball = united(ball, self._removed(at))
         self._add(ball)
 
     def _lend(self, ball: Piece, at: int, t: int) -> None:
         """Move records of tuple ``t`` from a class with more than k records to the ball, which has fewer."""
         piece = self.pieces[at]
-        taken = min(self.k - size(ball), size(piece) - self.k, piece[t])
+        taken = min(self.k - n_records_in(ball), n_records_in(piece) - self.k, piece[t])
         if taken > 0:
             ball[t] = ball.get(t, 0) + taken
             piece[t] -= taken

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.cells.classes import Partition, grouped, passing
+from shoal.search.cells.classes import Partition, class_table, passing
 from shoal.search.cells.local_boxes import NodeKeys, Space
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf
@@ -78,7 +78,9 @@ def _judged(
     class_of_tuple[left] = np.where(large, np.cumsum(large) - 1, -1)[at]
     class_of = class_of_tuple[space.tuple_of_row]
     rows = np.flatnonzero(class_of >= 0)
-    return passing(problem, grouped(problem.table, rows, problem.table.counts[rows], class_of[rows], int(large.sum())))
+    return passing(
+        problem, class_table(problem.table, rows, problem.table.counts[rows], class_of[rows], int(large.sum()))
+    )
 
 
 def _with_the_rest(problem: Problem, space: Space, class_of: ClassOf, n_classes: int) -> Partition | None:
@@ -88,14 +90,14 @@ def _with_the_rest(problem: Problem, space: Space, class_of: ClassOf, n_classes:
         class_of = np.where(class_of < 0, n_classes, class_of)
         n_classes += 1
         of_rows = class_of[space.tuple_of_row]
-        classes = grouped(table, np.arange(table.n_classes), table.counts, of_rows, n_classes)
+        classes = class_table(table, np.arange(table.n_classes), table.counts, of_rows, n_classes)
         n_joined = 1
         while not passing(problem, classes.taken(np.array([len(classes.counts) - 1]))).all():
             if n_joined == n_classes:
                 return None
             n_joined = min(n_classes, 2 * n_joined)
             numbers = np.minimum(np.arange(n_classes), n_classes - n_joined)
-            joined = grouped(
+            joined = class_table(
                 table, np.arange(table.n_classes), table.counts, numbers[of_rows], n_classes - n_joined + 1
             )
             classes = joined

@@ -10,20 +10,22 @@ Finds  a partition into classes of k to max(2k−1, 3k−5) records that suppres
        otherwise.
 Costs  O(n²) distances for n distinct tuples, and O(kn) memory; cutting is linear.
 
-FOREST. The graph is complete, an edge weighs the columns in which its records differ. While some tree has fewer than k
-records: its one record without an edge out gets an edge to the nearest record outside the tree, which is among its
-k−1 nearest. A record is not released at a lower cost than that, since it shares its class with k−1 others; so all edges
-together weigh no more than the best answer. A tree of s records and weight W costs s·W at most: a column in which they
-differ, differs along some edge. Hence no tree may be large.
+FOREST. The graph is complete, and the weight of an edge is the number of columns in which its two records differ. While
+a tree has fewer than k records, its only record without an outgoing edge gets an edge to the nearest record outside the
+tree, which is among its k−1 nearest. Each record shares its class with k−1 others, so releasing it costs at least as
+much as this edge weighs; all edges together weigh no more than the optimal solution costs. A tree of s records and
+weight W costs at most s·W, because a column in which its records differ also differs along some edge. Hence trees must
+be small.
 
-Cutting. As published, a vertex may serve two trees: in one it is a record, in the other it only holds edges together (a
-Steiner vertex), so each edge stays in one tree. The paper cuts a tree in two at a root that it looks for; here one
-walk from the leaves to the root cuts all of it, within the same bounds. A subtree hands up what is left of it, less
-than k records; at a vertex such rests are bundled until k are together, and 2k−2 are at the most. Only what is left at
-the root joins a bundle next to it, and they are parted anew where that makes two trees of k.
+Cutting. As in the paper, a vertex may belong to two trees: to one as a record, to the other only as a connection of
+edges (a Steiner vertex), so that each edge stays in one tree. The paper searches for a root at which to cut a tree in
+two; here a single pass from the leaves to the root makes all cuts, within the same bounds. A subtree passes its
+remaining records, fewer than k, up to its parent. There, remainders are bundled until a bundle has at least k records,
+and thus at most 2k−2. Only the remainder at the root is added to an adjacent bundle, and the two are split again if
+that gives two trees of at least k.
 
-Equal records are one vertex with a count, which may be parted at no cost. One of k or more is a tree of its own, which
-has no edge out and lends records to what is left over next to it only where k remain.
+Equal records are one vertex with a count, which can be split at no cost. A vertex with k or more records is a tree of
+its own without an outgoing edge; it lends records to an adjacent remainder only if it keeps at least k.
 """
 
 from __future__ import annotations
@@ -35,13 +37,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shoal.recoding import Cells, Recoding
-from shoal.search.cells.classes import Partition, recoding, require_class_by_class
+from shoal.search.cells.classes import Partition, recoding_of_partition, require_class_by_class
 from shoal.search.cells.merge import least_size, merged, require_crowd
-from shoal.search.cells.nearest import Metric, Neighbours, Piece, joined, parted, size
+from shoal.search.cells.nearest import Metric, Neighbours, Piece, n_records_in, parted, united
 from shoal.search.cells.star_levels import levels_of, with_levels
 from shoal.search.problem import Problem
 
-KNOWN = 64  # neighbours kept of each tuple; who needs more looks again
+KNOWN = 64  # neighbours kept per tuple; if more are needed, they are searched again
 
 
 def forest(problem: Problem) -> Recoding:
@@ -65,7 +67,7 @@ def of_trees(problem: Problem, algorithm: str, claim: str) -> Cells:
     start = metric.partition(cut(grown(neighbours), metric.counts.tolist(), k))
     partition = merged(metric, start)
     factor = float(max(2 * k - 1, 3 * k - 5)) if partition is start else None
-    return recoding(
+    return recoding_of_partition(
         problem,
         partition,
         algorithm,
@@ -155,14 +157,14 @@ def cut(parent: list[int], counts: list[int], k: int) -> list[Piece]:
     for i in _leaves_first(parent):
         rest: Piece = {}
         for piece in rests.pop(i, []):
-            if size(rest) + size(piece) >= k:
+            if n_records_in(rest) + n_records_in(piece) >= k:
                 bundles[i].append(Bundle((rest, piece), closed=False))
                 rest = {}
             else:
-                rest = joined(rest, piece)
+                rest = united(rest, piece)
         if counts[i] >= k:
             classes += _beside_a_crowd(rest, i, counts[i], k)
-        elif size(rest) + counts[i] >= k:
+        elif n_records_in(rest) + counts[i] >= k:
             bundles[i].append(Bundle((rest, {i: counts[i]}), closed=True))
         elif parent[i] >= 0:
             rests[parent[i]].append({**rest, i: counts[i]})
@@ -170,7 +172,7 @@ def cut(parent: list[int], counts: list[int], k: int) -> list[Piece]:
             classes += _at_the_root({**rest, i: counts[i]}, bundles, below, k)
         if parent[i] >= 0:
             below[parent[i]].append(i)
-    return classes + [joined(*bundle.sides) for i in sorted(bundles) for bundle in bundles[i]]
+    return classes + [united(*bundle.sides) for i in sorted(bundles) for bundle in bundles[i]]
 
 
 def _leaves_first(parent: list[int]) -> list[int]:
@@ -193,10 +195,10 @@ def _beside_a_crowd(rest: Piece, i: int, count: int, k: int) -> list[Piece]:
     """Handle the rest at a vertex with k or more equal records: it borrows what it lacks, or all records at 2k−1."""
     if not rest:
         return [{i: count}]
-    lacking = k - size(rest)
+    lacking = k - n_records_in(rest)
     if count - lacking < k:
-        return [joined(rest, {i: count})]
-    return [joined(rest, {i: lacking}), {i: count - lacking}]
+        return [united(rest, {i: count})]
+    return [united(rest, {i: lacking}), {i: count - lacking}]
 
 
 def _at_the_root(rest: Piece, bundles: dict[int, list[Bundle]], below: dict[int, list[int]], k: int) -> list[Piece]:
@@ -207,13 +209,13 @@ def _at_the_root(rest: Piece, bundles: dict[int, list[Bundle]], below: dict[int,
     """
     near = [(i, b) for i in rest for b in bundles.get(i, ()) if not b.closed]
     near += [(i, b) for above in rest for i in below[above] for b in bundles.get(i, ()) if b.closed]
-    middle, bundle = min(near, key=lambda at: (sum(map(size, at[1].sides)), at[0]))
+    middle, bundle = min(near, key=lambda at: (sum(map(n_records_in, at[1].sides)), at[0]))
     bundles[middle].remove(bundle)
-    everyone = joined(rest, *bundle.sides)
+    everyone = united(rest, *bundle.sides)
     for side in bundle.sides[:1] if bundle.closed else bundle.sides:
-        lacking = k - size(side)
-        if lacking <= everyone[middle] and size(everyone) >= 2 * k:
+        lacking = k - n_records_in(side)
+        if lacking <= everyone[middle] and n_records_in(everyone) >= 2 * k:
             lent, _ = parted(everyone, middle, lacking)
-            first = joined(side, lent)
+            first = united(side, lent)
             return [first, {i: left for i, n in everyone.items() if (left := n - first.get(i, 0))}]
     return [everyone]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from shoal.models.base import SensitiveModel
 from shoal.recoding import Recoding
-from shoal.search.cells.classes import SUPPRESSED, Partition, grouped, passing, require_class_by_class
+from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passing, require_class_by_class
 from shoal.search.cells.clusters import kinds_of
 from shoal.search.cells.local_bound import least_loss
 from shoal.search.cells.local_boxes import Space
@@ -50,17 +50,17 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import Counts, Floats
 from shoal.table.kernels import sum_by_class
 
-STEPS = 12  # for each record at k = 5, where no time is given
-FEWEST = 1_000  # steps, however small the table is
+STEPS = 12  # per record at k = 5, without a time budget
+FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
-FOR_STEPS = 0.9  # of the time that is left after the start; the rest is for the bound
+FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
 NEIGHBOURS = 32  # of each tuple
-CROWDED = 100_000  # tuples from which half as many are enough: some are always near
+CROWDED = 100_000  # tuples; from here on half as many neighbours suffice, since tuples are dense
 HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
-RUINED = 3  # classes that are taken apart at once, at the most
-EXCHANGES = 16  # for each step, where classes are judged by more than their size
-SPARE = 256  # classes beyond those that there can be, on each side
-PROPOSALS = 512  # at once, where they are judged together
+RUINED = 3  # the most classes dissolved in one step
+EXCHANGES = 16  # per step, if requirements go beyond class size
+SPARE = 256  # extra room for classes, per thread
+PROPOSALS = 512  # judged together
 
 
 def local(problem: Problem) -> Recoding:
@@ -111,9 +111,9 @@ class _LocalSearch:
         self.verify = not sizes_decide(problem)
         self.rng = np.random.default_rng(problem.terms.seed)
         self.n_steps = 0
-        self._seconds = math.inf  # that it has, where time is given
+        self._seconds = math.inf  # available, with a time budget
         self._for_steps = math.inf  # of these
-        # A tuple with many records: k of them are atoms of their own, who may be lent, and the others stay together.
+        # Of a tuple with many records, k are separate atoms that can move to other classes; the rest stay together.
         parts = np.repeat(np.arange(len(start.row)), np.where(start.counts > 2 * self.k, self.k + 1, start.counts))
         weights = np.ones(len(parts), np.int64)
         firsts = np.flatnonzero(np.diff(parts, prepend=-1))
@@ -137,7 +137,7 @@ class _LocalSearch:
             _kinds(problem)[self.row],
         )
         kinds = kinds_of(problem.table)[self.row]
-        # Of all records of a kind any two may change places; where every record is one of its own, none.
+        # Records of the same kind can be exchanged; if persons are counted, none can.
         self.alike = kinds if self.verify and problem.table.entities is None else None
         attach_all(self.atoms, self.classes, start.class_of[parts] + 1)
         n_free = len(self.classes.first)
@@ -267,7 +267,7 @@ class _LocalSearch:
         number[touched[there]] = np.arange(there.sum())
         class_of = number[self.classes.class_of]
         atoms = np.flatnonzero(class_of >= 0)
-        classes = grouped(
+        classes = class_table(
             self.problem.table, self.row[atoms], self.atoms.weights[atoms], class_of[atoms], int(there.sum())
         )
         failed = np.zeros(n_proposals, np.bool_)

@@ -18,7 +18,7 @@ from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.kernels import group
 from shoal.table.values import Vocabulary, told_apart
 
@@ -120,7 +120,7 @@ def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
 
 def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]]) -> Floats:
     """Return [first, last]: the share of the range of all numbers; of the leaves if there is no range."""
-    numbers = [None if text is None else number(text) for text in hierarchy.leaves]
+    numbers = [None if text is None else parse_number(text) for text in hierarchy.leaves]
     known = [n for n in numbers if n is not None]
     if not known or max(known) == min(known):
         return _share(_between([len(leaves) for leaves in groups]), hierarchy)

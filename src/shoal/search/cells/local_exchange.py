@@ -32,7 +32,7 @@ CROWDED = 96  # atoms of a class above which it is left alone: each exchange loo
 def _replaced(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, box: BoxCodes, c: Int, gone: Int, came: Int, most: float
 ) -> float:
-    """What class c costs a record with one atom in place of another; any number from ``most`` on where it is that."""
+    """Return the cost per record of class c with one atom replaced; at least ``most`` if it reaches that."""
     widen(of, box, 0, atoms.tuple_of[came], True)
     a = classes.first[c]
     while a >= 0:

@@ -1,9 +1,9 @@
 """The kernels of ``local``: nearest tuples, and dissolving and rebuilding classes.
 
-An atom is some records of one tuple that stay together, nearly always one. A class is a list of atoms and its box: per
-column the lowest and the highest rank, or where cells are sets the leaves there are. Every label of a tree is a range
-of ranks, so a box prices a class whatever its cells are written as. Plain loops throughout: slices and the like would
-multiply the seconds that compiling takes.
+An atom is a group of records of one tuple that stay together, usually a single record. A class is a list of atoms with
+its box: per column, the lowest and highest rank or, if cells are sets, the leaves that occur. Every label of a tree is
+a range of ranks, so the box determines the price of a class however its cells are written. All loops are plain: slices
+and array functions would multiply the compile time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Words = NDArray[np.uint64]
 
 NOBODY = -1
 APART = 0  # the class of suppressed records
-LOCKED = 2  # the side of classes that nobody may touch: 0 and 1 are the threads
-SHRINKS = 48  # atoms up to which a class is priced anew when one leaves
-MOST = 96  # atoms that are taken apart at once, beyond those of the last class
+LOCKED = 2  # the side of classes that no thread may change; 0 and 1 are those of the threads
+SHRINKS = 48  # atoms up to which the box of a class is recomputed when one leaves
+MOST = 96  # atoms released at once, in addition to those of the last class
 FAR = 1e300
 LARGE = np.uint32(1 << 31)
 
@@ -36,10 +36,10 @@ LARGE = np.uint32(1 << 31)
 class Boxes(NamedTuple):
     """The distinct tuples, and what a range of ranks, or a set, costs per record, column by column.
 
-    ``pairs[row + high]`` is the price of a cell that stands for all ranks from low to high, where ``row`` is the place
-    of low's prices, which grows with low. A column with too many values for that has ``LARGE`` + low in its place, and
-    its levels are climbed until both have one node. Columns of sets come last, each with a bit for every leaf, and
-    ``set_prices[place + n]`` is the price of n of them.
+    ``pairs[row + high]`` is the price of a cell that covers all ranks from low to high, where ``row`` is the offset of
+    low's prices and increases with low. A column with too many values for this has ``LARGE`` + low instead, and its
+    levels are climbed until both ranks have the same node. Columns of sets come last, with one bit per leaf;
+    ``set_prices[place + n]`` is the price of a set of n leaves.
     """
 
     codes: BoxCodes  # (tuples, words)  rows of the ranges, then their ranks, then the bits of the sets
@@ -59,7 +59,7 @@ class Atoms(NamedTuple):
     starts: Ints  # (tuples + 1)  tuple u has members[starts[u]:starts[u+1]]
     members: Ints
     near: ShortInts  # (tuples, neighbours)  nearest first
-    floors: Floats  # (tuples)  a record cannot cost much less
+    floors: Floats  # (tuples)  approximate lower bound on the cost of a record
     kinds: Ints  # (atoms)  a class of many kinds is more likely to pass, where it is judged by more than its size
 
 
@@ -97,7 +97,7 @@ class Log(NamedTuple):
 
 @compiled
 def _climbed(levels: Ints, nodes: ShortInts, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
-    """Return the price of the lowest node that stands for two ranks."""
+    """Return the price of the lowest node that covers two ranks."""
     at = levels[j, 0]
     while nodes[at + low] != nodes[at + high]:
         at += levels[j, 1]
@@ -116,7 +116,7 @@ def _ones(word: Int) -> Int:
 
 @compiled
 def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
-    """What box c costs once it holds tuple u too; any number from ``most`` on where it is that much."""
+    """Return the cost of box c with tuple u added; if it reaches ``most``, any number of at least ``most``."""
     codes, pairs, levels, nodes, node_prices, sets, set_prices = of
     q, n_sets = levels.shape[0], sets.shape[0]
     total = 0.0
@@ -178,7 +178,7 @@ def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
     return total
 
 
-# --- who is near -------------------------------------------------------------------------------------------------
+# --- neighbours --------------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -234,7 +234,7 @@ def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, fir
                     _offered(near, away, u, x, d)
 
 
-# --- atoms come and go -------------------------------------------------------------------------------------------
+# --- moving atoms ------------------------------------------------------------------------------------------------
 
 
 @compiled
@@ -288,7 +288,7 @@ def touch(classes: LinkedClasses, log: Log, c: Int) -> None:
 
 
 @compiled
-def leave(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
+def leave_class(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
     """Take an atom out of its class and log where it was; with ``shrink``, the boxes of small classes shrink."""
     c = classes.class_of[a]
     touch(classes, log, c)

@@ -16,7 +16,7 @@ import numpy as np
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cells, Recoding
-from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing, recoding, released
+from shoal.search.cells.classes import SUPPRESSED, Partition, holds, passing, recoding_of_partition, released
 from shoal.search.cells.clusters import clusters
 from shoal.search.cells.first_cover import first_cover
 from shoal.search.cells.local_boxes import Space
@@ -46,7 +46,7 @@ class Solution:
     def of(cls, problem: Problem, partition: Partition) -> Solution:
         """Write the recoding of a partition and compute its loss."""
         before = problem.seconds_left
-        answer = recoding(problem, partition, "local")
+        answer = recoding_of_partition(problem, partition, "local")
         loss = loss_of(problem, answer.values, answer.became, problem.objective_name)
         seconds = 0.0 if problem.time_budget is None else before - problem.seconds_left
         return cls(problem, partition, answer, loss, seconds)

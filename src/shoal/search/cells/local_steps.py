@@ -21,7 +21,7 @@ from shoal.search.cells.local_kernels import (
     Words,
     attach,
     cost_more,
-    leave,
+    leave_class,
     random,
     rebox,
     touch,
@@ -39,27 +39,27 @@ class Run(NamedTuple):
 
     k: int
     limit: int  # records that may be suppressed
-    side: int  # of the classes that it may touch
+    side: int  # of the classes that it may change
     n_steps: int
-    hot: float  # the temperature at first …
-    cold: float  # … and in the end; with ``verify``, how much is given for a class of many kinds
-    n_ruined: int  # classes that a step takes apart, at the most
-    verify: bool  # whether proposals are judged by more than their size
+    hot: float  # the initial temperature
+    cold: float  # the final temperature; with ``verify``, the bonus for a class of many kinds
+    n_ruined: int  # the most classes that a step dissolves
+    verify: bool  # whether requirements go beyond class size
 
 
 class Scratch(NamedTuple):
     """Working memory for a step."""
 
     loose: Ints  # (room)  atoms without a class
-    paid: Floats  # (room)  what each paid before
-    keys: Floats  # (room)  who comes first
-    crowd: Ints  # (crowd)  atoms that may found a class with a loose one
-    gains: Floats  # (crowd)  what each would no longer pay
-    known: Floats  # (crowd)  what the class costs with it, at the least
-    handicap: Floats  # (crowd)  by how much it comes later
+    paid: Floats  # (room)  the previous cost of each
+    keys: Floats  # (room)  the order in which they are assigned
+    crowd: Ints  # (crowd)  atoms that can form a new class with a loose one
+    gains: Floats  # (crowd)  the saving in the current class of each
+    known: Floats  # (crowd)  a lower bound on the cost of the class with it
+    handicap: Floats  # (crowd)  a penalty on choosing it
     chosen: Ints  # places in the crowd
-    box: BoxCodes  # (1, words)  of the class that is founded
-    seen: Ints  # (all classes)  the mark of the atom that looked at it last
+    box: BoxCodes  # (1, words)  of the new class
+    seen: Ints  # (all classes)  the mark of the last atom that examined it
     mark: Ints  # (1)
 
 
@@ -69,9 +69,9 @@ class StepPlan(NamedTuple):
     n_loose: int
     n_log: Int  # atoms in the log before the step
     n_touched: Int  # classes in the log before the step
-    trust: float  # how much others may count on what an atom paid
-    push: float  # by how much those of a kind come later that is in a class already
-    most: float  # what the step may cost more than before
+    trust: float  # the weight of an atom's previous cost
+    push: float  # the penalty on a kind that the class already contains
+    most: float  # the cost increase that is accepted
 
 
 @compiled
@@ -89,13 +89,13 @@ def _apart(
                 m = classes.first[c]
                 while m >= 0:
                     after = classes.after[m]
-                    leave(of, atoms, classes, log, m, False)
+                    leave_class(of, atoms, classes, log, m, False)
                     loose[n] = m
                     n += 1
                     m = after
                 n_classes -= 1
             elif c == APART or classes.n_records[c] - atoms.weights[a] >= run.k:
-                leave(of, atoms, classes, log, a, True)
+                leave_class(of, atoms, classes, log, a, True)
                 loose[n] = a
                 n += 1
                 n_classes -= 1
@@ -113,10 +113,10 @@ def _apart(
 def _options(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int
 ) -> tuple[int, int, float]:
-    """What may become of a loose atom: the class that it costs least to join, and who could found one with it.
+    """Find the options of a loose atom: the class that is cheapest to join, and the atoms for a new class with it.
 
-    The latter are records of near classes that have more than k, added to the ``n`` of the crowd with what they cost
-    today. Returns how many are in it, the class (or -1) and what joining costs.
+    The latter come from nearby classes with more than k records and are added, with their current cost, to the ``n``
+    atoms of the crowd. Returns the size of the crowd, the class (or -1) and the cost of joining it.
     """
     k, side, seen, crowd, gains = run.k, run.side, scratch.seen, scratch.crowd, scratch.gains
     scratch.mark[0] += 1
@@ -160,10 +160,10 @@ def _options(
 def _founded(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, scratch: Scratch, f: Int, n: int, push: float
 ) -> tuple[int, float]:
-    """Gather k records around a loose atom, each time who adds least to what the class costs less what it cost before.
+    """Gather k records around a loose atom: each time the one with the smallest added cost minus its previous cost.
 
-    Who is of a kind that is in already comes later by ``push``. Returns how many of the ``n`` in the crowd are chosen,
-    and what it all costs; ``FAR`` where there are too few.
+    Kinds that the class already contains get the penalty ``push``. Returns how many of the ``n`` atoms of the crowd are
+    chosen, and the total cost; ``FAR`` if there are too few.
     """
     crowd, gains, known, handicap = scratch.crowd, scratch.gains, scratch.known, scratch.handicap
     chosen, box = scratch.chosen, scratch.box
@@ -218,14 +218,14 @@ def _founded(
 def _found(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, scratch: Scratch, f: Int, n_chosen: int, rest: float
 ) -> float:
-    """Make a class of a loose atom and those chosen; returns what the atoms still loose will cost at the least."""
+    """Make a class of a loose atom and those chosen; return a lower bound on the cost of the remaining loose atoms."""
     log.n[3] -= 1
     c = log.free[log.n[3]]
     touch(classes, log, c)
     for i in range(n_chosen):
         member = scratch.crowd[scratch.chosen[i]]
         if classes.class_of[member] >= 0:
-            leave(of, atoms, classes, log, member, True)
+            leave_class(of, atoms, classes, log, member, True)
         else:
             rest -= atoms.floors[atoms.tuple_of[member]] * atoms.weights[member]
         attach(atoms, classes, member, c)
@@ -250,7 +250,7 @@ def _rebuilt(
 ) -> bool:
     """Give every loose atom a class, in the order of the keys; False if the step can no longer succeed."""
     loose, paid, keys, n = scratch.loose, scratch.paid, scratch.keys, plan.n_loose
-    rest = 0.0  # what the loose will cost at the least
+    rest = 0.0  # a lower bound on the cost of the loose atoms
     for i in range(n):
         rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
     for _ in range(n):
@@ -275,7 +275,7 @@ def _rebuilt(
         if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
             n_chosen, cost = _founded(of, atoms, classes, run.k, scratch, f, n_crowd, plan.push)
         may_go = classes.side[APART] == run.side and classes.n_records[APART] + atoms.weights[f] <= run.limit
-        if run.verify and may_go and random(state) < 0.05:  # it may be the one that its class fails for
+        if run.verify and may_go and random(state) < 0.05:  # it may be the reason why its class fails
             joined, cost = APART, FAR
         if cost < least:
             rest = _found(of, atoms, classes, log, scratch, f, n_chosen, rest - floor)

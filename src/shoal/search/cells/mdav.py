@@ -19,17 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import OutOfTimeError
-from shoal.masking.groups import GroupOf
-from shoal.masking.groups import mdav as grouped
+from shoal.masking.groups import GroupOf, mdav_groups
 from shoal.masking.points import Points
 from shoal.recoding import Parts, Recoding
-from shoal.search.cells.classes import Partition, passing, recoding, released, require_class_by_class
+from shoal.search.cells.classes import Partition, passing, recoding_of_partition, released, require_class_by_class
 from shoal.search.cells.merge import least_size, merged, require_crowd
 from shoal.search.cells.nearest import Metric
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats, FrequencyTable, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.kernels import group, sum_by_class
 
 LARGEST = 1e300  # the data may contain numbers that no double holds; their mean must be finite
@@ -52,11 +51,11 @@ def mdav(problem: Problem) -> Recoding:
 
     records = np.repeat(np.arange(len(problem.table.counts)), problem.table.counts)
     # With k = 1, single records are classes.
-    groups = records if k == 1 else grouped(points(problem, records), k, heard)
+    groups = records if k == 1 else mdav_groups(points(problem, records), k, heard)
     metric = Metric(problem)
     partition = merged(metric, _partition(problem.table, records, groups))
     while True:
-        answer = recoding(problem, partition, "mdav")
+        answer = recoding_of_partition(problem, partition, "mdav")
         # Classes that look the same are one class in the release, which may fail although its parts pass.
         if all(model.unions_pass for model in problem.models) or passing(problem, released(problem, answer)).all():
             return answer
@@ -102,7 +101,7 @@ def points(problem: Problem, records: NDArray[np.int64]) -> Points:
 def _numbers(hierarchy: Hierarchy) -> Floats | None:
     """Return the number of each leaf, NaN if it has none; None for a column without an order."""
     if hierarchy.leaf_order == "numeric":
-        read = [None if text is None else number(text) for text in hierarchy.leaves]
+        read = [None if text is None else parse_number(text) for text in hierarchy.leaves]
         own = np.array([np.nan if value is None else float(value) for value in read]).clip(-LARGEST, LARGEST)
     elif hierarchy.leaf_order == "time":
         # Their places in the order of time: how dates are written, and so how many days lie between, the policy knows.

@@ -27,12 +27,19 @@ from numpy.typing import NDArray
 from shoal.errors import InfeasibleError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Recoding
-from shoal.search.cells.classes import Partition, grouped, passing, recoding, released, require_class_by_class
+from shoal.search.cells.classes import (
+    Partition,
+    class_table,
+    passing,
+    recoding_of_partition,
+    released,
+    require_class_by_class,
+)
 from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.values import told_apart
 
 BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
@@ -58,7 +65,7 @@ def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str
         proved = problem.monotone or not all(model.passes(together).all() for model in problem.absorbing)
         raise problem.infeasible() if proved else _all_together_fail(problem, algorithm)
     partition, n_splits = _partition(problem, parting, dimension)
-    answer = recoding(problem, partition, algorithm, n_evaluated=n_splits)
+    answer = recoding_of_partition(problem, partition, algorithm, n_evaluated=n_splits)
     if not _unions_pass(problem) and not passing(problem, released(problem, answer)).all():
         raise _alike(algorithm)
     return answer
@@ -146,7 +153,7 @@ def _split(
     child_of = (first[now.region_of] + side)[open_]
     parent = np.repeat(np.arange(len(n_sides)), n_sides)
     if not sizes_decide:
-        classes = grouped(problem.table, row, counts, child_of, len(parent))
+        classes = class_table(problem.table, row, counts, child_of, len(parent))
         joined = _joined(problem, classes, parent)
         child_of, parent = joined[child_of], parent[np.unique(joined, return_index=True)[1]]
     alone = np.bincount(parent, minlength=len(n_sides))[parent] == 1
@@ -237,7 +244,7 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
 def _places(hierarchy: Hierarchy) -> NDArray[np.float64]:
     """Return the position of each leaf in 0 … 1: by its number if losses measure ranges, otherwise by leaf count."""
     if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
-        numbers = [None if text is None else number(text) for text in hierarchy.leaves]
+        numbers = [None if text is None else parse_number(text) for text in hierarchy.leaves]
         known = [n for n in numbers if n is not None]
         least = min(known, default=Decimal(0))
         if span := max(known, default=least) - least:

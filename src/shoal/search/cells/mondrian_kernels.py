@@ -18,9 +18,9 @@ Int = int | np.integer[Any]
 RANGE, ENTROPY, GAIN = 0, 1, 2  # which dimension is tried first
 BINS = 128
 FAR = 1 << 31  # beyond every rank
-MORE = 1 + 1e-9  # a score is greater if it is by more than rounding; of equals the first column is taken
+MORE = 1 + 1e-9  # a score is greater only if it exceeds rounding errors; among ties, the first column is taken
 
-# Plain loops throughout: slices, np.argmax and the like would triple the seconds that compiling takes.
+# All loops are plain: slices, np.argmax and similar functions would triple the compile time.
 
 
 class Dimensions(NamedTuple):
@@ -28,7 +28,7 @@ class Dimensions(NamedTuple):
 
     trees: NDArray[np.bool_]  # (columns)  split label by label; else cut between two values
     sizes: NDArray[np.int64]  # (columns)
-    ends: NDArray[np.int64]  # (columns)  ranks from here on, nulls and the like, are in no range
+    ends: NDArray[np.int64]  # (columns)  ranks from here on, such as nulls, are in no range
     weights: NDArray[np.float64]  # (columns)
     ranks_at: NDArray[np.int64]  # (columns)  where its ranks begin in lower and upper
     lower: NDArray[np.float64]  # (ranks)  a range from rank a to rank b costs upper[b] − lower[a]
@@ -75,7 +75,7 @@ def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
 
 @compiled
 def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
-    """Return the loss of a cell that stands for all ranks from ``low`` to ``high``."""
+    """Return the loss of a cell that covers all ranks from ``low`` to ``high``."""
     if of.trees[j]:
         return float(of.weights[j] * of.shares[of.levels_at[j] + _common(of, j, low, high) * of.sizes[j] + low])
     if low < high and high >= of.ends[j]:
@@ -100,7 +100,7 @@ def _entropy(of: Region, j: Int, held: NDArray[np.int64]) -> float:
 
 @compiled
 def _median(of: Region, j: Int, low: Int, high: Int, bins: NDArray[np.int64]) -> tuple[Int, Int, Int]:
-    """The least rank up to which half of the records lie, how many lie below it, and how many up to it."""
+    """Return the lowest rank that half of the records do not exceed, and the records below it and up to it."""
     codes, counts, first, last, n = of
     below = np.int64(0)
     while True:
@@ -124,14 +124,14 @@ def _median(of: Region, j: Int, low: Int, high: Int, bins: NDArray[np.int64]) ->
 
 @compiled
 def _lend(of: Region, j: Int, low: Int, high: Int, total: Int, amount: Int, lent: NDArray[np.int64]) -> None:
-    """Deal ``amount`` of the ``total`` records with these ranks to the other side, from every part its share."""
+    """Move ``amount`` of the ``total`` records with these ranks to the other side, proportionally from every part."""
     codes, counts, first, last, _ = of
     passed, taken = np.int64(0), np.int64(0)
     for i in range(first, last):
         if low <= codes[i, j] <= high:
             passed += counts[i]
             due = np.int64(passed * (amount / total)) - taken
-            # Rounding neither takes too many nor leaves more to be dealt than there are records to come.
+            # Despite rounding, never take too many, nor leave more to take than there are records to come.
             must, may = amount - taken - (total - passed), amount - taken
             due = must if due < must else due
             due = may if due > may else due
@@ -141,9 +141,9 @@ def _lend(of: Region, j: Int, low: Int, high: Int, total: Int, amount: Int, lent
 
 @compiled
 def _cut(of: Region, j: Int, low: Int, high: Int, rule: SplitRule, to: Sides, bins: NDArray[np.int64]) -> int:
-    """Two sides that are as even as they can be, or 0 where one would be too small.
+    """Cut into two sides as evenly as possible; return their number, 0 if one would be too small.
 
-    Parting, records at the median fill up the larger of the sides that are too small.
+    If records of one part may go to two sides, those at the median fill up the larger of the sides that are too small.
     """
     codes, _, first, last, n = of
     least, side, lent = rule.least, to.side, to.lent
@@ -172,9 +172,10 @@ def _children(
     labels: NDArray[np.int32], at: Int, of: Region, j: Int, rule: SplitRule, to: Sides, held: NDArray[np.int64],
     side_of: NDArray[np.int32],
 ) -> int:  # fmt: skip
-    """A side for each of ``labels[at + rank]``. Those that are too small are one, with the smallest other if need be.
+    """Make a side of each label, ``labels[at + rank]``; labels that are too small share one side.
 
-    Parting, records of the largest fill that one up instead.
+    If that side is still too small, it is joined with the smallest other one or, if records of one part may go to two
+    sides, filled up with records of the largest.
     """
     codes, counts, first, last, _ = of
     least, side, lent = rule.least, to.side, to.lent
@@ -200,7 +201,7 @@ def _children(
             largest = label
     if 0 < rest < least and smallest >= 0:
         if rule.parting and held[largest] - (least - rest) >= least:
-            low, high = np.int64(FAR), np.int64(-1)  # a label has ranks in a row
+            low, high = np.int64(FAR), np.int64(-1)  # the ranks of a label are consecutive
             for i in range(first, last):
                 code = np.int64(codes[i, j])
                 if labels[at + code] == largest:
@@ -210,7 +211,7 @@ def _children(
         else:
             n_sides -= 1
             gone = side_of[smallest]
-            for i in range(first, last):  # once for each label: it is marked by what it held
+            for i in range(first, last):  # once per label: setting ``held`` to 0 marks it as done
                 label = labels[at + codes[i, j]]
                 if held[label] > 0:
                     held[label] = 0
@@ -286,10 +287,10 @@ def proposed(
     by: int,
     parting: bool,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For every region the split to be tried: each part's side, its records that go to side 0 instead, sides, column.
+    """Return the split to try per region: each part's side, its records that go to side 0, sides and column.
 
-    Region r owns the parts ``starts[r]`` … ``starts[r+1]``. It has 0 sides where no column can be split, of those not
-    yet ``tried``, with at least ``least`` records on every side.
+    Region r owns the parts ``starts[r]`` … ``starts[r+1]``. It has 0 sides if no column that is
+    not yet ``tried`` can be split with at least ``least`` records on every side.
     """
     n_parts, q = codes.shape
     n_regions = starts.shape[0] - 1
@@ -340,7 +341,7 @@ def proposed(
                 continue
             if by == GAIN:
                 gain = _gain(of, region, price, trial, found, sizes, low, high)
-                if gain <= best * MORE:  # columns come by what they cost, so of equals the costliest is split
+                if gain <= best * MORE:  # columns are sorted by cost, so among ties the most expensive is split
                     continue
                 best = gain
             for i in range(first, last):

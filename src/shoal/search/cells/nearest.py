@@ -221,7 +221,7 @@ def parted(piece: Piece, i: int, n: int) -> tuple[Piece, Piece]:
     return {i: n}, {t: count for t, count in left.items() if count}
 
 
-def joined(*pieces: Piece) -> Piece:
+def united(*pieces: Piece) -> Piece:
     """Return the union of some pieces."""
     out: Piece = {}
     for piece in pieces:
@@ -230,6 +230,6 @@ def joined(*pieces: Piece) -> Piece:
     return out
 
 
-def size(piece: Piece) -> int:
+def n_records_in(piece: Piece) -> int:
     """Return the number of records in a piece."""
     return sum(piece.values())

@@ -70,10 +70,10 @@ def _written(x: float) -> str:
 
 def _stars(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
     """Assign the records to classes; return the solution, its cost and a lower bound."""
-    partition, least = cell_suppression.dealt(cells)
+    partition, least = cell_suppression.partition_and_bound(cells)
     if partition is None:
         raise problem.infeasible() if problem.monotone else not_as_one(problem, "suppress_cells")
-    answer = classes.recoding(cells.problem, partition, "suppress_cells", n_evaluated=len(cells.patterns))
+    answer = classes.recoding_of_partition(cells.problem, partition, "suppress_cells", n_evaluated=len(cells.patterns))
     return answer, cell_suppression.cost_of(cells, partition), least
 
 

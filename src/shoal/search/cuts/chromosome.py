@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import InfeasibleError
 from shoal.recoding import Cuts, FullDomain
-from shoal.search.cuts.cuts import Judged, Pieces, judged, recoding
-from shoal.search.cuts.ordered import OrderedDomain, ordered
+from shoal.search.cuts.cuts import Judged, Pieces, judged_classes, recoding_of_cuts
+from shoal.search.cuts.ordered import OrderedDomain, ordered_domain
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import cell_prices, leaf_counts
@@ -115,7 +115,7 @@ class IntervalGene:
     """Which values start an interval; null and values without an entry are alone, or the column is one interval."""
 
     def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str) -> None:
-        self.domain: OrderedDomain = ordered(table, j)
+        self.domain: OrderedDomain = ordered_domain(table, j)
         self.n_bits = max(0, self.domain.n_values - 1)
         hierarchy = self.domain.hierarchy
         self._alone = np.array(
@@ -206,7 +206,7 @@ class Chromosome:
             return self._judged[key]
         self.n_evaluated += 1
         pieces, cells = zip(*(g.pieces(self.of_column(bits, j)) for j, g in enumerate(self.genes)), strict=True)
-        seen = judged(self.problem, pieces)
+        seen = judged_classes(self.problem, pieces)
         excess = 0 if seen.feasible else max(1, seen.n_suppressed - self.problem.limit)
         self._judged[key] = individual = Individual(bits, excess, self._value(seen, cells))
         return individual
@@ -255,12 +255,12 @@ class Chromosome:
                 "raise max_suppression, or use algorithm 'optimal', which misses no full-domain answer",
             )
         pieces = [gene.named(self.of_column(best.bits, j)) for j, gene in enumerate(self.genes)]
-        return recoding(self.problem, pieces, algorithm, n_evaluated=self.n_evaluated)
+        return recoding_of_cuts(self.problem, pieces, algorithm, n_evaluated=self.n_evaluated)
 
 
 def _gene(problem: Problem, j: int) -> Gene:
     hierarchy = problem.table.hierarchies[j]
     ordered_cells = problem.cells[j] == "range" and hierarchy.leaf_order in ("numeric", "time")
-    if ordered_cells and not ordered(problem.table, j).whole:
+    if ordered_cells and not ordered_domain(problem.table, j).whole:
         return IntervalGene(problem.table, j, type(problem.objective), problem.cells[j])
     return TreeGene(problem.table, j, type(problem.objective))

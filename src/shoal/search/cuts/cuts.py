@@ -34,7 +34,7 @@ class Judged:
     feasible: bool
 
 
-def judged(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
+def judged_classes(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
     """Group the table by pieces and judge the equivalence classes."""
     codes = np.column_stack([of[problem.table.codes[:, j]] for j, of in enumerate(pieces)]).astype(np.int32)
     class_of, firsts = group(packed(codes))
@@ -49,7 +49,7 @@ def judged(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
     return Judged(codes[firsts], classes, class_of, failing, n_suppressed, feasible)
 
 
-def named(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...], tuple[Ids, ...]]:
+def released_values(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...], tuple[Ids, ...]]:
     """Return how the pieces are released: the values of each column, and the value of each leaf."""
     values, of_leaf = [], []
     for hierarchy, cells, of in zip(problem.table.hierarchies, problem.cells, pieces, strict=True):
@@ -63,7 +63,7 @@ def named(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...
     return tuple(values), tuple(of_leaf)
 
 
-def recoding(
+def recoding_of_cuts(
     problem: Problem,
     pieces: Sequence[Pieces],
     algorithm: str,
@@ -74,8 +74,8 @@ def recoding(
     n_evaluated: int = 0,
 ) -> Cuts:
     """Return the solution as a recoding; failing classes are suppressed. ``bound`` is in the published unit."""
-    seen = judged(problem, pieces)
-    values, of_leaf = named(problem, pieces)
+    seen = judged_classes(problem, pieces)
+    values, of_leaf = released_values(problem, pieces)
     codes = np.column_stack([of[problem.table.codes[:, j]] for j, of in enumerate(of_leaf)]).astype(np.int32)
     gone = np.unique(codes[seen.failing[seen.class_of]], axis=0)
     return Cuts(

@@ -37,7 +37,7 @@ from shoal.recoding import FullDomain, Recoding
 from shoal.search.cells.classes import require_class_by_class
 from shoal.search.cuts.choices import Choices
 from shoal.search.cuts.cut_kernels import splits
-from shoal.search.cuts.cuts import recoding
+from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.ordered import Axis, Chosen
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cuts import IntervalClasses
@@ -61,7 +61,7 @@ def k_optimize(problem: Problem) -> Recoding:
     if search.best is None:
         raise problem.infeasible() if bound is None else problem.unfinished()
     closed, least = bound is None, problem.suppresses_least
-    return recoding(
+    return recoding_of_cuts(
         problem,
         search.axis.pieces(search.best),
         "k_optimize",

@@ -65,7 +65,7 @@ class OrderedDomain:
         return pieces
 
 
-def ordered(table: FrequencyTable, j: int) -> OrderedDomain:
+def ordered_domain(table: FrequencyTable, j: int) -> OrderedDomain:
     """Return the ordered domain of column ``j``."""
     hierarchy = table.hierarchies[j]
     if hierarchy.leaf_order in ("numeric", "time", "rank"):
@@ -98,7 +98,7 @@ class Axis:
     """The values of all columns in one list, without the first of each, which always starts an interval."""
 
     def __init__(self, table: FrequencyTable) -> None:
-        self.domains = [ordered(table, j) for j in range(len(table.columns))]
+        self.domains = [ordered_domain(table, j) for j in range(len(table.columns))]
         self.places = np.column_stack([d.place[table.codes[:, j]] for j, d in enumerate(self.domains)])
         self.listed: list[NDArray[np.int64]] = []  # by column, per place but the first, its number in the list
         columns: list[int] = []

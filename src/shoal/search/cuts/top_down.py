@@ -24,7 +24,7 @@ from shoal.errors import InfeasibleError
 from shoal.recoding import Recoding
 from shoal.search.cells.classes import require_class_by_class
 from shoal.search.cuts.choices import Choices, EvaluatedChoice
-from shoal.search.cuts.cuts import recoding
+from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.ordered import Axis, Chosen, OrderedDomain
 from shoal.search.problem import Problem
 from shoal.table.frequency import Histogram
@@ -72,7 +72,7 @@ def top_down(problem: Problem) -> Recoding:
         for first, last in _parts(step):
             steps += _steps(domain, step.column, problem.cells[step.column], first, last)
         problem.progress("specializing", float(chosen.mean()))
-    return recoding(problem, axis.pieces(chosen), "top_down", n_evaluated=choices.n_evaluated)
+    return recoding_of_cuts(problem, axis.pieces(chosen), "top_down", n_evaluated=choices.n_evaluated)
 
 
 class Labels:

@@ -20,7 +20,7 @@ class Best:
         """Keep a feasible node if it is better."""
         if self.seen is None or value < self.value - self.slack:
             self.value, self.seen = value, seen
-        elif value <= self.value + self.slack and rank(seen.node) < rank(self.seen.node):
+        elif value <= self.value + self.slack and tie_break(seen.node) < tie_break(self.seen.node):
             self.value, self.seen = min(value, self.value), seen
         self.slack = 1e-11 * max(1.0, abs(self.value))
 
@@ -28,9 +28,9 @@ class Best:
         """Return whether a node that costs at least ``bound`` can no longer be the best."""
         if self.seen is None or bound < self.value - self.slack:
             return False
-        return bound > self.value + self.slack or rank(node) >= rank(self.seen.node)
+        return bound > self.value + self.slack or tie_break(node) >= tie_break(self.seen.node)
 
 
-def rank(node: Node) -> tuple[int, Node]:
+def tie_break(node: Node) -> tuple[int, Node]:
     """Return the sort key among nodes of equal cost."""
     return sum(node), node

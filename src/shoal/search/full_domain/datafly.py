@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models.size import KAnonymity
 from shoal.recoding import Recoding
-from shoal.search.full_domain.lattice import replaced
+from shoal.search.full_domain.lattice import moved_to_level
 from shoal.search.problem import Evaluation, Problem
 
 
@@ -35,7 +35,7 @@ def datafly(problem: Problem) -> Recoding:
         column = _most_distinct(problem, seen)
         if column is None:
             raise problem.infeasible() if problem.monotone else _past_the_answer(problem)
-        node = replaced(node, column, node[column] + 1)
+        node = moved_to_level(node, column, node[column] + 1)
         problem.progress("generalizing", sum(node) / problem.lattice.height)
 
 
@@ -67,7 +67,7 @@ def _most_distinct(problem: Problem, seen: Evaluation) -> int | None:
     distinct = [
         (len(np.unique(codes[:, j])), -j)
         for j, level in enumerate(seen.node)
-        if level < problem.lattice.heights[j] and problem.admits(replaced(seen.node, j, level + 1))
+        if level < problem.lattice.heights[j] and problem.admits(moved_to_level(seen.node, j, level + 1))
     ]
     return -max(distinct)[1] if distinct else None
 

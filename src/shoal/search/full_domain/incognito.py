@@ -22,7 +22,7 @@ import numpy as np
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
 from shoal.search.full_domain.lattice import Node
-from shoal.search.full_domain.monotone import Looks, Nodes, above, nodes_of, require_room
+from shoal.search.full_domain.monotone import Looks, Nodes, from_node_up, nodes_of, require_room
 from shoal.search.problem import Problem
 
 ColumnNumbers = tuple[int, ...]
@@ -67,7 +67,7 @@ def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers,
     unknown = np.argwhere(candidates & ~found)
     for levels in unknown[np.argsort(unknown.sum(axis=1), kind="stable")].tolist():
         if not found[tuple(levels)] and looks.satisfies(_raised(looks.problem, columns, levels)):
-            found[above(tuple(levels))] = True
+            found[from_node_up(tuple(levels))] = True
     return found
 
 

@@ -59,7 +59,7 @@ _FIRST = {
 }
 
 
-def k_minimal(problem: Problem) -> Recoding:
+def search_k_minimal(problem: Problem) -> Recoding:
     """Return the k-minimal generalization that the policy prefers."""
     looks = Looks(problem, "k_minimal")
     try:

@@ -67,7 +67,7 @@ class Lattice:
         """Yield the nodes that are one step more general."""
         for j, level in enumerate(node):
             if level < self.heights[j]:
-                yield replaced(node, j, level + 1)
+                yield moved_to_level(node, j, level + 1)
 
 
 def below(a: Node, b: Node) -> bool:
@@ -75,6 +75,6 @@ def below(a: Node, b: Node) -> bool:
     return all(x <= y for x, y in zip(a, b, strict=True))
 
 
-def replaced(node: Node, j: int, level: int) -> Node:
+def moved_to_level(node: Node, j: int, level: int) -> Node:
     """Return the node with another level in column ``j``."""
     return (*node[:j], level, *node[j + 1 :])

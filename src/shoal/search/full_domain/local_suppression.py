@@ -20,9 +20,9 @@ import numpy as np
 from shoal.errors import InfeasibleError, OutOfTimeError
 from shoal.recoding import FullDomain, Recoding
 from shoal.search.cells import cell_suppression
-from shoal.search.cells.classes import Partition, recoding, require_class_by_class
+from shoal.search.cells.classes import Partition, recoding_of_partition, require_class_by_class
 from shoal.search.cells.star_levels import levels_of, not_as_one, with_levels
-from shoal.search.full_domain.lattice import Node, replaced
+from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
@@ -53,7 +53,7 @@ def local_suppression(problem: Problem) -> Recoding:
     while better is not None:
         best = better
         better = _better_neighbour(problem, best, looks)
-    partition, _ = cell_suppression.dealt(best.cells)
+    partition, _ = cell_suppression.partition_and_bound(best.cells)
     if partition is None:
         raise ValueError("what passes as one class passes when dealt out")
     answer = min(
@@ -90,7 +90,7 @@ def _better_neighbour(
     for j, level in enumerate(best.node):
         for other in (level - 1, level + 1):
             if 0 <= other <= problem.lattice.heights[j]:
-                node = replaced(best.node, j, other)
+                node = moved_to_level(best.node, j, other)
                 if node in looks:
                     continue
                 if len(looks) >= NODES or problem.out_of_time:
@@ -120,6 +120,6 @@ def _cells(problem: Problem, node: Node) -> cell_suppression.HideableCells:
 
 def _answer(problem: Problem, cells: cell_suppression.HideableCells, partition: Partition) -> tuple[float, Recoding]:
     """Return the cost of a partition in the policy's objective, and its recoding."""
-    answer = recoding(cells.problem, partition, "local_suppression")
+    answer = recoding_of_partition(cells.problem, partition, "local_suppression")
     answer = replace(answer, hierarchies=problem.table.hierarchies)
     return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name), answer

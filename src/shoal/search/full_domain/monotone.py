@@ -90,7 +90,7 @@ class Looks:
         levels = [floor[j, :n] for j, n in enumerate(self.problem.lattice.shape)]
         least = np.array(reduce(np.add.outer, levels))
         for node, cost in self._above:
-            np.maximum(least[above(node)], cost, out=least[above(node)])
+            np.maximum(least[from_node_up(node)], cost, out=least[from_node_up(node)])
         return least
 
     def answer(self, seen: Evaluation | None, *, proved: bool, claim: str = "") -> FullDomain:
@@ -120,7 +120,7 @@ class Tags:
         """Evaluate an untagged node and tag all nodes that it decides: the predictive tagging of Flash and OLA."""
         if not self.known[node]:
             satisfies = self.looks.satisfies(node)
-            decided = self.known[above(node) if satisfies else beneath(node)]
+            decided = self.known[from_node_up(node) if satisfies else from_node_down(node)]
             self._n_known += int((decided == 0).sum())
             decided[...] = 1 if satisfies else -1
             self.looks.problem.progress("tagging nodes", self._n_known / self.known.size)
@@ -172,12 +172,12 @@ def costs_only_rise(problem: Problem) -> bool:
     return problem.limit == 0 or isinstance(problem.objective, HeightLoss)
 
 
-def above(node: Node) -> tuple[slice, ...]:
+def from_node_up(node: Node) -> tuple[slice, ...]:
     """Return the index of the node and all nodes above it."""
     return tuple(slice(level, None) for level in node)
 
 
-def beneath(node: Node) -> tuple[slice, ...]:
+def from_node_down(node: Node) -> tuple[slice, ...]:
     """Return the index of the node and all nodes below it."""
     return tuple(slice(0, level + 1) for level in node)
 

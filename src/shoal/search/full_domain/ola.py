@@ -19,7 +19,7 @@ from operator import add, sub
 
 from shoal.errors import OutOfTimeError
 from shoal.recoding import Recoding
-from shoal.search.full_domain.best import rank
+from shoal.search.full_domain.best import tie_break
 from shoal.search.full_domain.lattice import Lattice, Node, below
 from shoal.search.full_domain.monotone import Looks, Tags, costs_only_rise
 from shoal.search.problem import Problem
@@ -68,7 +68,7 @@ def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
         if looks.feasible(node):
             found.append(node)
         else:
-            waiting.append(rank(node))
+            waiting.append(tie_break(node))
     heapq.heapify(waiting)
     queued = {node for _, node in waiting}
     while waiting:
@@ -81,5 +81,5 @@ def _feasible(looks: Looks, nodes: Iterable[Node]) -> list[Node]:
         for up in looks.problem.lattice.successors(node):
             if up not in queued:
                 queued.add(up)
-                heapq.heappush(waiting, rank(up))
-    return sorted(found, key=rank)
+                heapq.heappush(waiting, tie_break(up))
+    return sorted(found, key=tie_break)

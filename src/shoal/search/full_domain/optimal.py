@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from shoal.recoding import Recoding
 from shoal.search.full_domain.best import Best
-from shoal.search.full_domain.lattice import Node, below, replaced
+from shoal.search.full_domain.lattice import Node, below, moved_to_level
 from shoal.search.problem import Problem
 from shoal.table.kernels import raise_low
 
@@ -87,7 +87,7 @@ class _BranchAndBound:
         if node in self.looks:
             return self.looks[node]
         problem, objective = self.problem, self.problem.objective
-        seen = problem.evaluate(node)
+        seen = problem.evaluate(node, bounded=not objective.sees_classes)
         barren = problem.rules_out_below(seen)
         if seen.feasible:
             self.best.offer(objective.value(seen), seen)
@@ -104,7 +104,7 @@ class _BranchAndBound:
         steps = [j for j, level in enumerate(node) if level > 0]
         while steps and not self.problem.out_of_time:
             j = max(steps, key=lambda j: self.floor[j][node[j]] - self.floor[j][node[j] - 1])
-            lower = replaced(node, j, node[j] - 1)
+            lower = moved_to_level(node, j, node[j] - 1)
             if self.look(lower).feasible:
                 node = lower
             if node != lower or node[j] == 0:
@@ -125,8 +125,8 @@ class _BranchAndBound:
                 self.descend(box.high)
             # Separate a column's top level from the rest: evaluating the rest is then most informative.
             j = max(box.columns, key=lambda j: box.costs[j][box.high[j]] - box.costs[j][box.high[j] - 1])
-            self.add(replaced(box.low, j, box.high[j]), box.high)
-            self.add(box.low, replaced(box.high, j, box.high[j] - 1))
+            self.add(moved_to_level(box.low, j, box.high[j]), box.high)
+            self.add(box.low, moved_to_level(box.high, j, box.high[j] - 1))
             if n_split % REPORT == 1:
                 self._report(box.bound)
         return None
@@ -176,9 +176,9 @@ class _BranchAndBound:
         """Reduce the box to nodes that generalize the columns in the required order."""
         for a, b in self.problem.after:
             if low[b] > 0:
-                low = replaced(low, a, self.problem.lattice.heights[a])
+                low = moved_to_level(low, a, self.problem.lattice.heights[a])
             if high[a] < self.problem.lattice.heights[a]:
-                high = replaced(high, b, 0)
+                high = moved_to_level(high, b, 0)
         return low, high
 
     def _cut(self, low: Node, high: Node, costs: Costs, bound: float) -> Node:
@@ -189,7 +189,9 @@ class _BranchAndBound:
             if column[high[j]] - column[low[j]] < safe:
                 continue
             others = bound - column[low[j]]
-            while levels[j] > low[j] and self.best.excludes(others + column[levels[j]], replaced(low, j, levels[j])):
+            while levels[j] > low[j] and self.best.excludes(
+                others + column[levels[j]], moved_to_level(low, j, levels[j])
+            ):
                 levels[j] -= 1
         return tuple(levels)
 

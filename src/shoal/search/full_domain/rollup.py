@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.full_domain.lattice import Node, below, replaced
+from shoal.search.full_domain.lattice import Node, below, moved_to_level
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive_large, derive_node, sum_by_class
+from shoal.table.kernels import derive_large, derive_node, number_large, sum_by_class, unpack
 
 PackedKeys = NDArray[np.uint64]  # (classes, words)
 Levels = NDArray[np.int64]  # (columns)
@@ -58,7 +58,7 @@ class KeyLayout:
 
     def codes(self, keys: PackedKeys) -> Codes:
         """Unpack keys into the codes of each row."""
-        return ((keys[:, self.words] >> self.shifts) & self.masks).astype(np.int32)
+        return unpack(keys, self.words, self.shifts, self.masks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +96,21 @@ class NodeTable:
             counts=self.counts,
             sensitive={name: h.merged(self.class_of, n_classes) for name, h in above.sensitive.items()},
             entities=above.entities and above.entities.merged(self.class_of, n_classes),
+        )
+
+    def large(self, least: int) -> tuple[NDArray[np.int64], FrequencyTable]:
+        """Return the classes of at least ``least`` records, and their table, without merging the others."""
+        large, class_of = number_large(self.counts, least, self.class_of)
+        if "frequency" in self.__dict__:
+            return large, self.frequency.taken(large)
+        above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
+        return large, FrequencyTable(
+            above.columns,
+            self.layout.codes(self.keys[large]),
+            self.counts[large],
+            {name: h.merged(class_of, len(large)) for name, h in above.sensitive.items()},
+            above.entities and above.entities.merged(class_of, len(large)),
+            above.hierarchies,
         )
 
 
@@ -136,7 +151,7 @@ class Rollup:
             stop = node
             if len(table.counts) > LARGE:
                 j = next(j for j in self._order if table.node[j] != node[j])
-                stop = replaced(table.node, j, node[j])
+                stop = moved_to_level(table.node, j, node[j])
             table = self._derived(table, stop)
             self._remember(table)
         return table

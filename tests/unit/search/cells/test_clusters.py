@@ -17,7 +17,7 @@ from shoal.search.cells.local_exchange import exchange
 from shoal.search.cells.local_kernels import rebox_all
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 
 local = importlib.import_module("shoal.search.cells.local")
@@ -34,7 +34,7 @@ def problem_of(n: int, *models, seed: int = 0, values: tuple[int, ...] = (4,), *
         of = rng.choice(size, n, p=np.arange(1, size + 1) / np.arange(1, size + 1).sum()).astype(np.int32)
         domain = Domain(f"s{i}", tuple(map(str, range(size))), np.bincount(of, minlength=size))
         sensitive[domain] = of
-    table = counted(("a", "b"), codes, sensitive, None, (numbers, kinds), apart=True)[0]
+    table = count_records(("a", "b"), codes, sensitive, None, (numbers, kinds), apart=True)[0]
     return Problem(table, (KAnonymity(k=3), *models), Terms(**others))
 
 

@@ -17,7 +17,7 @@ from shoal.search.cells.classes import passing, released
 from shoal.search.cells.merge import least_size
 from shoal.search.cells.nearest import Metric, Neighbours
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 
 ALGORITHMS = ["forest", "forest_generalize", "cover"]
@@ -33,7 +33,7 @@ def table_of(codes, values=None, persons=None):
         sensitive = {Domain("s", texts, np.bincount(values)): np.array(values, np.int32)}
     codes = np.array(codes, np.int32)
     entities = None if persons is None else np.array(persons, np.int32)
-    return counted(("age", "sex"), codes, sensitive, entities, hierarchies, apart=True)[0]
+    return count_records(("age", "sex"), codes, sensitive, entities, hierarchies, apart=True)[0]
 
 
 def random_table(n, *, n_values=3, seed=0):
@@ -89,7 +89,7 @@ def test_the_records_of_a_tuple_are_dealt_out_to_its_pieces():
 def test_ground_labels_that_join_leaves_are_one_tuple():
     coded = Hierarchy.from_levels("age", ["88", "91", "95"], [["88", "90+", "90+"], ["*"] * 3])
     codes = np.array([[0], [1], [2]], np.int32)
-    table = counted(("age",), codes, {}, None, (coded,), apart=True)[0]
+    table = count_records(("age",), codes, {}, None, (coded,), apart=True)[0]
     problem = Problem(table, (KAnonymity(k=2),))
     metric = Metric(problem)
     assert metric.counts.tolist() == [1, 2]

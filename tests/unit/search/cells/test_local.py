@@ -19,7 +19,7 @@ from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_steps import Run, improve
 from shoal.search.losses.cells import loss_of, prices
 from shoal.search.problem import Terms, silent
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.values import Vocabulary, covering
 
@@ -46,7 +46,7 @@ def table_of(n: int, seed: int = 0, *, values: int = 0):
     if values:
         of = rng.integers(0, values, n).astype(np.int32)
         sensitive = {Domain("s", tuple(map(str, range(values))), np.bincount(of, minlength=values)): of}
-    return counted(("a", "b", "c"), codes, sensitive, None, known, apart=True)[0]
+    return count_records(("a", "b", "c"), codes, sensitive, None, known, apart=True)[0]
 
 
 def problem_of(n: int, k: int = 3, *models, values: int = 0, seed: int = 0, progress=silent, **terms) -> Problem:
@@ -100,7 +100,7 @@ def test_sets_cost_what_they_are_written_as(name, cells):
     rng = np.random.default_rng(2)
     codes = np.column_stack([rng.integers(0, len(h.leaves), 300) for h in known]).astype(np.int32)
     codes[:, 2] = np.where(rng.random(300) < 0.6, 0, codes[:, 2])
-    table = counted(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    table = count_records(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
     problem = Problem(table, (KAnonymity(k=2),), Terms(objective=name, cells=cells, weights=(1, 2, 3)))
     space = Space(problem)
     partition = Partition.of_rows(table, rng.integers(0, 90, table.n_classes))
@@ -127,7 +127,7 @@ def test_numbers_that_cost_what_they_span_do_so_as_sets():
     numbers = Hierarchy.from_paths("a", [(str(i * i), "*") for i in range(9)], leaf_order="numeric")
     numbers = replace(numbers, share_of="range")
     codes = np.arange(9, dtype=np.int32)[:, None].repeat(2, axis=0)
-    table = counted(("a",), codes, {}, None, (numbers,), apart=True)[0]
+    table = count_records(("a",), codes, {}, None, (numbers,), apart=True)[0]
     problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("set",)))
     column = Space(problem).columns[0]
     assert column.pairs is not None
@@ -192,7 +192,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     rng = np.random.default_rng(3)
     codes = np.column_stack([rng.integers(0, len(h.leaves), 40) for h in known]).astype(np.int32)
     codes = np.concatenate([np.repeat(codes[:12], 9, axis=0), codes])
-    problem = Problem(counted(("a", "b", "c"), codes, {}, None, known)[0], (KAnonymity(k=4),))
+    problem = Problem(count_records(("a", "b", "c"), codes, {}, None, known)[0], (KAnonymity(k=4),))
     space = Space(problem)
     search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)

@@ -9,7 +9,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.search import Problem
 from shoal.search.cuts.choices import Choices
-from shoal.search.cuts.cuts import recoding
+from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.k_optimize import k_optimize
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
@@ -66,7 +66,7 @@ def test_a_set_costs_what_its_recoding_does_however_cells_are_written(objective,
         chosen = rng.random(choices.axis.n_values) < share
         seen = choices.seen(chosen)
         if seen.feasible:
-            assert seen.value == pytest.approx(cost(asked, recoding(asked, choices.axis.pieces(chosen), "any")))
+            assert seen.value == pytest.approx(cost(asked, recoding_of_cuts(asked, choices.axis.pieces(chosen), "any")))
     assert choices.seen(np.zeros(choices.axis.n_values, np.bool_)).feasible
 
 

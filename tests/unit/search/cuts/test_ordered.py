@@ -8,8 +8,8 @@ import shoal
 from shoal.engines.local import LocalEngine
 from shoal.search import Problem
 from shoal.search.cuts.choices import Choices
-from shoal.search.cuts.cuts import named
-from shoal.search.cuts.ordered import Axis, ordered
+from shoal.search.cuts.cuts import released_values
+from shoal.search.cuts.ordered import Axis, ordered_domain
 from shoal.search.problem import Terms
 
 
@@ -21,7 +21,7 @@ def counted(values, **column):
 
 
 def row(table):
-    domain = ordered(table, 0)
+    domain = ordered_domain(table, 0)
     return [[domain.hierarchy.leaves[leaf] for leaf in of] for of in domain.values]
 
 
@@ -58,7 +58,7 @@ def test_no_two_intervals_of_a_column_look_alike():
     axis = Axis(table)
     for bits in np.ndindex(2, 2, 2):
         pieces = axis.pieces(np.array(bits, np.bool_))
-        ids = named(problem, pieces)[1][0][table.codes[:, 0]]
+        ids = released_values(problem, pieces)[1][0][table.codes[:, 0]]
         assert len(set(ids.tolist())) == 1 + sum(bits)
 
 
@@ -74,7 +74,7 @@ def test_no_two_intervals_of_a_column_look_alike():
 )
 def test_an_interval_with_the_same_values_of_the_data_as_a_label_is_that_label(first, last, leaves):
     tree = {"tree": {"*": {"g": ["a", "b", "x"], "h": ["c", "d"]}}}
-    domain = ordered(counted(["a", "b", "c", "d"], hierarchy=tree), 0)
+    domain = ordered_domain(counted(["a", "b", "c", "d"], hierarchy=tree), 0)
     assert [domain.hierarchy.leaves[leaf] for leaf in domain.leaves(first, last)] == leaves
 
 

@@ -14,7 +14,7 @@ from shoal.engines.local import LocalEngine
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search import Problem
 from shoal.search.cells.classes import require_class_by_class
-from shoal.search.cuts.cuts import judged
+from shoal.search.cuts.cuts import judged_classes
 from shoal.search.cuts.ordered import Axis
 from shoal.search.cuts.top_down import _steps, top_down
 from shoal.search.losses.cells import losses
@@ -36,14 +36,14 @@ def test_the_answer_satisfies_and_no_single_step_below_it_helps(case, objective,
     except PolicyError:
         assume(False)
     axis = Axis(problem.table)
-    top = judged(problem, axis.pieces(np.zeros(axis.n_values, np.bool_)))
+    top = judged_classes(problem, axis.pieces(np.zeros(axis.n_values, np.bool_)))
     if not top.feasible:
         with pytest.raises(InfeasibleError):
             top_down(problem)
         return
     answer = top_down(problem)
     assert not answer.proved
-    seen = judged(problem, pieces_of(problem, answer))
+    seen = judged_classes(problem, pieces_of(problem, answer))
     assert seen.feasible
     assert seen.n_suppressed == answer.parts(problem.table).n_suppressed
     value = losses(problem, answer)[objective]
@@ -59,11 +59,11 @@ def test_the_answer_satisfies_and_no_single_step_below_it_helps(case, objective,
                 finer = chosen.copy()
                 finer[axis.listed[j][np.array(step.starts) - 1]] = True
                 pieces = axis.pieces(finer)
-                after = judged(problem, pieces)
+                after = judged_classes(problem, pieces)
                 if after.feasible:
-                    from shoal.search.cuts.cuts import recoding
+                    from shoal.search.cuts.cuts import recoding_of_cuts
 
-                    assert losses(problem, recoding(problem, pieces, "finer"))[objective] >= value - 1e-9 * max(
+                    assert losses(problem, recoding_of_cuts(problem, pieces, "finer"))[objective] >= value - 1e-9 * max(
                         1, value
                     )
 

@@ -12,7 +12,15 @@ from shoal.errors import PolicyError
 from shoal.search import SEARCHES, Problem
 from shoal.search.full_domain.k_minimal import minimal_nodes
 from shoal.search.full_domain.lattice import below
-from shoal.search.full_domain.monotone import Looks, Tags, above, beneath, costs_only_rise, node_at, nodes_of
+from shoal.search.full_domain.monotone import (
+    Looks,
+    Tags,
+    costs_only_rise,
+    from_node_down,
+    from_node_up,
+    node_at,
+    nodes_of,
+)
 from shoal.search.problem import Terms
 from strategies import models_of, problem_of, table_of
 
@@ -84,7 +92,7 @@ def test_the_slices_above_and_beneath_a_node_are_the_nodes_so_ordered():
     everything = nodes_of(np.ones(shape, np.bool_))
     assert [node_at(i, shape) for i in range(24)] == everything
     for node in everything:
-        for where, holds in ((above(node), lambda a, b: below(b, a)), (beneath(node), below)):
+        for where, holds in ((from_node_up(node), lambda a, b: below(b, a)), (from_node_down(node), below)):
             marked = np.zeros(shape, np.bool_)
             marked[where] = True
             assert nodes_of(marked) == [other for other in everything if holds(other, node)]

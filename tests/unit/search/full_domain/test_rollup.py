@@ -10,7 +10,7 @@ import pytest
 from shoal.search.full_domain import rollup as module
 from shoal.search.full_domain.lattice import Lattice, below
 from shoal.search.full_domain.rollup import KeyLayout, NodeTable, Rollup
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 
 
@@ -42,7 +42,7 @@ class Records:
             Domain(name, tuple("01234"), np.bincount(values, minlength=5)): np.array(values, np.int32)
             for name, values in self.values.items()
         }
-        self.table, _ = counted(
+        self.table, _ = count_records(
             tuple(h.column for h in self.hierarchies),
             self.codes,
             domains,
@@ -161,7 +161,7 @@ def test_coarser_nodes_lie_above_and_come_coarsest_first(monkeypatch):
 
 def test_the_ground_is_grouped_where_level_0_joins_leaves():
     joined = Hierarchy.from_levels("c", ["1", "2", "3"], [["1-2", "1-2", "3"], ["*"] * 3])
-    table, _ = counted(("c",), np.array([[0], [1], [2], [1]], np.int32), {}, None, (joined,))
+    table, _ = count_records(("c",), np.array([[0], [1], [2], [1]], np.int32), {}, None, (joined,))
     ground = Rollup(table).at((0,))
     assert table.n_classes == 3
     assert sorted(ground.counts.tolist()) == [1, 3]

@@ -1,0 +1,65 @@
+"""The nodes that a search evaluated, kept for people who want to look at them.
+
+A node that satisfies the policy is described as it would be released, with its failing records suppressed; any other as
+it stands, with nothing suppressed, because it cannot be released at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.search.full_domain.lattice import Node
+
+if TYPE_CHECKING:
+    from shoal.search.problem import Evaluation, Problem
+
+MOST = 2_000  # nodes that are kept: more cannot be told apart in a picture
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A node that a search evaluated."""
+
+    node: Node
+    feasible: bool
+    barren: bool  # whether the evaluation proves that neither this node nor any below it is feasible
+    suppressed: int  # records that must be suppressed there
+    risk: float  # one in the smallest class
+    loss: float  # the objective, as it is shown
+
+
+class Visits:
+    """A recorder for ``Problem``: the first ``MOST`` nodes, each once, and the number of evaluations."""
+
+    def __init__(self) -> None:
+        self.of: dict[Node, Visit] = {}
+        self.n_evaluated = 0
+
+    def clear(self) -> None:
+        """Start again: another search begins, possibly with other hierarchies."""
+        self.of, self.n_evaluated = {}, 0
+
+    def add(self, problem: Problem, seen: Evaluation) -> None:
+        """Count an evaluation, and keep the node if there is room."""
+        self.n_evaluated += 1
+        if seen.node not in self.of and len(self.of) < MOST:
+            self.of[seen.node] = _described(problem, seen)
+
+    @property
+    def best(self) -> Visit | None:
+        """The feasible node with the smallest loss so far."""
+        return min((visit for visit in list(self.of.values()) if visit.feasible), key=lambda v: v.loss, default=None)
+
+
+def _described(problem: Problem, seen: Evaluation) -> Visit:
+    table, failing = seen.table, seen.failing
+    if not seen.feasible:
+        failing = np.zeros_like(failing)
+    persons = table.counts if problem.table.entities is None else problem.frequency(table).persons
+    smallest = int(persons[~failing].min(initial=problem.n_records))
+    shown = replace(seen, failing=failing, n_suppressed=seen.n_suppressed if seen.feasible else 0)
+    loss = float(problem.objective.shown(problem.objective.value(shown)))
+    return Visit(seen.node, seen.feasible, problem.rules_out_below(seen), seen.n_suppressed, 1 / max(1, smallest), loss)
