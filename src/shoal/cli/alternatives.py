@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import exits
-from shoal.cli.options import Force, PolicyFile, Printing, Reading, Rows, Verbose, grouped
+from shoal.cli.options import Force, PolicyFile, Printing, Reading, Rows, Verbose, with_options
 from shoal.cli.signals import loading
 from shoal.cli.targets import check_plot_target
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shoal.policy import Policy
 
 
-@grouped
+@with_options
 def explore(
     data: Rows,
     policy: PolicyFile,
@@ -40,7 +40,7 @@ def explore(
     with loading():
         from shoal.alternatives.frontier import parameters
         from shoal.alternatives.recommend import explore as run
-        from shoal.cli.terminal import show_exploration
+        from shoal.cli.terminal.alternatives import show_exploration
         from shoal.policy import Policy
 
     asked = Policy.load(policy)
@@ -50,15 +50,15 @@ def explore(
     with printing.progress() as progress:
         found = run(rows, asked, swept=swept, sensitivity=sensitivity, tolerable=tolerable, progress=progress)
     if plot is not None:
-        from shoal.report.plots import exploration_chart, save
+        from shoal.report.plots import exploration_chart, save_chart
 
-        save(exploration_chart(found), plot, force=force)
+        save_chart(exploration_chart(found), plot, force=force)
         exits.written.append(str(plot))
     printing.show(found.as_dict, lambda: show_exploration(found))
     _exit_unless_found(point.state for point in found.frontier)
 
 
-@grouped
+@with_options
 def compare(
     data: Rows,
     policy: PolicyFile,
@@ -83,7 +83,7 @@ def compare(
     """Run several algorithms on the same table and policy and compare them. Writes no release."""
     with loading():
         from shoal.alternatives.compare import compare as run
-        from shoal.cli.terminal import show_comparison
+        from shoal.cli.terminal.alternatives import show_comparison
         from shoal.policy import Policy
 
     asked = Policy.load(policy)
@@ -93,20 +93,20 @@ def compare(
     with printing.progress() as progress:
         found = run(rows, asked, algorithms=names, utility=utility, progress=progress)
     if plot is not None:
-        from shoal.report.plots import comparison_chart, save
+        from shoal.report.plots import comparison_chart, save_chart
 
-        save(comparison_chart(found), plot, force=force)
+        save_chart(comparison_chart(found), plot, force=force)
         exits.written.append(str(plot))
     printing.show(found.as_dict, lambda: show_comparison(found, verbose=verbose))
     _exit_unless_found(entry.outcome for entry in found)
 
 
-def frontier(rows: "Engine", policy: "Policy", swept: list[str], printing: Printing) -> None:
+def solve_frontier(rows: "Engine", policy: "Policy", swept: list[str], printing: Printing) -> None:
     """Solve for every combination of the values, and show the cost of each release."""
     with loading():
         from shoal.alternatives.frontier import frontier as run
         from shoal.alternatives.frontier import parameters
-        from shoal.cli.terminal import show_frontier
+        from shoal.cli.terminal.alternatives import show_frontier
 
     with printing.progress() as progress:
         found = run(rows, policy, **parameters(swept), progress=progress)

@@ -15,13 +15,13 @@ from shoal.cli.options import (
     Reading,
     Rows,
     Separator,
-    grouped,
+    with_options,
 )
 from shoal.cli.signals import loading
 from shoal.cli.targets import check_text_target
 
 
-@grouped
+@with_options
 def check(
     data: Rows,
     policy: PolicyFile,
@@ -51,7 +51,7 @@ def check(
 ) -> None:
     """Check whether a table satisfies a policy: exit 0 if it holds, 1 if it fails, 2 if it cannot be determined."""
     with loading():
-        from shoal.cli.terminal import show_check
+        from shoal.cli.terminal.verdicts import show_check
         from shoal.pipeline import check as run
         from shoal.policy import Policy
 
@@ -93,7 +93,7 @@ class KnowledgeOptions:
     sample: Annotated[int, typer.Option(help="The largest number of targets, drawn at random; 0 for all.")] = 10_000
 
 
-@grouped
+@with_options
 def attack(
     release: Annotated[Path, typer.Argument(help="The table to attack: CSV or Parquet.", show_default=False)],
     policy: PolicyFile,
@@ -110,7 +110,7 @@ def attack(
     """Attack a release: link, infer, intersect; exit 1 if a measured limit is exceeded, 2 if undetermined."""
     with loading():
         from shoal.attacks.run import attack as run
-        from shoal.cli.terminal import show_attacks
+        from shoal.cli.terminal.verdicts import show_attacks
         from shoal.engines.opening import engine_of
         from shoal.policy import Policy
 
@@ -129,7 +129,7 @@ def attack(
         raise typer.Exit(1 if exceeded else 2)
 
 
-@grouped
+@with_options
 def verify(
     certificate: Annotated[Path, typer.Argument(help="The certificate, JSON.", show_default=False)],
     release: Annotated[
@@ -162,7 +162,7 @@ def verify(
     cannot be checked.
     """
     with loading():
-        from shoal.cli.terminal import show_verification
+        from shoal.cli.terminal.verdicts import show_verification
         from shoal.verify.certified import require_certificate, verify_certificate
 
     require_certificate(certificate)  # a user who has swapped the two is told so, instead of errors about the rows

@@ -13,6 +13,7 @@ from shoal.text.figures import visible
 
 GAP = 2
 NARROWEST = 16  # characters of a text that wraps
+console = Console(highlight=False)
 STYLES = {"holds": "green", "FAILS": "bold red"}
 
 

@@ -15,8 +15,13 @@ from shoal.cli import exits, signals
 from shoal.cli.alternatives import compare, explore
 from shoal.cli.check import attack, check, verify
 from shoal.cli.demo import demo
+from shoal.cli.encrypt import compute, decrypt, encrypt, keypair
+from shoal.cli.integral import integral
+from shoal.cli.output import output
 from shoal.cli.propose import hierarchy, inspect
 from shoal.cli.publish import anonymize, apply, keys
+from shoal.cli.query import query, synthesize
+from shoal.cli.share import party, share
 from shoal.cli.web import web
 
 # Exceptions that the parser of the command line raises and reports itself.
@@ -84,7 +89,30 @@ def _main(
 
 
 # In the order of the help.
-for _command in (demo, inspect, hierarchy, anonymize, apply, check, attack, explore, verify, compare, keys, web):
+for _command in (
+    demo,
+    inspect,
+    hierarchy,
+    anonymize,
+    apply,
+    check,
+    attack,
+    explore,
+    verify,
+    compare,
+    integral,
+    output,
+    query,
+    synthesize,
+    keys,
+    party,
+    share,
+    keypair,
+    encrypt,
+    compute,
+    decrypt,
+    web,
+):
     app.command()(_command)
 
 
@@ -102,7 +130,7 @@ def main() -> None:
         code = exits.failed(error)
     finally:
         signals.ignore(numbers)  # cleaning up takes a while, and a signal would interrupt it
-    signals.leave(exits.settled(code, output))
+    signals.exit_at_once(exits.final_exit_code(code, output))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from shoal.cli import exits
-from shoal.cli.options import Printing, grouped
+from shoal.cli.options import Printing, with_options
 from shoal.cli.signals import loading
 
 
-@grouped
+@with_options
 def demo(
     folder: Annotated[
         Path, typer.Argument(help="The folder for the demo's files; it must contain no other files.")
@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Make a hospital table safe, and show an attack that succeeds before and fails after."""
     with loading():
-        from shoal.cli.terminal import show_demo
+        from shoal.cli.terminal.demo import show_demo
         from shoal.demo.run import demo as run
 
     with printing.progress() as progress:

@@ -179,7 +179,7 @@ def _guarded(stream: TextIO | None, number: int) -> tuple[Output | None, TextIO]
     return output, text
 
 
-def settled(code: Any, output: Output | None) -> int:
+def final_exit_code(code: Any, output: Output | None) -> int:
     """Return the exit code: a verdict that could not be printed does not count."""
     left = 0 if code is None else int(code) if isinstance(code, int) else BUG
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
 """Options that several commands share, each declared once.
 
-A command takes options that belong together as one argument: a dataclass whose fields are the options. ``grouped``
+A command takes options that belong together as one argument: a dataclass whose fields are the options. ``with_options``
 shows these fields to the parser. Modules with commands do not use string annotations, which the parser would have to
 evaluate at each start.
 """
@@ -41,6 +41,7 @@ PasswordFile = Annotated[
     Path | None, typer.Option(help="A file whose first line is the password of the private key.", show_default=False)
 ]
 Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected by default.")]
+Several = list[str] | None
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected by default.")]
 
 
@@ -59,7 +60,7 @@ class Reading:
     separator: Separator = None
     encoding: Encoding = None
 
-    def opened(self, data: str) -> "Engine":
+    def opened(self, data: str, *, read_only: bool = True) -> "Engine":
         """Open the engine that has the rows of DATA."""
         with loading():
             from shoal.engines.opening import in_memory, opened
@@ -74,6 +75,7 @@ class Reading:
             memory=self.memory,
             separator=self.separator,
             encoding=self.encoding,
+            read_only=read_only,
         )
 
     def opened_for(self, data: str, output: str, *, force: bool) -> "Engine":
@@ -84,16 +86,16 @@ class Reading:
 
         if in_memory(data, self.engine, self.memory):
             check_target(Path(output), force)
-        rows = self.opened(data)
+        rows = self.opened(data, read_only=not output.startswith("table:"))
         rows.check_target(output, force)
         return rows
 
     def opened_beside(self, data: str, rows: "Engine") -> "Engine":
         """Open a second table, which may be ``table:name`` in the database of the first one."""
         with loading():
-            from shoal.engines.opening import beside
+            from shoal.engines.opening import open_second
 
-        return beside(data, rows, engine=self.engine, memory=self.memory)
+        return open_second(data, rows, engine=self.engine, memory=self.memory)
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _print_json(value: Any) -> None:
     print(jsonlib.dumps(finite(value), indent=2, ensure_ascii=ascii_only))
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command so that the parser sees the fields of its dataclass arguments as options."""
     groups: dict[str, type[Any]] = {}
     parameters: list[inspect.Parameter] = []
@@ -167,6 +169,29 @@ def numbers_in(text: str | None) -> list[float]:
     except ValueError:
         raise PolicyError("steps and boundaries must be numbers separated by commas, such as 5,10,20") from None
     return [int(n) if n == int(n) else n for n in found]
+
+
+def pairs_in(texts: Several) -> list[tuple[str, str]]:
+    """Split options such as age=0:120."""
+    for text in texts or ():
+        if not all(text.partition("=")):
+            raise PolicyError(f"{text!r} is not name=value", "such as --bounds age=0:120 or --noise epsilon=1")
+    return [(text.partition("=")[0].strip(), text.partition("=")[2].strip()) for text in texts or ()]
+
+
+def range_in(name: str, text: str) -> tuple[str, str]:
+    """Split the bounds of a column."""
+    low, mark, high = text.partition(":")
+    if not mark:
+        raise PolicyError(f"bounds of {name!r}: {text!r} is not least:largest", "such as --bounds age=0:120")
+    return low, high
+
+
+def whole_in(name: str, text: str) -> int:
+    """Read the decimals of a column."""
+    if not text.isdecimal():
+        raise PolicyError(f"decimals of {name!r}: {text!r} is not a whole number")
+    return int(text)
 
 
 def password_in(path: Path | None) -> str | None:

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from shoal.cli import exits
-from shoal.cli.options import Force, Printing, Reading, Rows, grouped, names_in, numbers_in
+from shoal.cli.options import Force, Printing, Reading, Rows, names_in, numbers_in, with_options
 from shoal.cli.signals import loading
 from shoal.cli.targets import check_plot_target, check_text_target
 
 
-@grouped
+@with_options
 def inspect(
     data: Rows,
     *,
@@ -37,7 +37,7 @@ def inspect(
 ) -> None:
     """Find identifiers, quasi-identifiers and hierarchies; propose a policy to edit."""
     with loading():
-        from shoal.cli.terminal import show_inspection
+        from shoal.cli.terminal.proposals import show_inspection
         from shoal.engines.files.formats import write_text
         from shoal.propose.inspect import inspect as look
 
@@ -50,7 +50,7 @@ def inspect(
     printing.show(found.as_dict, lambda: show_inspection(found, (*rows.notes, *found.notes), output))
 
 
-@grouped
+@with_options
 def hierarchy(
     data: Rows,
     column: Annotated[str, typer.Argument(help="The column.", show_default=False)],
@@ -75,7 +75,7 @@ def hierarchy(
 ) -> None:
     """Show the levels of a column's hierarchy with records per label: values of the data, for its holder only."""
     with loading():
-        from shoal.cli.terminal import show_hierarchy
+        from shoal.cli.terminal.proposals import show_hierarchy
         from shoal.propose.preview import hierarchy as look
 
     check_text_target(save, force, [Path(data)])
@@ -86,8 +86,8 @@ def hierarchy(
         found.save(save, force=force)
         exits.written.append(str(save))
     if chart is not None:
-        from shoal.report.plots import save as draw
+        from shoal.report.plots import save_chart
 
-        draw(found.chart(), chart, force=force)
+        save_chart(found.chart(), chart, force=force)
         exits.written.append(str(chart))
     printing.show(found.as_dict, lambda: show_hierarchy(found, labels, save))

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli import exits
-from shoal.cli.alternatives import frontier as compare_points
-from shoal.cli.options import Force, PasswordFile, PolicyFile, Printing, Reading, Rows, Verbose, grouped, password_in
+from shoal.cli.alternatives import solve_frontier
+from shoal.cli.options import (
+    Force,
+    PasswordFile,
+    PolicyFile,
+    Printing,
+    Reading,
+    Rows,
+    Verbose,
+    password_in,
+    with_options,
+)
 from shoal.cli.signals import loading
 from shoal.cli.targets import check_different, check_text_target
 from shoal.errors import OutputError
@@ -127,7 +137,7 @@ class Companions:
             from shoal.release.signatures import sign
 
             if self.recoding is not None:
-                from shoal.release.replay import save
+                from shoal.release.replay import save_recoding
             if self.report is not None:
                 import shoal.report.html  # noqa: F401  (here, as an import must not be interrupted)
         if self.receipt is not None:  # before the certificate, whose digests could not be checked without it
@@ -139,7 +149,7 @@ class Companions:
             write_text(self.certificate, jsonlib.dumps(proof, indent=2, ensure_ascii=False) + "\n", force=force)
             exits.written.append(str(self.certificate))
         if self.recoding is not None:
-            save(release, self.recoding, force=force)
+            save_recoding(release, self.recoding, force=force)
             exits.written.append(str(self.recoding))
         if self.report is not None:
             tried = () if self.attacks is False else None
@@ -161,7 +171,7 @@ ReleaseFile = Annotated[
 ]
 
 
-@grouped
+@with_options
 def anonymize(
     data: Rows,
     policy: PolicyFile,
@@ -189,7 +199,7 @@ def anonymize(
 ) -> None:
     """Find the release with the least information loss that satisfies the policy, verify it, and write it."""
     with loading():
-        from shoal.cli.terminal import show_release
+        from shoal.cli.terminal.releases import show_release
         from shoal.pipeline import anonymize as run
         from shoal.policy import Policy
 
@@ -198,7 +208,7 @@ def anonymize(
         asked = asked.with_release(ranges=ranges)
     if frontier:
         companions.refuse_frontier(output)
-        compare_points(reading.opened(data), asked, frontier, printing)
+        solve_frontier(reading.opened(data), asked, frontier, printing)
         return
     if output is None:
         raise OutputError("-o: specify the file for the release", "or vary parameters with --frontier k=2,5,10")
@@ -219,7 +229,7 @@ def anonymize(
     printing.show(lambda: proof, lambda: show_release(release, output, proof["warnings"], beside, verbose=verbose))
 
 
-@grouped
+@with_options
 def apply(
     recoding: Annotated[Path, typer.Argument(help="The recoding written by anonymize --recoding.", show_default=False)],
     data: Rows,
@@ -239,7 +249,7 @@ def apply(
 ) -> None:
     """Recode new rows like earlier ones; rows that would violate the policy are held back."""
     with loading():
-        from shoal.cli.terminal import show_replay
+        from shoal.cli.terminal.releases import show_replay
         from shoal.release import refuse_to_overwrite
         from shoal.release.replay import replay
 
@@ -252,7 +262,7 @@ def apply(
     printing.show(done.as_dict, lambda: show_replay(done, output))
 
 
-@grouped
+@with_options
 def keys(
     name: Annotated[str, typer.Argument(help="The keys will be NAME.key and NAME.pub.", show_default=False)],
     *,
@@ -262,10 +272,10 @@ def keys(
 ) -> None:
     """Create a key pair: NAME.key signs certificates and stays private, NAME.pub verifies them and is published."""
     with loading():
-        from shoal.cli.terminal import show_keys
-        from shoal.release.signatures import fingerprint, make_keys, read_public
+        from shoal.cli.terminal.releases import show_keys
+        from shoal.release.signatures import key_fingerprint, make_keys, read_public
 
     private, public = make_keys(name, password=password_in(password_file), force=force)
-    own = fingerprint(read_public(public))
+    own = key_fingerprint(read_public(public))
     made = {"private": str(private), "public": str(public), "key": own}
     printing.show(lambda: made, lambda: show_keys(private, public, own, locked=password_file is not None))

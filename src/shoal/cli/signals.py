@@ -108,7 +108,7 @@ def heeding(progress: Progress) -> Progress:
     return heed
 
 
-def leave(code: int) -> None:
+def exit_at_once(code: int) -> None:
     """Exit before Python's shutdown: a library thread still reading an abandoned file would crash the process."""
     atexit._run_exitfuncs()
     gc.collect()  # closes connections

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options import Reading, grouped
+from shoal.cli.options import Reading, with_options
 from shoal.cli.signals import loading
 from shoal.errors import DataError
 
@@ -29,7 +29,7 @@ class Serving:
     tls_key: Annotated[Path | None, typer.Option(help="Its private key, PEM.")] = None
 
 
-@grouped
+@with_options
 def web(
     data: Annotated[
         str | None,

@@ -26,7 +26,7 @@ from people import HEADER, POLICY, SECRET, Place
 from shoal.cli.commands import app
 from shoal.demo.hospital import hospital
 from shoal.engines.files import formats
-from shoal.engines.files.formats import read
+from shoal.engines.files.formats import read_table_file
 
 MAIN = [sys.executable, "-c", "from shoal.cli.commands import main; main()"]
 
@@ -158,7 +158,9 @@ def test_quiet_does_not_silence_errors(place: Place) -> None:
 
 def test_a_parquet_table_and_a_parquet_release(place: Place) -> None:
     place.data = place.folder / "people.parquet"
-    table = read(place.folder / "people.csv").table.set_column(1, "age", pa.array([21, 24, 38, 33], pa.int8()))
+    table = read_table_file(place.folder / "people.csv").table.set_column(
+        1, "age", pa.array([21, 24, 38, 33], pa.int8())
+    )
     pq.write_table(table, place.data)
     place.output = place.folder / "release.parquet"
     assert run(*place.anonymize("-q")).exit_code == 0
@@ -491,7 +493,7 @@ def test_text_stays_text_from_file_to_file(place: Place) -> None:
     ]
     table = pa.table({name: pa.array(texts * 2, pa.string()) for name in ("age", "zip", "disease", "note", "name")})
     place.data.unlink()
-    formats.write(table, place.data, verify=lambda _: None)
+    formats.write_table_file(table, place.data, verify=lambda _: None)
     place.policy.write_text(
         "[columns]\nname = { role = 'identifier' }\nage = { role = 'quasi' }\nzip = { role = 'quasi' }\n"
         "disease = { role = 'sensitive' }\nnote = { role = 'plain' }\n[[require]]\nmodel = 'k-anonymity'\nk = 2\n",
@@ -500,7 +502,7 @@ def test_text_stays_text_from_file_to_file(place: Place) -> None:
     for name in ("release.csv", "release.tsv", "release.parquet"):
         place.output = place.folder / name
         assert run(*place.anonymize("-q")).exit_code == 0
-        released = read(place.output).table
+        released = read_table_file(place.output).table
         for column in ("age", "zip", "disease", "note"):
             assert Counter(released[column].to_pylist()) == Counter(table[column].to_pylist())
     lines = (place.folder / "release.csv").read_bytes().split(b"\n")
@@ -530,7 +532,7 @@ def test_a_proposed_policy_runs_as_it_is(tmp_path: Path, which: str) -> None:
     if which == "small":
         small_table(data)
     else:
-        formats.write(hospital(2000), data, verify=lambda _: None)
+        formats.write_table_file(hospital(2000), data, verify=lambda _: None)
     result = run("inspect", str(data), "-o", str(policy))
     assert result.exit_code == 0
     assert str(policy) in result.stdout.replace("\n", "")
@@ -539,7 +541,7 @@ def test_a_proposed_policy_runs_as_it_is(tmp_path: Path, which: str) -> None:
     asked = shoal.Policy.load(policy)
     gone = {"small": {"row", "email"}, "hospital": {"name"}}[which]
     assert set(asked.identifiers) == gone
-    released = read(output).table
+    released = read_table_file(output).table
     assert gone.isdisjoint(released.column_names)
     classes = Counter(zip(*(released[name].to_pylist() for name in asked.quasi), strict=True))
     assert min(classes.values()) >= 5

@@ -5,78 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rich.console import Console
 
 import shoal
-from shoal.cli import terminal
-from shoal.cli.terminal import number, share
-from shoal.engines.local import LocalEngine
-from shoal.models.verdict import Verdict, Verdicts
+from shoal.cli.terminal.releases import show_release
 from shoal.policy import Policy
-from shoal.propose.inspect import inspect
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "console", Console(highlight=False, width=200))
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (5, "5"),
-        (5.0, "5"),
-        (1234567, "1,234,567"),
-        (-3, "-3"),
-        (0.25, "0.2500"),
-        (12.3456789, "12.3457"),
-        (1234.56, "1,234.6"),
-        (float("inf"), "∞"),
-        (float("-inf"), "-∞"),
-        (float("nan"), "–"),
-    ],
-)
-def test_numbers(value: float, text: str) -> None:
-    assert number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("part", "whole", "text"),
-    [
-        (0, 10, "0.0 %"),
-        (10, 10, "100.0 %"),
-        (1, 3, "33.3 %"),
-        (1, 1_000_000, "<0.1 %"),
-        (999_999, 1_000_000, ">99.9 %"),
-        (0, 0, "0.0 %"),
-    ],
-)
-def test_shares_never_say_none_for_some_nor_all_for_less(part: float, whole: float, text: str) -> None:
-    assert share(part, whole) == text
-
-
-def test_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
-    verdicts = Verdicts(
-        (
-            Verdict("5-anonymity", "fails", "k", 1.0, 12, 1234),
-            Verdict("recursive (3, 2)-diversity", "holds", "recursive_c", float("inf"), 0, 0),
-        ),
-        ("na[m]e",),
-        10_000,
-        321,
-    )
-    terminal.show_verdicts(verdicts)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["5-anonymity", "k", "=", "1", "12", "1,234", "FAILS"]
-    assert lines[2].split()[-4:] == ["∞", "0", "0", "holds"]
-    assert lines[3] == "column 'na[m]e' is an identifier and was not removed"
-    assert lines[4] == "The policy does not hold: 10,000 records in 321 classes."
-
-
-def test_a_policy_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", "holds", "k", 1.0, 0, 0),), (), 2, 2))
-    assert capsys.readouterr().out.splitlines()[-1] == "The policy holds: 2 records in 2 classes."
 
 
 def released(**options: Any) -> shoal.Release:
@@ -100,7 +32,7 @@ def released(**options: Any) -> shoal.Release:
 def test_a_release_in_ten_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "release.csv"
     release = released()
-    terminal.show_release(release, output)
+    show_release(release, output)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 10
     assert lines[:5] == [
@@ -119,7 +51,7 @@ def test_a_release_in_ten_lines(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     output = tmp_path / "release.csv"
-    terminal.show_release(released(), output, verbose=True)
+    show_release(released(), output, verbose=True)
     text = capsys.readouterr().out
     lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
     assert lines["a[bold]ge"] == ["a[bold]ge", "1", "2", "30-39"]
@@ -132,7 +64,7 @@ def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_
     assert str(output) in text.replace("\n", "")
     assert "Certificate" not in text
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
-    terminal.show_release(released(algorithm="datafly", max_suppression=0.4), output, beside=beside)
+    show_release(released(algorithm="datafly", max_suppression=0.4), output, beside=beside)
     text = capsys.readouterr().out
     assert "not proved optimal" in text
     assert "Certificate: proof.json" in text
@@ -148,7 +80,7 @@ def test_no_warning_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     unprotected = [warning for warning in release.warnings if warning.kind == "unprotected"]
     assert len(unprotected) == 6
     texts = [str(warning) for warning in release.warnings]  # as the certificate has them
-    terminal.show_release(release, "out.csv", [*texts, "2 cells got an apostrophe."])
+    show_release(release, "out.csv", [*texts, "2 cells got an apostrophe."])
     brief = " ".join(capsys.readouterr().out.split())
     assert brief.count("No requirement protects") == 1
     assert unprotected[0] in brief
@@ -158,7 +90,7 @@ def test_no_warning_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     for warning in release.warnings:
         if warning.kind != "unprotected":
             assert warning in brief
-    terminal.show_release(release, "out.csv", verbose=True)
+    show_release(release, "out.csv", verbose=True)
     full = " ".join(capsys.readouterr().out.split())
     for warning in release.warnings:
         assert warning in full
@@ -168,29 +100,9 @@ def test_a_sensitive_column_of_which_nothing_is_asked_is_named(capsys: pytest.Ca
     table = pa.table({"age": ["31", "34"] * 2, "disease": ["flu", "flu", "flu", "hiv"]})
     columns = {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}}
     asked: list[dict[str, object]] = [{"model": "k-anonymity", "k": 4}]
-    terminal.show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
+    show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
     told = "No requirement protects 'disease'. In one class, 75.0 % of the records share a value."
     assert told in " ".join(capsys.readouterr().out.split())
     asked.append({"model": "distinct-l-diversity", "l": 2})
-    terminal.show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
+    show_release(shoal.anonymize(table, Policy.of({"columns": columns, "require": asked})), "out.csv")
     assert "No requirement" not in capsys.readouterr().out
-
-
-def test_an_inspection_shows_no_value(capsys: pytest.CaptureFixture[str]) -> None:
-    data = pa.table({"name": ["Wilhelmina Secret", "Bo Secret"] * 15, "age": [str(20 + i) for i in range(30)]})
-    found = inspect(LocalEngine.of(data).table)
-    terminal.show_inspection(found, ["the separator could also be ';'"], None)
-    text = capsys.readouterr().out
-    assert "30 records" in text
-    assert "identifier" in text
-    assert "quasi" in text
-    assert "Note: the separator could also be ';'" in text
-    assert "-o policy.toml" in text
-    assert "Secret" not in text
-    terminal.show_inspection(found, [], Path("mine.toml"))
-    assert "shoal anonymize DATA -p mine.toml" in capsys.readouterr().out
-
-
-def test_no_colour_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.show_verdicts(Verdicts((Verdict("1-anonymity", "holds", "k", 1.0, 0, 0),), (), 2, 2))
-    assert "\x1b" not in capsys.readouterr().out

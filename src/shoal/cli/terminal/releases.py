@@ -1,0 +1,157 @@
+"""Releases on a terminal: what was written, what it costs, and a replay on new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shoal.cli.columns import Columns, console, text
+from shoal.cli.terminal.verdicts import STYLES, show_answers, show_check, show_limits, show_verdicts
+from shoal.engines.base import Query
+from shoal.release import Release
+from shoal.release.replay import Replay
+from shoal.report.essentials import SHARES, essentials, proof
+from shoal.report.fates import fates
+from shoal.text.figures import format_count, format_number
+
+WRITTEN = {
+    "certificate": "Certificate",
+    "receipt": "Receipt (keep it with the data, do not publish it)",
+    "report": "Report (open it in a browser)",
+    "recoding": "Recoding (keep it with the data, do not publish it)",
+}
+
+
+def show_release(
+    release: Release,
+    output: str | Path,
+    warnings: Sequence[str] | None = None,
+    beside: Mapping[str, Path | None] | None = None,
+    *,
+    verbose: bool = False,
+) -> None:
+    """Show the result in about ten lines; ``verbose`` adds every figure.
+
+    ``warnings`` are those of the certificate, which include those about the file; ``beside``: where the certificate,
+    report and recoding were written, if they were.
+    """
+    if verbose:
+        _show_details(release)
+    known = {str(warning): warning for warning in release.warnings}  # the certificate has only their texts
+    told = [known.get(warning, warning) for warning in (release.warnings if warnings is None else warnings)]
+    show_brief(release)
+    for warning in told if verbose else condensed(told):
+        console.print(text(f"Note: {warning}", style="yellow"))
+    console.print(text(f"Written and verified: {output}"))
+    for what, path in (beside or {}).items():
+        if path is not None:
+            console.print(text(f"{WRITTEN[what]}: {path}"))
+
+
+def show_brief(release: Release) -> None:
+    """Show the verdict, the three answers, and the information loss."""
+    verdicts = release.verdicts
+    asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
+    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
+    console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=STYLES[verdicts.outcome]))
+    if release.attacks is not None:
+        show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)])
+        show_answers(release.attacks)
+    original = release.counted.table
+    columns = fates(release, original, release.recoding.parts(original))
+    answers = essentials(release, columns, release.attacks, labels=True)
+    for answer in (answers.found, answers.left, answers.inferred):
+        console.print(text(answer))
+    objective = release.policy.release.objective
+    scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
+    loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
+    console.print(text(f"{loss}: {proof(release.recoding)}."))
+
+
+def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
+    """Return all warnings; beyond ``most`` of a kind, the first one in full and only the columns of the others."""
+    by_kind: dict[str, list[str]] = {}
+    for warning in warnings:
+        by_kind.setdefault(getattr(warning, "kind", ""), []).append(warning)
+    told = []
+    for kind, alike in by_kind.items():
+        columns = [getattr(warning, "column", None) for warning in alike[1:]]
+        if not kind or len(alike) <= most or None in columns:
+            told += alike
+            continue
+        told += [f"{alike[0]} The same applies to {', '.join(map(repr, columns))}: see --verbose."]
+    return tuple(told)
+
+
+def _show_details(release: Release) -> None:
+    """Show the verdicts, the levels and every loss."""
+    show_verdicts(release.verdicts)
+    console.print()
+    levels = Columns("column", "level", "of", "a released value", texts=(0, 3))
+    for hierarchy in release.recoding.hierarchies:
+        level = release.levels[hierarchy.column]
+        at = "mixed" if level is None else str(level)
+        levels.add(hierarchy.column, at, str(hierarchy.number_of_top), _example(release, hierarchy.column))
+    levels.show(console)
+    console.print()
+    _show_losses(release)
+    recoding = release.recoding
+    looked = (
+        ""
+        if recoding.n_nodes is None
+        else f"; {format_number(recoding.n_evaluated)} of {format_number(recoding.n_nodes)} nodes visited"
+    )
+    console.print(text(f"{recoding.algorithm}: {release.policy.release.objective} {proof(recoding)}{looked}."))
+    if recoding.claim:
+        console.print(text(f"Proved: {recoding.claim}."))
+    n = release.counted.n_records
+    fate = "dropped" if release.policy.release.suppressed == "drop" else "kept as *"
+    console.print(text(f"{format_number(release.suppressed)} of {format_number(n)} records suppressed ({fate})."))
+    console.print()
+
+
+def _example(release: Release, column: str) -> str:
+    """Return a released value that most records share; a label, not a record."""
+    if isinstance(release.rows, Query):
+        groups = release.rows.groups
+        sums = groups.table.group_by([column]).aggregate([(groups.weight, "sum")])
+        values, n = sums[column].to_pylist(), sums[f"{groups.weight}_sum"].to_pylist()
+    else:
+        counts = release.rows.table[column].value_counts()
+        values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
+    texts = ("(missing)" if value is None else str(value) for value in values)
+    common = max(zip(n, texts, strict=True))
+    return common[1] if len(common[1]) <= 40 else common[1][:39] + "…"
+
+
+def _show_losses(release: Release) -> None:
+    table = Columns("loss", "value")
+    for name, value in release.loss.items():
+        table.add(name, format_number(value))
+    table.show(console)
+    console.print()
+
+
+def show_replay(done: Replay, output: Path | str) -> None:
+    """Show the result of a replay on new rows."""
+    show_check(done.verdicts)
+    console.print()
+    reasons = {
+        "have values unknown to the recoding": done.unknown,
+        "have suppressed tuples": done.suppressed,
+        "would violate the policy": done.failing,
+    }
+    n = done.rows.n_records + done.held_back
+    console.print(text(f"{format_number(done.held_back)} of {format_number(n)} records held back."))
+    for reason, records in reasons.items():
+        if records:
+            console.print(text(f"Note: {format_number(records)} {reason}", style="yellow"))
+    console.print(text(f"Written and verified: {output}"))
+
+
+def show_keys(private: Path, public: Path, own: str, *, locked: bool) -> None:
+    """Show a new key pair."""
+    lock = "protected by a password" if locked else "without a password"
+    console.print(text(f"Private key, {lock}, for anonymize --sign: {private}"))
+    console.print(text(f"Public key, for publication and verify --key: {public}"))
+    console.print(text(f"Its SHA-256, with which others can check that it is yours: {own}"))

@@ -1,0 +1,124 @@
+"""Verdicts on a terminal: requirements, attacks, and the statements of a certificate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from shoal.attacks.risk import Attacks
+from shoal.cli.columns import Columns, console, text
+from shoal.models.verdict import Outcome, Verdict, Verdicts
+from shoal.text.figures import format_count, format_interval, format_number, format_share
+
+if TYPE_CHECKING:
+    from shoal.verify.certified import Verification
+
+MARKS: dict[Outcome, str] = {"holds": "holds", "fails": "FAILS", "unknown": "CANNOT BE DETERMINED"}
+
+
+STYLES: dict[Outcome, str] = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}
+
+
+def show_verdicts(verdicts: Verdicts) -> None:
+    """Show the requirements, the results, and the classes that fail."""
+    table = Columns("requirement", "found", "failing classes", "records", "")
+    for verdict in verdicts.verdicts:
+        found = f"{verdict.figure} = {format_number(verdict.worst)}"
+        if verdict.outcome == "unknown":
+            found = "" if math.isnan(verdict.worst) else found
+            table.add(verdict.asked, found, "", "", MARKS["unknown"])
+        elif verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
+            table.add(verdict.asked, found, "", "", MARKS["fails"])
+        else:
+            table.add(
+                verdict.asked,
+                found,
+                format_number(verdict.classes),
+                format_number(verdict.records),
+                MARKS[verdict.outcome],
+            )
+    table.show(console)
+    for verdict in verdicts.verdicts:
+        if verdict.missing:
+            console.print(text(f"{verdict.asked} cannot be determined: {verdict.missing}."))
+    for name in verdicts.identifiers:
+        console.print(text(f"column {name!r} is an identifier and was not removed"))
+    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
+    console.print(text(f"{verdicts.sentence}: {size}.", style=STYLES[verdicts.outcome]))
+
+
+def show_check(verdicts: Verdicts) -> None:
+    """Show the verdicts, and warnings even if the policy holds."""
+    show_verdicts(verdicts)
+    for warning in verdicts.warnings:
+        console.print(text(f"Note: {warning}", style="yellow"))
+
+
+def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
+    """Show the result of every attack with its baseline without the release, then the three criteria."""
+    table = Columns("attack", "targets", "worked", "95 %", "control", "beyond", "bound")
+    for risk in found:
+        table.add(
+            risk.name if risk.column is None else f"{risk.name}, {risk.column}",
+            format_number(risk.attempts),
+            format_share(risk.share, 1),
+            format_interval(risk.interval).removesuffix(" %"),
+            "" if risk.control is None else format_share(risk.control.share, 1),
+            format_share(risk.above, 1),
+            "" if risk.bound is None else format_share(risk.bound, 1),
+        )
+    table.show(console)
+    console.print()
+    for risk in found:
+        console.print(text(f"{risk.name}: {risk.sentence}"))
+    console.print()
+    show_answers(found)
+    show_limits(limits)
+    for note in (*found.notes, *(f"Skipped: {reason}" for reason in found.left_out)):
+        console.print(text(f"Note: {note}", style="yellow"))
+
+
+def show_answers(found: Attacks) -> None:
+    """Show whether singling out, linking and inferring are possible, a sentence each."""
+    for answer in found.answers():
+        style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
+        console.print(text(answer.sentence, style=style))
+
+
+def show_limits(limits: Sequence[Verdict]) -> None:
+    """Show the limits on measured attacks, and what was found."""
+    for verdict in limits:
+        told = f"{verdict.asked}: found {format_number(verdict.worst)}, {MARKS[verdict.outcome]}."
+        console.print(text(told, style=STYLES[verdict.outcome]))
+
+
+def show_verification(found: Verification) -> None:
+    """Show every statement of a certificate: whether it holds, or why that cannot be determined."""
+    table = Columns("claim", "certificate", "found", "", texts=(0, 3))
+    for line in found:
+        if line.holds is not None:
+            mark = "holds" if line.holds else "DOES NOT HOLD" + (f": {line.why}" if line.why else "")
+            table.add(line.name, _claim(line.claimed), _claim(line.found), mark)
+    table.show(console)
+    for why, names in _untold(found).items():
+        if names == ["signature"]:
+            console.print(text(f"The certificate is {why}."))
+            continue
+        console.print(text(f"Cannot be checked with the release alone ({why}): {', '.join(names)}.", style="dim"))
+    console.print(text(found.sentence, style=STYLES[found.outcome]))
+
+
+def _claim(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    told = format_number(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return told if len(told) <= 40 else told[:12] + "…"  # a hash
+
+
+def _untold(found: Verification) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for line in found:
+        if line.holds is None:
+            reasons.setdefault(line.why, []).append(line.name)
+    return reasons
