@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from shoal.alternatives.k_minimal import k_minimal as k_minimal
     from shoal.alternatives.recommend import explore as explore
     from shoal.attacks.run import attack as attack
+    from shoal.dp.asking import plan_query as plan_query
+    from shoal.dp.asking import query as query
+    from shoal.dp.budget import BudgetError as BudgetError
+    from shoal.dp.ledger import Ledger as Ledger
+    from shoal.dp.synthesis import plan_synthesis as plan_synthesis
+    from shoal.dp.synthesis import synthesize as synthesize
     from shoal.engines.data import Data as Data
     from shoal.errors import CannotTellError as CannotTellError
+    from shoal.errors import CiphertextError as CiphertextError
     from shoal.errors import DataError as DataError
     from shoal.errors import HierarchyError as HierarchyError
     from shoal.errors import InfeasibleError as InfeasibleError
@@ -22,12 +29,15 @@ if TYPE_CHECKING:
     from shoal.errors import OtherTableError as OtherTableError
     from shoal.errors import OutOfTimeError as OutOfTimeError
     from shoal.errors import OutputError as OutputError
+    from shoal.errors import PartyError as PartyError
     from shoal.errors import PolicyError as PolicyError
     from shoal.errors import ShoalError as ShoalError
     from shoal.errors import UncoveredValueError as UncoveredValueError
     from shoal.errors import UnreadableError as UnreadableError
     from shoal.errors import VerificationError as VerificationError
+    from shoal.integral.recurrence import integral_privacy as integral_privacy
     from shoal.judge.original import compare_with_original as compare_with_original
+    from shoal.output.checking import check_output as check_output
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
@@ -47,15 +57,19 @@ if TYPE_CHECKING:
 # a function here: importing it would replace the function by the module.
 _HOME = {
     "Anonymizer": "transformer",
+    "BudgetError": "dp.budget",
     "CannotTellError": "errors",
+    "CiphertextError": "errors",
     "Data": "engines.data",
     "DataError": "errors",
     "HierarchyError": "errors",
     "InfeasibleError": "errors",
+    "Ledger": "dp.ledger",
     "MissingValueError": "errors",
     "OtherTableError": "errors",
     "OutOfTimeError": "errors",
     "OutputError": "errors",
+    "PartyError": "errors",
     "Policy": "policy.policy",
     "PolicyError": "errors",
     "Release": "release.release",
@@ -66,19 +80,25 @@ _HOME = {
     "anonymize": "pipeline",
     "attack": "attacks.run",
     "check": "pipeline",
+    "check_output": "output.checking",
     "compare": "alternatives.compare",
     "compare_with_original": "judge.original",
     "explore": "alternatives.recommend",
     "frontier": "alternatives.frontier",
     "hierarchy": "propose.preview",
     "inspect": "propose.inspect",
+    "integral_privacy": "integral.recurrence",
     "k_minimal": "alternatives.k_minimal",
     "make_keys": "release.signatures",
     "may_be": "utility.ranges",
     "measure": "pipeline",
+    "plan_query": "dp.asking",
+    "plan_synthesis": "dp.synthesis",
+    "query": "dp.asking",
     "read_ranges": "utility.ranges",
     "replay": "release.replay",
     "sign": "release.signatures",
+    "synthesize": "dp.synthesis",
     "verify_certificate": "verify.certified",
 }
 _RENAMED = {"beside": "compare_with_original"}  # old names, for one more version
@@ -86,15 +106,19 @@ _RENAMED = {"beside": "compare_with_original"}  # old names, for one more versio
 __version__ = "0.1.0"
 # Without Anonymizer, which needs scikit-learn: `from shoal import *` works without it.
 __all__ = [
+    "BudgetError",
     "CannotTellError",
+    "CiphertextError",
     "Data",
     "DataError",
     "HierarchyError",
     "InfeasibleError",
+    "Ledger",
     "MissingValueError",
     "OtherTableError",
     "OutOfTimeError",
     "OutputError",
+    "PartyError",
     "Policy",
     "PolicyError",
     "Release",
@@ -105,19 +129,25 @@ __all__ = [
     "anonymize",
     "attack",
     "check",
+    "check_output",
     "compare",
     "compare_with_original",
     "explore",
     "frontier",
     "hierarchy",
     "inspect",
+    "integral_privacy",
     "k_minimal",
     "make_keys",
     "may_be",
     "measure",
+    "plan_query",
+    "plan_synthesis",
+    "query",
     "read_ranges",
     "replay",
     "sign",
+    "synthesize",
     "verify_certificate",
 ]
 

@@ -70,6 +70,14 @@ def already_there(target: object) -> OutputError:
     return OutputError(f"{target} already exists and was not overwritten", hint, option="--force")
 
 
+class PartyError(ShoalError):
+    """A party of a joint computation is missing, slow, not who it should be, or disagrees; nothing was opened."""
+
+
+class CiphertextError(ShoalError):
+    """A key or an encrypted file is weak, damaged or of another pair of keys; nothing was decrypted."""
+
+
 class InfeasibleError(ShoalError):
     """No release satisfies the policy."""
 

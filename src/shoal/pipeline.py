@@ -7,26 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.attacks.run import measured
+from shoal.attacks.limits import measured
 from shoal.engines.base import Counted, Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.files.formats import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, rows_of, sensitive_of
 from shoal.errors import PolicyError
-from shoal.judge import Gaps, as_seen, judged, require
+from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.evidence import of_release, of_table
 from shoal.judge.figures import Figures, figures
+from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_by
 from shoal.judge.warning_list import warnings_of
-from shoal.judge.whose import whose
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.propose.inspect import policy_for
 from shoal.recoding import Recoding
-from shoal.recoding.label_style import settled, shows_hidden_decimals
+from shoal.recoding.label_style import shows_hidden_decimals, with_whole_numbers
 from shoal.release import Release, refuse_to_overwrite
 from shoal.risk.households import household_figures
 from shoal.search import PARTING, SEARCHES, Problem
@@ -36,11 +35,11 @@ from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
 from shoal.table.spelling import Spelling
 from shoal.text.log import log, logged
-from shoal.text.showing import shown
-from shoal.verify.several_releases import together
+from shoal.text.showing import represent
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
+    from shoal.search.full_domain.visits import Visits
 
 
 def anonymize(
@@ -51,12 +50,14 @@ def anonymize(
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     progress: Progress = silent,
+    visits: Visits | None = None,
 ) -> Release:
     """Turn a table into a release that satisfies the policy, with the least information loss the algorithm finds.
 
     ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place; ``policy`` is a
     Policy, the path of a TOML file, or a dict. Without a policy, give ``k`` and the ``quasi`` columns: hierarchies are
-    proposed as by ``inspect``. Raises InfeasibleError if no release satisfies the policy.
+    proposed as by ``inspect``. Raises InfeasibleError if no release satisfies the policy. ``visits`` records the nodes
+    of the lattice that the search evaluates.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -69,7 +70,7 @@ def anonymize(
     progress = logged(progress)
     log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
-    counted, problem, population, recoding = _solved(engine, policy, outside, progress)
+    counted, problem, population, recoding = _solved(engine, policy, outside, progress, visits)
     progress("recoding", 0)
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
@@ -104,32 +105,36 @@ def _asked(
             "no requirements: there is no policy, and k or quasi is missing",
             'anonymize(data, k=5, quasi=["age", "zip"], sensitive=["disease"]), or pass a policy',
         )
+    from shoal.propose.inspect import policy_for
+
     return policy_for(data, k=k, quasi=quasi, sensitive=sensitive)
 
 
 def _solved(
-    engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress
+    engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress, visits: Visits | None
 ) -> tuple[Counted, Problem, FrequencyTable | None, Recoding]:
     """Count and search; repeat if the labels of the solution reveal a suppressed record."""
-    found = _searched(engine, policy, outside, progress)
+    found = _searched(engine, policy, outside, progress, visits)
     counted, _, population, recoding = found
-    written = settled(policy, counted.table, recoding, population, counted.raised)
+    written = with_whole_numbers(policy, counted.table, recoding, population, counted.raised)
     if written is policy:
         return found
-    again = _searched(engine, written, outside, progress)
+    again = _searched(engine, written, outside, progress, visits)
     if not shows_hidden_decimals(again[0].table, again[3], written, again[0].raised):
         return again
-    return _searched(engine, policy, outside, progress)  # labels that contain their values come first
+    return _searched(engine, policy, outside, progress, visits)  # labels that contain their values come first
 
 
 def _searched(
-    engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress
+    engine: Engine, policy: Policy, outside: LocalEngine | None, progress: Progress, visits: Visits | None
 ) -> tuple[Counted, Problem, FrequencyTable | None, Recoding]:
     progress("counting", 0)
     algorithm = policy.release.algorithm
     counted = engine.count(policy, outside, apart=algorithm in PARTING)  # rows → frequency table
     population = None if outside is None else outside.people(policy, counted.table.hierarchies)
-    problem = Problem.of(counted.table, policy, population=population, progress=progress)
+    if visits is not None:
+        visits.clear()
+    problem = Problem.of(counted.table, policy, population=population, progress=progress, visits=visits)
     return counted, problem, population, SEARCHES[algorithm](problem)  # frequency table → recoding
 
 
@@ -142,7 +147,8 @@ def finished(
     released = recounted(rows, policy, reference)
     attacks = measured(rows, engine, policy)  # if the policy limits the success of attacks
     gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
-    return rows, reference, released, attacks, judged(released, policy, attacks=attacks, gaps=gaps)
+    verdicts = judge_release(released, policy, attacks=attacks, mined=mine(rows, policy), gaps=gaps)
+    return rows, reference, released, attacks, verdicts
 
 
 def check(
@@ -181,10 +187,12 @@ def check(
         refuse_to_overwrite(data, report)
     verdicts, table = _checked(data, policy, original)
     if previous and original is not None:
+        from shoal.verify.several_releases import together
+
         beside = together(original, [data, *previous], policy)
         verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *beside.verdicts))
     if report is not None:
-        write_text(Path(report), shown(verdicts, "verdict page", table, policy), force=force)
+        write_text(Path(report), represent(verdicts, "verdict page", table, policy), force=force)
     return verdicts
 
 
@@ -203,13 +211,17 @@ def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdict
     reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)
     seen.persons(telling)  # none may be missing
     rows = seen.countable(telling)
-    found = whose(seen, before, policy) if gaps.persons and before is not None else None
+    found = None
+    if gaps.persons and before is not None:
+        from shoal.judge.whose import whose
+
+        found = whose(seen, before, policy)
     rows = rows if found is None or found.rows is None else found.rows
     table = recounted(rows, policy, reference)
     gaps = gaps if found is None else gaps.known(found, table)
     attacks = None if before is None else measured(in_order(engine, rows, policy), before, policy)
     left = [name for name in policy.identifiers if name in names]
-    verdicts = judged(table, policy, attacks=attacks, identifiers=left, gaps=gaps)
+    verdicts = judge_release(table, policy, attacks=attacks, mined=mine(rows, policy), identifiers=left, gaps=gaps)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
     return replace(verdicts, warnings=warnings_of(of_table(engine, seen, table, policy, before))), table
 

@@ -23,7 +23,7 @@ from shoal.pipeline import anonymize
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.propose.inspect import policy_for
 from shoal.release.replay import described, replay
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.notation import read_range
 from shoal.text.log import log
 
@@ -150,10 +150,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
 def _column(values: NDArray[Any]) -> pa.Array:
     """Return a column of an array; objects of mixed types become texts."""
     if values.dtype != object:
-        return frames.plain(pa.table({"x": pa.array(values, from_pandas=True)}))["x"]
+        return frames.with_plain_types(pa.table({"x": pa.array(values, from_pandas=True)}))["x"]
     there = [None if value is None or value != value else value for value in values.tolist()]
     try:
-        return frames.plain(pa.table({"x": pa.array(there)}))["x"]
+        return frames.with_plain_types(pa.table({"x": pa.array(there)}))["x"]
     except (pa.ArrowException, TypeError):
         return pa.array([None if value is None else str(value) for value in there], pa.string())
 
@@ -169,7 +169,7 @@ def _middles(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _middle(text: str) -> float | None:
     """Return the number, or the middle of the range; for an open range, its end."""
-    if (exact := number(text)) is not None:
+    if (exact := parse_number(text)) is not None:
         return float(exact)
     if (span := read_range(text)) is None:
         return None

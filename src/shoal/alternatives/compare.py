@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from shoal.errors import (
 )
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.propose.inspect import Purpose
-from shoal.recoding import Cells, Cuts, FullDomain, Recoding
+from shoal.recoding import Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.cells.classes import released
 from shoal.search.losses.cells import losses
@@ -39,7 +39,6 @@ from shoal.utility.queries import query_error
 
 # refused: an answer was found, and anonymize would refuse to release it; cannot be told: whether it would.
 EntryOutcome = Literal["found", "declined", "infeasible", "refused", "out of time", "cannot be told"]
-KINDS: dict[type[Recoding], str] = {FullDomain: "full domain", Cuts: "cuts", Cells: "cells"}
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,14 @@ def compare(
     algorithms: Sequence[str] = (),
     utility: bool = False,
     progress: Progress = silent,
+    each: Callable[[Entry], None] | None = None,
 ) -> Comparison:
     """Run several algorithms on the same problem; all of them where none is named. Writes nothing.
 
     Where none is named, ``purposes`` has what ``inspect`` would ask for: ``optimal`` for tables, and for analysis
     ``local`` with numbers and dates as ranges and other values as sets, unless the policy says what cells are.
     With ``utility`` every answer is applied, and random counting queries are asked of the release and the original.
+    ``each`` is called with every entry as soon as it is found.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -134,6 +135,8 @@ def compare(
         if utility and recoding is not None:
             entry = replace(entry, query_error=_query_error(engine, counted, recoding, policy))
         entries.append(entry)
+        if each is not None:
+            each(entry)
     records = next(iter(counts.values())).n_records
     purposes = () if algorithms else _purposes(engine, policy, outside, entries, progress)
     return Comparison(policy.release.objective, records, tuple(entries), purposes)
@@ -200,7 +203,7 @@ def _entry(
     entry = Entry(
         name,
         "found",
-        kind=KINDS[type(recoding)],
+        kind=recoding.kind,
         loss=losses(problem, recoding),
         classes=seen.n_classes,
         suppressed=recoding.parts(counted.table).n_suppressed,

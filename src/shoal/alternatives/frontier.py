@@ -7,7 +7,7 @@ not depend on k. Each search starts from the solutions of the others.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
-from shoal.judge import judged, require
+from shoal.judge import judge_release, require
 from shoal.pipeline import finished
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import FullDomain, Recoding
@@ -136,8 +136,14 @@ def grid_of(given: Mapping[str, Any]) -> dict[str, list[float]]:
     return grid
 
 
-def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], progress: Progress) -> Frontier:
-    """Solve for every combination of the values in ``grid``."""
+def solve(
+    start: Start,
+    policy: Policy,
+    grid: Mapping[str, Sequence[float]],
+    progress: Progress,
+    each: Callable[[Point], None] | None = None,
+) -> Frontier:
+    """Solve for every combination of the values in ``grid``; ``each`` hears of a point as soon as it is solved."""
     progress = logged(progress)
     table, population = start.counted.table, start.population
     rollup = Rollup(table)
@@ -146,7 +152,7 @@ def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], pro
     combinations = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     for i, asked in enumerate(combinations):
         progress("solving " + ", ".join(f"{name} = {value:g}" for name, value in asked.items()), i / len(combinations))
-        posed = replaced(policy, asked)
+        posed = with_parameters(policy, asked)
         problem = Problem.of(table, posed, population=population, rollup=rollup, hints=answers)
         try:
             recoding = SEARCHES[policy.release.algorithm](problem)
@@ -157,6 +163,8 @@ def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], pro
             state = _STATES[type(error)]
             known = state in ("infeasible", "refused")
             points.append(Point(asked, False if known else None, state=state, reason=told(error)))
+            if each is not None:
+                each(points[-1])
             continue
         parts = recoding.parts(table)
         persons = released(problem, recoding).persons
@@ -173,6 +181,8 @@ def solve(start: Start, policy: Policy, grid: Mapping[str, Sequence[float]], pro
                 evaluated=recoding.n_evaluated,
             )
         )
+        if each is not None:
+            each(points[-1])
     return Frontier(policy.release.objective, tuple(points))
 
 
@@ -186,12 +196,13 @@ def require_answer(
 ) -> None:
     """Raise the error that ``anonymize`` would raise when judging this solution.
 
-    Limits on attacks, and people of a population, take the rows; all else is judged on the classes of the answer.
+    Limits on attacks, forbidden results and people of a population take the rows; all else is judged on the classes
+    of the answer.
     """
-    if policy.limits or population is not None:
+    if policy.limits or policy.forbid or population is not None:
         verdicts = finished(engine, counted, recoding, policy, population)[-1]
     else:
-        verdicts = judged(released(problem, recoding), policy)
+        verdicts = judge_release(released(problem, recoding), policy)
     require(verdicts)
 
 
@@ -232,7 +243,7 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def replaced(policy: Policy, asked: dict[str, float]) -> Policy:
+def with_parameters(policy: Policy, asked: dict[str, float]) -> Policy:
     """Return the policy with other parameters."""
     fields = policy.model_dump(mode="json", exclude_none=True)
     for name, value in asked.items():

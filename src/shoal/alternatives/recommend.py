@@ -8,7 +8,7 @@ recommendation, not a rule.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -17,7 +17,7 @@ from shoal.engines.data import Data
 from shoal.errors import PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.search.problem import Progress, silent
-from shoal.text.showing import Shown, shown
+from shoal.text.showing import Shown, represent
 
 Sensitivity = Literal["low", "medium", "high"]
 # G. Faggioli, k-anonymity, ℓ-diversity, t-closeness (lecture, University of Padua, 2025/26): k by sensitivity.
@@ -57,7 +57,7 @@ class Exploration(Shown):
 
     def chart(self) -> Any:
         """Draw loss against risk as an Altair chart."""
-        return shown(self, "chart")
+        return represent(self, "chart")
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -78,12 +78,13 @@ def explore(
     sensitivity: str | None = None,
     tolerable: float | None = None,
     progress: Progress = silent,
+    each: Callable[[Point], None] | None = None,
 ) -> Exploration:
     """Solve the policy for other parameters; ``swept`` names them, else those it has are varied.
 
     A ``tolerable`` risk, or the ``sensitivity`` of the data, decides what is recommended; without either there is a
     recommendation for each sensitivity. None asks for a smaller ℓ or a larger t than the policy, nor, unless
-    ``swept`` names it, for more suppression.
+    ``swept`` names it, for more suppression. ``each`` is called with every point as soon as it is solved.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -102,7 +103,7 @@ def explore(
     grids = [swept] if swept else _around(own)
     points: list[Point] = []
     for grid in grids:
-        found = solve(start, policy, grid_of(_typed(grid)), progress)
+        found = solve(start, policy, grid_of(_typed(grid)), progress, each)
         points += [point for point in found if not any(point.asked == other.asked for other in points)]
     whole = Frontier(policy.release.objective, tuple(points))
     rest = _rest(policy, "max_suppression" in (swept or ()))

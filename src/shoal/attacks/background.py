@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import given_away
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 WITHOUT = "the same targets, without this knowledge"
@@ -41,7 +41,7 @@ def exclusion(
         excluding(found),
         lambda scored: (
             f"An attacker who can rule out {what} of {found.column} for a person is certain of the true one in "
-            f"{percent(float(scored.credits.mean()))} of all cases."
+            f"{percent_words(float(scored.credits.mean()))} of all cases."
         ),
         column=found.column,
         outside=None if outside is None else excluding(outside),
@@ -76,7 +76,7 @@ def relative(found: Secret, outside: Secret | None = None) -> Risk:
         beside(found),
         lambda scored: (
             f"An attacker who knows the {found.column} of one relative among the records that match a person is "
-            f"certain of the person's own in {percent(float(scored.credits.mean()))} of all cases."
+            f"certain of the person's own in {percent_words(float(scored.credits.mean()))} of all cases."
         ),
         column=found.column,
         outside=None if outside is None else beside(outside),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, vstack
 
 from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
-from shoal.attacks.standing import KnownColumn, column_of
+from shoal.attacks.standing import KnownColumn, read_known_column
 from shoal.attacks.values import values_of
 from shoal.errors import DataError
 from shoal.linkage.distance import distance_linkage
@@ -30,32 +30,32 @@ from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
 from shoal.table.notation import decimal_mark, read_number
 
+Score = TypeVar("Score")
+
 BLOCK = 2**24  # records that fit, listed together
 
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """Who could be behind what."""
+    """Which people match which records."""
 
     columns: tuple[KnownColumn, ...]  # that the intruder knows
     kinds: RowNumbers  # (kinds that are read, columns)
-    kind_of: (
-        RowNumbers  # (people)  the last kind of all, which no record fits, for who has a value that no record can have
-    )
+    kind_of: RowNumbers  # (people)  the last kind, which matches no record, if a value occurs in none
     tuples: RowNumbers  # (tuples, columns)  numbers of texts
     tuple_of: RowNumbers  # (records)
-    fits: csr_array  # (all kinds, tuples)  after those that are read come those that were found by distance
-    persons: RowNumbers | None = None  # (records)  whose each record is, where a person may have several
-    owner: RowNumbers | None = None  # (people)  the record that is really theirs, -1 for none; None where nobody knows
-    present: NDArray[np.bool_] | None = None  # (people)  who can be in the release at all; None for everybody
+    fits: csr_array  # (all kinds, tuples)  first the kinds that are read, then those found by distance
+    persons: RowNumbers | None = None  # (records)  the person, if one may have several records
+    owner: RowNumbers | None = None  # (people)  their own record, -1 for none; None if unknown
+    present: NDArray[np.bool_] | None = None  # (people)  whether they can be in the release; None: all
     domain: Callable[[], tuple[KnownColumn, ...]] | None = (
         None  # the columns read for all values; None: for those known
     )
     says: tuple[RowNumbers, RowNumbers] | None = (
-        None  # (people), (records)  a number for what both tables say besides; -1: neither
+        None  # (people), (records)  a number for the other shared columns; -1: none
     )
-    absent: int = 0  # people who cannot be in the release, whoever they are; 0 where the owners are known
-    changed: bool = False  # whether values were changed, so that the own record need not fit
+    absent: int = 0  # the number of people who cannot be in the release; 0 if the owners are known
+    changed: bool = False  # whether values were changed, so that the own record may not match
 
     @property
     def n_people(self) -> int:
@@ -147,8 +147,8 @@ class Sight:
     def own_among(self, picks: Sight) -> Own:
         """Return whether a person's own record is among those picked: as far as known, and the possible range.
 
-        Where nobody knows whose is whose, the own record is one that fits and says the same besides, with odds as the
-        most likely intruder has them; it may lie anywhere among these, and nowhere if values were changed.
+        If the owners are unknown, the own record is one that matches and agrees in the other columns, with the odds of
+        the most likely intruder. It may be any of these, or none of them if values were changed.
         """
         if self.owner is not None:
             own = picks.fits_own.astype(np.float64)
@@ -161,7 +161,7 @@ class Sight:
         masses = self.extents[1]
         weight = np.exp(masses.min(initial=0.0) - masses)
         total, taken = self._own_weight(self.fits, weight), self._own_weight(picks.fits, weight)
-        if self.says is not None and (total == 0).any():  # what they say was changed: then it tells nothing
+        if self.says is not None and (total == 0).any():  # the other columns were changed, so they tell nothing
             silent = replace(self, says=None)
             taken = np.where(total > 0, taken, silent._own_weight(picks.fits, weight))
             total = np.where(total > 0, total, silent._own_weight(self.fits, weight))
@@ -178,7 +178,7 @@ class Sight:
         saying = csr_array((weight[self.tuple_of], (self.tuple_of, of_record)), shape=shape)
         saying.sum_duplicates()
         out = np.zeros(self.n_people)
-        # Kinds in blocks: their records say many different things.
+        # In blocks of kinds: their records have many different values.
         expanded = np.asarray(fits @ np.diff(saying.indptr))
         used = np.unique(self.kind_of)
         block_of = np.zeros(fits.shape[0], np.int64)
@@ -227,7 +227,7 @@ class Sight:
             [name for name in on if _numbers(people, name) and _numbers(release, name)] if policy is None else None
         )
         known = people.take(pa.array(lost))
-        # Numbers that were changed a little are compared as they are, and on a scale of their own in other units.
+        # Slightly changed numbers are compared as they are; numbers in other units, on their own scale.
         scale: ScaledBy = "original" if all(_same_units(people, release, name) for name in on) else "own"
         found = distance_linkage(known, release, on=on, numeric=numeric, scale=scale, policy=policy, original=ground)
         tuples, kinds = np.unique(self.tuple_of[found.rows], return_inverse=True)
@@ -260,7 +260,7 @@ class Secret:
     of_tuple: csr_array  # (tuples, values)  records
     shown: csr_array  # (kinds + 1, values)  records that fit and have the value
     truth: RowNumbers  # (people)  -1 for a value that the release does not have
-    unread_share: float = 0.0  # of the released cells, those of which nobody can tell what they say
+    unread_share: float = 0.0  # of the released cells, those that cannot be interpreted
 
     @cached_property
     def whole(self) -> RowNumbers:
@@ -292,6 +292,10 @@ class Secret:
             shown = (chosen @ self.of_tuple).tocsr().sorted_indices()
             self._chosen[key] = replace(self, sight=self.sight.by(choice), shown=shown)
         return self._chosen[key]
+
+    def scored_by_choice(self, score: Callable[[Secret], Score]) -> dict[str, Score]:
+        """Score the values that remain after each choice of an intruder, with all matches weighed by likelihood."""
+        return {choice.name: score(self.by(choice, weighed=True)) for choice in self.sight.choices}
 
     @cached_property
     def _chosen(self) -> dict[tuple[str, bool], Secret]:
@@ -343,10 +347,12 @@ def sight(
     wildcard = policy is not None and policy.release.nulls == "wildcard"
     columns, kinds, texts, wider = [], [], [], []
     for name in on:
-        known, released = codec.texts(name, people[name]), codec.texts(name, release[name])
-        original = codec.texts(name, ground[name]) if ground is not None and name in ground.column_names else None
-        column = column_of(name, known, released, original, policy, wildcard=wildcard)
-        domain = partial(column_of, name, original or known, released, original, policy, wildcard=wildcard)
+        known, released = codec.encode_texts(name, people[name]), codec.encode_texts(name, release[name])
+        original = (
+            codec.encode_texts(name, ground[name]) if ground is not None and name in ground.column_names else None
+        )
+        column = read_known_column(name, known, released, original, policy, wildcard=wildcard)
+        domain = partial(read_known_column, name, original or known, released, original, policy, wildcard=wildcard)
         wider.append(domain if original is not None and people is not ground else None)
         columns.append(column)
         kinds.append(column.kind_of[known.codes])  # a null, -1, takes the last place
@@ -381,9 +387,9 @@ def secret(
 
     ``ground`` is the original, the table ``truth`` itself unless told.
     """
-    real = codec.texts(name, truth[name])
-    original = real if ground is None else codec.texts(name, ground[name])
-    read = values_of(name, codec.texts(name, release[name]), real, original, policy)
+    real = codec.encode_texts(name, truth[name])
+    original = real if ground is None else codec.encode_texts(name, ground[name])
+    read = values_of(name, codec.encode_texts(name, release[name]), real, original, policy)
     n_values = len(read.texts)
     if n_values and real.texts and (read.of_person[real.codes >= 0] < 0).all():
         raise DataError(
@@ -400,7 +406,7 @@ def secret(
 
 def _numbers(table: pa.Table, name: str) -> list[float]:
     """Return the numbers of a column in any notation; empty if it contains anything else."""
-    texts = codec.texts(name, table[name]).texts
+    texts = codec.encode_texts(name, table[name]).texts
     mark = decimal_mark(texts)
     read = [x for text in texts if (x := read_number(text, mark)) is not None]
     return [float(x) for x in read] if len(read) == len(texts) else []

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import given_away
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.table.hierarchy import Label
 
@@ -43,8 +43,8 @@ def complementary_release(found: Secret, earlier: Secret) -> Risk:
         Scored(
             credits, alone * credits, "the same targets, with only one of the releases", classes=ties, reaching=True
         ),
-        f"With both releases, the {found.column} of {percent(float(credits.mean()))} of the targets is certain; one of "
-        f"them alone discloses {percent(float((alone * credits).mean()))}.",
+        f"With both releases, the {found.column} of {percent_words(float(credits.mean()))} of the targets is "
+        f"certain; one of them alone discloses {percent_words(float((alone * credits).mean()))}.",
         column=found.column,
     )
 

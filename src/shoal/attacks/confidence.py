@@ -3,11 +3,12 @@
 C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial",
 Biometrika 26, 1934, at an effective number of attempts as in E. L. Korn, B. I. Graubard, "Confidence intervals for
 proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24, 1998.
-A person's record may lie in another class than those that fit the person, and decide there what others are taken for.
-People are then tied to two classes, as the pairs in M. Fafchamps, F. Gubert, "The formation of risk sharing networks",
-Journal of Development Economics 83, 2007: two go together if they have a class in common. Where the values of both
-classes decide, so do two who each have a class in common with a third (``reaching``).
-The rate is that of the people whom the attacked ones are drawn from, by the same recoding.
+A person's own record may be in another class than the records that match the person, and there it affects what others
+are taken for. Such people belong to two classes, like the pairs in M. Fafchamps, F. Gubert, "The formation of risk
+sharing networks", Journal of Development Economics 83, 2007: two people are correlated if they have a class in common.
+If the values of both classes matter, so are two people who each have a class in common with a third (``reaching``).
+The interval is for the success rate in the population from which the attacked people are drawn, under the same
+recoding.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.special import betaincinv, stdtrit
 
 LEVEL = 0.95
 BLOCK = 2**12  # classes whose pairs are counted together
-LARGE = 20  # people: a larger class is no single throw, what it shows hardly changes from draw to draw
+LARGE = 20  # people: a larger class is more than one attempt, because its outcome hardly varies between samples
 
 
 def effective_attempts(
@@ -35,12 +34,13 @@ def effective_attempts(
 ) -> float:
     """Return the number of independent attempts that would be as uncertain as these clustered ones.
 
-    ``classes`` has the class of each person, or in two columns that and the class of the person's own record.
-    The variance between the sums of classes decides, with Student's quantile for few classes. Where everybody or
-    nobody succeeds it shows nothing: then a class counts as one attempt, or as several if it is large. ``failing``:
-    how many people fail together at least. Who is not singled out looks like somebody else, who is not either: that
-    everybody was shows that there was no such pair, and there are fewer pairs than people. ``succeeding``: the same of
-    those who succeed. ``reaching``: what both classes hold decides whether a person succeeds.
+    ``classes`` has the class of each person, or two columns: that class, and the class of the person's own record. The
+    variance between the sums of classes decides, with Student's quantile if there are few classes. If everybody or
+    nobody succeeds, the variance is 0 and tells nothing; then a class counts as one attempt, or as several if it is
+    large. ``failing`` is the least number of people who fail together: a person who is not singled out looks like
+    somebody else, who is not singled out either, so a failure always concerns a pair, and there are fewer pairs than
+    people. ``succeeding`` is the same for those who succeed. ``reaching``: the values in both classes decide whether a
+    person succeeds.
     """
     n = len(credits)
     if not n:
@@ -70,9 +70,9 @@ def spread_above(
 ) -> float:
     """Return half the width of the interval of (success − control) / (1 − control) for the same people.
 
-    Linearized: whoever bets on a frequent value succeeds more often, and so does the control, which cancels. Where
-    the two hardly differ it is not taken to be surer than as many coins; ``succeeding`` and ``reaching`` as in
-    ``effective_attempts``.
+    Linearized: a guess of a frequent value succeeds more often, but so does the control, and the two cancel out. If
+    they hardly differ, the result is not considered more certain than the same number of coin tosses. ``succeeding``
+    and ``reaching`` are as in ``effective_attempts``.
     """
     n = len(credits)
     fails = float(1 - blind.mean()) if n else 0.0
@@ -83,15 +83,15 @@ def spread_above(
     above = float(credits.mean() - blind.mean()) / fails
     off = (credits - blind - above * (1 - blind)) / fails
     variance, freedom = _variance(off, class_of, own, reaching=reaching) if n_classes > 1 else (0.0, 1.0)
-    # Where all whom the control has are had anyway, it is a share of the others.
+    # If everybody whom the control guesses is also guessed by the attack, it is a share of the others.
     others = (blind < 1) | ((blind % 1 > 0) | (credits < blind)).any()
     throws = _throws(class_of[others])
     near = (max(0.0, above) * throws + 1) / (throws + 2)
     least = min(near, 0.5) * (1 - min(near, 0.5)) / (throws + 2)
     between = max(_quantile(level, freedom) * math.sqrt(variance), _quantile(level) * math.sqrt(least))
-    if succeeding > 1:  # few and large successes: none of them says less than a normal distribution has it
+    if succeeding > 1:  # few but large successes: none at all tells less than a normal distribution assumes
         none = max(0.0, above)
-        between = max(between, interval(none, _throws(class_of[others], succeeding), level)[1] - none)
+        between = max(between, confidence_interval(none, _throws(class_of[others], succeeding), level)[1] - none)
     return between
 
 
@@ -111,9 +111,9 @@ def _variance(
 ) -> tuple[float, float]:
     """Return the variance of a mean with deviations correlated within classes, and its degrees of freedom.
 
-    Deviations are from the mean that was found, which takes off as large a share of the variance as there are pairs
-    that go together: one in as many as there are classes of one size, and more where people are tied to two. It is not
-    taken for less than by the classes alone in which people are looked for.
+    Deviations are taken from the estimated mean, which reduces the variance by the share of correlated pairs: one in
+    the number of classes if all have the same size, and more if people belong to two classes. The variance is at least
+    that from the classes of matching records alone.
     """
     n, sums = len(off), np.bincount(class_of, off)
     freedom = len(sums) - 1.0
@@ -138,11 +138,13 @@ def _together(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray
 
 
 def _within_two(of: NDArray[np.float64], class_of: NDArray[np.int64], own: NDArray[np.int64]) -> float:
-    """The same over all pairs who have a class in common, or each have one in common with somebody else.
+    """Return the same over all pairs with a class in common, or who each have one in common with a third person.
 
-    Of people in classes (a, b) and (c, d), where the two kinds of classes have no number in common, that is so if
-    there is somebody in (a, d) or in (c, b): two who share a class are such pairs themselves.
+    For people in the classes (a, b) and (c, d), where the two kinds of classes share no numbers, this is the case if
+    there is somebody in (a, d) or in (c, b); two people who share a class are such a pair themselves.
     """
+    from scipy.sparse import csr_array
+
     n = int(max(class_of.max(), own.max())) + 1
     sums = csr_array((of, (class_of, own)), shape=(n, n))
     there = csr_array((np.ones(len(of)), (class_of, own)), shape=(n, n)).astype(np.bool_).astype(np.float64)
@@ -162,11 +164,15 @@ def _throws(class_of: NDArray[np.int64], together: int = 1) -> float:
 
 
 def _quantile(level: float, freedom: float = 1e9) -> float:
+    from scipy.special import stdtrit
+
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
-def interval(share: float, effective: float, level: float = LEVEL) -> tuple[float, float]:
+def confidence_interval(share: float, effective: float, level: float = LEVEL) -> tuple[float, float]:
     """Return the Clopper–Pearson interval of a share of ``effective`` attempts; [0, 1] without attempts."""
+    from scipy.special import betaincinv
+
     if effective <= 0:
         return 0.0, 1.0
     tail = (1 - level) / 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.attacks.candidates import Secret
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
@@ -32,7 +32,7 @@ def external_knowledge(found: Secret) -> Risk:
             classes=found.sight.ties,
             succeeding=2,  # two who are alike in all but the value learn each other's
         ),
-        f"{percent(float(credits.mean()))} of the people in the release can deduce the {found.column} of all "
+        f"{percent_words(float(credits.mean()))} of the people in the release can deduce the {found.column} of all "
         "others in their class by excluding their own record.",
         column=found.column,
         bound=0.0 if found.diversity > 2 else None,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.candidates import Secret
-from shoal.attacks.risk import Credits, Risk, percent
+from shoal.attacks.risk import Credits, Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 CLAIMS = "the same claims, right with the frequencies of the whole table"
@@ -24,7 +24,7 @@ def homogeneity(found: Secret, outside: Secret | None = None) -> Risk:
         "inference",
         _scored(found),
         lambda scored: (
-            f"For {percent(float(scored.credits.mean()))} of the targets, all matching records have the same "
+            f"For {percent_words(float(scored.credits.mean()))} of the targets, all matching records have the same "
             f"{found.column}, and it is the true one: it is disclosed without knowing which record is theirs."
         ),
         column=found.column,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Secret
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.table.frequency import RowNumbers
 
@@ -26,20 +26,17 @@ def inference(found: Secret, outside: Secret | None = None) -> Risk:
     return risk(
         "inference",
         "inference",
-        _by_all(found),
+        found.scored_by_choice(_scored),
         lambda scored: (
-            f"A model trained on the release predicts the {found.column} of {percent(float(scored.credits.mean()))} of "
+            f"A model trained on the release predicts the {found.column} of "
+            f"{percent_words(float(scored.credits.mean()))} of "
             f"the targets correctly; always guessing the most frequent value is correct for "
-            f"{percent(scored.control_share)}."
+            f"{percent_words(scored.control_share)}."
         ),
         column=found.column,
-        outside=None if outside is None else _by_all(outside),
+        outside=None if outside is None else outside.scored_by_choice(_scored),
         bound=_greatest_share(found) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
     )
-
-
-def _by_all(found: Secret) -> dict[str, Scored]:
-    return {choice.name: _scored(found.by(choice, weighed=True)) for choice in found.sight.choices}
 
 
 def _scored(found: Secret) -> Scored:

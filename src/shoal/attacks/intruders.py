@@ -1,13 +1,13 @@
 """Intruders: strategies for choosing among several records that match a person.
 
-Uniform: takes any of them, and is right once in as many as fit.
-Most specific: takes the record that stands for the fewest values; stars fit everybody, and so tell little.
-Most likely: weighs each record by the inverse of the share of people whom it could stand for, which are the odds that
-it is the person's own if cells were hidden without regard to their values. The shares are estimated from the release
+Uniform: picks any of them at random.
+Most specific: picks the record that covers the fewest values; a record of stars matches everybody and tells little.
+Most likely: weighs each record by the inverse of the share of people whom it covers. These are the odds that it is the
+person's own record if cells were suppressed regardless of their values. The shares are estimated from the release
 alone, column by column, by expectation maximization.
 
-An intruder who knows why cells were suppressed may do even better: if several records match, figures are lower bounds.
-None exceeds 1/k: records that look the same cannot be told apart, and are taken with equal chances.
+An intruder who knows why cells were suppressed may do even better, so if several records match, the figures are lower
+bounds. None exceeds 1/k: records that look the same cannot be told apart and are picked with equal probability.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ UNIFORM = "uniform"
 SPECIFIC = "most specific"
 LIKELY = "most likely"
 
-ROUNDS = 30  # of expectation maximization: what stars hide is spread like what is shown, and soon settles
-NEAR = 1e-9  # logarithms as near as this are equal
+ROUNDS = 30  # of expectation maximization; it converges quickly
+NEAR = 1e-9  # logarithms that differ by less count as equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,9 @@ class Choice:
     """The choice of an intruder among the matching records."""
 
     name: str
-    picks: (
-        csr_array  # (kinds, tuples)  of the tuples that fit, those that are taken; with equal chances for each record
-    )
-    weights: csr_array  # (kinds, tuples)  of all that fit, how likely each record is the own one; the likeliest has 1
-    sure: NDArray[np.bool_]  # (kinds)  whether a single record that is picked is claimed to be the own one
+    picks: csr_array  # (kinds, tuples)  the matching tuples that are picked; each record with equal probability
+    weights: csr_array  # (kinds, tuples)  how likely each match is the own record, relative to the likeliest
+    sure: NDArray[np.bool_]  # (kinds)  whether a single picked record is claimed to be the own one
 
 
 def choices(
@@ -62,7 +60,7 @@ def choices(
     all_of_it = np.asarray(believed @ counts.astype(np.float64))
     narrowed = [
         Choice(SPECIFIC, specific, specific, everybody),
-        # More likely than not: who is not sure of a single record does not claim it.
+        # A single record is claimed only if it is more likely than not.
         Choice(LIKELY, likely, believed, np.asarray((all_of_it > 0) & (all_of_it < 2))),
     ]
     return out + [choice for choice in narrowed if choice.picks.nnz < fits.nnz]
@@ -105,12 +103,12 @@ def _of_texts(column: KnownColumn, frequency: NDArray[np.float64]) -> tuple[NDAr
     sizes = np.asarray(stands @ n_values)
     read = (sizes > 0) & (frequency > 0)
     share = n_values / max(n_values.sum(), 1.0)
-    floor = share / max(frequency.sum(), 1.0)  # a value that is only ever hidden is rare, not impossible
+    floor = share / max(frequency.sum(), 1.0)  # a value that is always suppressed is rare, not impossible
     back = stands.T.tocsr()
     for _ in range(ROUNDS):
         covered = np.asarray(stands @ share)
         share = share * np.asarray(back @ np.where(read, frequency / np.where(read, covered, 1.0), 0.0)) + floor
         share /= max(share.sum(), 1e-300)
     masses = np.asarray(stands @ share)
-    # A text that stands for nobody fits nobody.
+    # A text that covers no value matches nobody.
     return np.where(sizes > 0, sizes, 1.0), np.where(sizes > 0, masses, 1.0)

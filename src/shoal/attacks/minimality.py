@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.attacks.deals import TooManyError, deals, posterior
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.engines.local import LocalEngine
 from shoal.models import ReleaseModel, SensitiveModel
@@ -72,7 +72,7 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
     if policy.release.nulls == "wildcard":
         raise NotApplicableError("nulls match any value")
     hierarchies = original.count(policy).table.hierarchies
-    levels = [level_of(h, codec.texts(h.column, release[h.column]).texts) for h in hierarchies]
+    levels = [level_of(h, codec.encode_texts(h.column, release[h.column]).texts) for h in hierarchies]
     if None in levels:
         raise NotApplicableError("the release is not full-domain")
     node = [level for level in levels if level is not None]
@@ -99,8 +99,8 @@ def minimality(original: LocalEngine, release: pa.Table, policy: Policy, *, seed
                 "inference",
                 Scored(found, blind, "the most frequent value of the class", classes=class_of),
                 f"An attacker who knows the algorithm and all quasi-identifiers correctly guesses the "
-                f"{domain.column} of {percent(float(found.mean()))} of the targets; from the classes alone, "
-                f"{percent(float(blind.mean()))}{how}.",
+                f"{domain.column} of {percent_words(float(found.mean()))} of the targets; from the classes alone, "
+                f"{percent_words(float(blind.mean()))}{how}.",
                 column=domain.column,
             )
         )

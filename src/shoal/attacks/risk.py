@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.confidence import LEVEL, interval
+from shoal.attacks.confidence import LEVEL, confidence_interval
 from shoal.text.showing import Shown
 
 Credits = NDArray[np.float64]
@@ -132,7 +132,9 @@ class Risk:
         if self.effective is None:
             return self._tally.interval
         least, most = self.range
-        return interval(least, self.effective, self.level)[0], interval(most, self.effective, self.level)[1]
+        return confidence_interval(least, self.effective, self.level)[0], confidence_interval(
+            most, self.effective, self.level
+        )[1]
 
     @property
     def _bound(self) -> float:
@@ -145,7 +147,7 @@ class Risk:
 
         Without a control it is the share.
         """
-        return self.share if self.control is None else above(self.share, self.control.share)
+        return self.share if self.control is None else excess_over_control(self.share, self.control.share)
 
     @property
     def above_interval(self) -> tuple[float, float]:
@@ -156,12 +158,12 @@ class Risk:
             return max(0.0, self.above - self.spread), min(1.0, self.above + self.spread)
         low, high = self.interval
         least, most = (self.control.share,) * 2 if self.control.expected else self.control.interval
-        return above(low, most), above(high, least)
+        return excess_over_control(low, most), excess_over_control(high, least)
 
     @property
     def most_above(self) -> float:
         """The upper end of that interval, or the theoretical bound of this release if that is lower."""
-        bound = self._bound if self.control is None else above(self._bound, self.control.share)
+        bound = self._bound if self.control is None else excess_over_control(self._bound, self.control.share)
         return min(self.above_interval[1], max(self.above, bound))
 
     @property
@@ -171,7 +173,7 @@ class Risk:
         return (
             (least, most)
             if self.control is None
-            else (above(least, self.control.share), above(most, self.control.share))
+            else (excess_over_control(least, self.control.share), excess_over_control(most, self.control.share))
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -208,7 +210,7 @@ class Risk:
         }
 
 
-def above(share: float, control: float) -> float:
+def excess_over_control(share: float, control: float) -> float:
     """(share − control) / (1 − control), at least 0."""
     return max(0.0, (share - control) / (1 - control)) if control < 1 else 0.0
 
@@ -231,11 +233,11 @@ class Answer:
         low, high = self.risk.above_interval
         if self.possible is None:
             return (
-                f"{self.question}: cannot be determined: {self.missing} ({self.risk.name}, {percent(low)} to "
-                f"{percent(high)} above the control; {percent(self.tolerance)} is tolerated)."
+                f"{self.question}: cannot be determined: {self.missing} ({self.risk.name}, {percent_words(low)} to "
+                f"{percent_words(high)} above the control; {percent_words(self.tolerance)} is tolerated)."
             )
         verdict = "possible" if self.possible else "within the tolerance"
-        return f"{self.question}: {verdict} ({self.risk.name}, {percent(self.risk.above)} above the control)."
+        return f"{self.question}: {verdict} ({self.risk.name}, {percent_words(self.risk.above)} above the control)."
 
 
 # What WP216 asks of a release without naming a figure: nobody is singled out; the rest is a choice, and can be changed.
@@ -332,7 +334,7 @@ class Attacks(Sequence[Risk], Shown):
         if not unread or risk.above + sum(unread.values()) <= most:
             return ""  # not even if all of them were their owners' ruin
         column, share = max(unread.items(), key=lambda item: item[1])
-        return f"{percent(share)} of the cells of {column!r} could not be interpreted"
+        return f"{percent_words(share)} of the cells of {column!r} could not be interpreted"
 
     def not_owned(self, risk: Risk, most: float) -> str:
         """Whether it depends on whose record is whose that the attack stays below."""
@@ -363,7 +365,7 @@ class Attacks(Sequence[Risk], Shown):
         }
 
 
-def percent(share: float) -> str:
+def percent_words(share: float) -> str:
     """For sentences: never 0 % for something, nor 100 % for less than all."""
     value = 100 * share
     if 0 < value < 0.1:

@@ -127,10 +127,8 @@ class _Target:
         return self.release if self.original is None else self.original.table
 
 
-def measured(rows: Rows | Query | Groups, original: Data, policy: Policy) -> Attacks | None:
-    """What attacks on finished rows find, where the policy limits it. Attacks everybody of the original."""
-    if not policy.limits:
-        return None
+def attack_everybody(rows: Rows | Query | Groups, original: Data, policy: Policy) -> Attacks:
+    """Attack everybody of the original, given finished rows."""
     table, persons = released_rows(rows)
     names = [*policy.quasi, *policy.sensitive]
     truth, ordered = _engine(original, names, policy)
@@ -184,7 +182,7 @@ def released_rows(rows: Rows | Query | Groups) -> tuple[pa.Table, RowNumbers | N
         person = groups.person
         if person is None:
             return table, None
-        return table.drop_columns([person]), codec.texts(person, table[person]).codes.astype(np.int64)
+        return table.drop_columns([person]), codec.encode_texts(person, table[person]).codes.astype(np.int64)
     return rows.table, None if rows.persons is None else rows.persons.astype(np.int64)
 
 
@@ -297,8 +295,8 @@ class _Session:
         """Number what people and records have in their sensitive columns: equal ones may belong together."""
         release, mine, theirs = self.target.release, None, None
         for name in self.target.sensitive:
-            known, released = codec.texts(name, people[name]), codec.texts(name, release[name])
-            ground = known if people is self.target.people else codec.texts(name, self.target.people[name])
+            known, released = codec.encode_texts(name, people[name]), codec.encode_texts(name, release[name])
+            ground = known if people is self.target.people else codec.encode_texts(name, self.target.people[name])
             read = values_of(name, released, known, ground, self.target.policy)
             of_known, of_record, n = read.of_person, read.of_record, len(read.texts) + 1
             if mine is None or theirs is None:
@@ -370,7 +368,10 @@ class _Session:
         for what, table in (("release", self.target.release), ("original", people)):
             if self.id not in table.column_names:
                 raise PolicyError(f"id: the {what} has no column {self.id!r}")
-        mine, theirs = codec.texts(self.id, people[self.id]), codec.texts(self.id, self.target.release[self.id])
+        mine, theirs = (
+            codec.encode_texts(self.id, people[self.id]),
+            codec.encode_texts(self.id, self.target.release[self.id]),
+        )
         if len(theirs.texts) < len(theirs.codes):
             raise DataError(f"column {self.id!r}: is not unique in the release")
         record = {theirs.texts[code]: i for i, code in enumerate(theirs.codes)}
@@ -454,7 +455,7 @@ class _Session:
         policy = self.target.policy
         if policy is None or name not in policy.columns or policy.columns[name].hierarchy is None:
             return None
-        texts = codec.texts(name, self.target.people[name]).texts
+        texts = codec.encode_texts(name, self.target.people[name]).texts
         return builders.build(
             name, policy.columns[name].hierarchy, texts, nulls=True, uncovered="suppress", folder=policy.folder
         )

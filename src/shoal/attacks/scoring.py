@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.confidence import LEVEL, effective_attempts, spread_above
 from shoal.attacks.intruders import LIKELY, SPECIFIC
-from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, above
+from shoal.attacks.risk import Control, Credits, Performance, Question, Risk, excess_over_control
 
 NARROWING = (SPECIFIC, LIKELY)
 OUTSIDERS = "outsiders who are not in the release"
@@ -28,7 +28,7 @@ class Scored:
     classes: NDArray[np.int64] | None = None  # people who succeed or fail together (``Sight.ties``); None: each alone
     least: Credits | None = None  # where it is not known whether it worked: at least, and at most
     most: Credits | None = None
-    absent: int = 0  # people who are not in the release, whoever they are
+    absent: int = 0  # the number of people who are not in the release
     failing: int = 1  # people who fail together at least, where a failure is that somebody else looks the same
     succeeding: int = 1  # people who succeed together at least
     reaching: bool = False  # both of a person's classes decide, with all who are in them
@@ -42,7 +42,9 @@ class Scored:
         """The figures of one intruder."""
         successes = float(self.credits.sum())
         n = len(self.credits)
-        return Performance(successes, self.n_claims, above(successes / n, self.control_share) if n else 0.0)
+        return Performance(
+            successes, self.n_claims, excess_over_control(successes / n, self.control_share) if n else 0.0
+        )
 
     @property
     def control_share(self) -> float:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.candidates import Secret
 from shoal.attacks.homogeneity import CLAIMS
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.attacks.skewness import closeness
 from shoal.table.frequency import RowNumbers
@@ -61,7 +61,8 @@ def similarity(found: Secret, means: Meaning, outside: Secret | None = None) -> 
         "inference",
         _by_all(found, means),
         lambda scored: (
-            f"For {percent(float(scored.credits.mean()))} of the targets, every {found.column} among the matching "
+            f"For {percent_words(float(scored.credits.mean()))} of the targets, every {found.column} among the "
+            "matching "
             f"records is {near}, including the true one: it is disclosed approximately, however many different "
             "values there are."
         ),

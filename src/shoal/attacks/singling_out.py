@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.attacks.candidates import Sight
 from shoal.attacks.intruders import UNIFORM, Choice
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
@@ -27,7 +27,7 @@ def singling_out(seen: Sight, outside: Sight | None = None) -> Risk:
             if scored is by_name[UNIFORM]
             else "one record, their own, fits better than any other"
         )
-        return f"For {percent(share)} of the targets, {fits} what others know about them ({known})."
+        return f"For {percent_words(share)} of the targets, {fits} what others know about them ({known})."
 
     return risk(
         "singling out",

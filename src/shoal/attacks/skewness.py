@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Secret
-from shoal.attacks.risk import Risk, percent
+from shoal.attacks.risk import Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 
 
 def skewness(found: Secret, outside: Secret | None = None) -> Risk:
     """Measure how often the most over-represented value is the person's own."""
-    scored = _by_all(found)
+    scored = found.scored_by_choice(_scored)
     blind = max(one.control_share for one in scored.values())
     return risk(
         "skewness",
@@ -27,17 +27,13 @@ def skewness(found: Secret, outside: Secret | None = None) -> Risk:
         scored,
         lambda best: (
             f"Guessing the {found.column} that is most over-represented among the matching records is right "
-            f"in {percent(float(best.credits.mean()))} of all cases; with the whole table alone, "
-            f"{percent(best.control_share)}."
+            f"in {percent_words(float(best.credits.mean()))} of all cases; with the whole table alone, "
+            f"{percent_words(best.control_share)}."
         ),
         column=found.column,
-        outside=None if outside is None else _by_all(outside),
+        outside=None if outside is None else outside.scored_by_choice(_scored),
         bound=min(1.0, blind + closeness(found)) if (np.diff(found.sight.fits.indptr) <= 1).all() else None,
     )
-
-
-def _by_all(found: Secret) -> dict[str, Scored]:
-    return {choice.name: _scored(found.by(choice, weighed=True)) for choice in found.sight.choices}
 
 
 def _scored(found: Secret) -> Scored:

@@ -50,24 +50,24 @@ class KnownColumn:
         return own[place] == asked if len(own) else np.zeros(len(asked), np.bool_)
 
 
-def column_of(
+def read_known_column(
     name: str, known: Coded, released: Coded, ground: Coded | None, policy: Policy | None, *, wildcard: bool = False
 ) -> KnownColumn:
     """Read a released column for the known values; ``ground`` has the original's, which the hierarchy is built on.
 
-    A word that cannot be read stands for all values of the original that no other text stands for: that is
-    what a patient intruder concludes.
+    A word that cannot be read covers all values of the original that no other text covers, as a patient intruder
+    would conclude.
     """
     base = known if ground is None else ground
     values = as_in(base.texts, name, known.texts, policy)
     hierarchies = hierarchies_of(name, base.texts, values, policy)
     reader = Reader(released.texts, base.texts, hierarchies, freely=ground is not None, mark=mark_of(name, policy))
     of_known = reader.of(values)
-    # Without the original, a text that nobody's value explains may just be somebody else's value.
+    # Without the original, a text that matches no known value may be the value of an unknown person.
     strange = [] if ground is None else np.flatnonzero(~reader.understood).tolist()
     null = len(released.texts)
     silent = list(reader.everything)
-    if strange and null == 1:  # one word for everybody tells nothing, whatever it is
+    if strange and null == 1:  # one word in all records tells nothing
         silent, strange = strange, []
     of_null = [null] if (released.codes < 0).any() else []
     # A null where the original has none can only have been suppressed, as some tools write it.

@@ -22,21 +22,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from shoal.attacks.candidates import Sight, entries
-from shoal.attacks.risk import Control, Risk, percent
+from shoal.attacks.risk import Control, Risk, percent_words
 from shoal.table.frequency import Floats, RowNumbers
 
-LEVEL = 0.05  # how often a release in random order is taken for one that is not
-FEW = 3_000  # orders that are all tried
-DRAWS = (39, 199)  # orders drawn otherwise, at least and at most
-EFFORT = 1_000_000  # records put in order in all
-MOST_PEOPLE = 50_000  # that are looked at
+LEVEL = 0.05  # probability of taking a random order for a sorted one
+FEW = 3_000  # orders, if all are tried
+DRAWS = (39, 199)  # orders drawn otherwise: minimum and maximum
+EFFORT = 1_000_000  # records sorted in total
+MOST_PEOPLE = 50_000  # examined
 WORK = 30_000_000  # pairs of tuples and what people say, of those who fit
-MOST = 2_000  # rows that are laid beside people one by one
-AHEAD = 600  # people that are skipped at most, where so many were left out
-ASIDE = 20  # places that a row may stand off besides
-SMALL = 500  # rows of a release that is tested so, where some were left out
-SHUFFLES = 9  # what rows one by one reach in random order
-SURE = 1e9  # attempts as if: nobody was drawn, so the share is exact
+MOST = 2_000  # rows matched with people one by one
+AHEAD = 600  # the most people skipped, if that many were left out
+ASIDE = 20  # additional places by which a row may be off
+SMALL = 500  # rows of a release tested this way, if some were left out
+SHUFFLES = 9  # random orders, for comparison with matching one by one
+SURE = 1e9  # attempts; nobody was sampled, so the share is exact
 
 
 def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
@@ -56,13 +56,14 @@ def unsorted_matching(seen: Sight, *, gone: int = 0, seed: int = 0) -> Risk:
         chance = classes.by_chance
         words = (
             f"The row order discloses nothing: within their classes, the records are in random order, where "
-            f"{percent(chance)} of the targets would be found."
+            f"{percent_words(chance)} of the targets would be found."
         )
         return _risk(n, chance, chance, words, exact=True)
     share, chance, exact = _gain(seen, said, gone, random, backwards=backwards)
     words = (
         f"An attacker who matches both tables row by row{', in reverse,' if backwards else ''} finds "
-        f"{percent(share)} of the targets by the row order; in random order, {percent(chance)} would be found."
+        f"{percent_words(share)} of the targets by the row order; in random order, {percent_words(chance)} "
+        "would be found."
     )
     return _risk(n, share, chance, words, exact=exact)
 
@@ -120,7 +121,7 @@ class _MatchedClasses:
         n_fit = np.asarray(fits @ np.bincount(kind_of, minlength=fits.shape[1]), np.float64)[row]
         by_chance = float((n_alike / np.maximum(n_fit, 1)).mean()) if len(row) else 0.0
         place = entries(csr_array(fits @ places), row, asked) / np.maximum(n_alike, 1)
-        # Whom nobody says the same as might stand anywhere.
+        # A record that agrees with nobody may be anywhere.
         known = n_alike > 0
         sizes = np.bincount(class_of)
         total = np.bincount(class_of, np.where(known, place, 0)) / np.maximum(np.bincount(class_of, known), 1)

@@ -26,7 +26,7 @@ class SensitiveValues:
     texts: tuple[str, ...]  # as the original has them, where it does; a null is the number after the last
     of_record: RowNumbers
     of_person: RowNumbers  # -1 for a value that the release does not have
-    unread_share: float  # of the released cells, those of which nobody can tell what they say
+    unread_share: float  # of the released cells, those that cannot be interpreted
 
 
 def values_of(name: str, released: Coded, known: Coded, ground: Coded, policy: Policy | None) -> SensitiveValues:

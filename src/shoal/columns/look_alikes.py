@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 
 
 def spelled_alike(texts: Sequence[str | None]) -> NDArray[np.int32]:
@@ -27,5 +27,5 @@ def _plain(text: str | None) -> str | Decimal:
         return ""
     if not text.isascii():  # compatible forms, and marks that are not seen, such as a zero-width blank
         text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    value = number(text) if any(c.isdigit() for c in text[:4]) else None
+    value = parse_number(text) if any(c.isdigit() for c in text[:4]) else None
     return " ".join(text.split()).casefold() if value is None else value

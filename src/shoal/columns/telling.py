@@ -82,10 +82,10 @@ class Telling:
 
     def _extent(self, pair: TellingPair) -> str:
         told, guesses = self.dependences[pair], self.guesses[pair]
-        part = percent((told.records - told.errors(guesses)) / told.records)
+        part = whole_percent((told.records - told.errors(guesses)) / told.records)
         return f"{'up to two values, ' if guesses == 2 else ''}for {part} of the records"
 
 
-def percent(part: float) -> str:
+def whole_percent(part: float) -> str:
     """Format whole percents, rounded down: more digits would disclose something about unreleased records."""
     return f"{math.floor(100 * part + 1e-9)} %"

@@ -72,7 +72,7 @@ def ranked(
     single: list[Separation], records: int, counted: Callable[[tuple[str, ...]], Separation]
 ) -> tuple[Separation, ...]:
     """Return the single columns, and pairs and triples of the strongest ones."""
-    single.sort(key=rank)
+    single.sort(key=separation_rank)
     strong = [s.columns[0] for s in single[:STRONGEST]]
     pairs = {pair: counted(pair) for pair in combinations(strong, 2)}
     triples = []
@@ -82,10 +82,10 @@ def ranked(
             triples.append(Separation((a, b, c), records, records, records, 0))
         else:
             triples.append(counted((a, b, c)))
-    return (*single, *sorted(pairs.values(), key=rank), *sorted(triples, key=rank))
+    return (*single, *sorted(pairs.values(), key=separation_rank), *sorted(triples, key=separation_rank))
 
 
-def rank(separation: Separation) -> tuple[int, int, int]:
+def separation_rank(separation: Separation) -> tuple[int, int, int]:
     """Sort by how well the columns separate records, best first."""
     return -separation.unique, separation.alike, -separation.distinct
 

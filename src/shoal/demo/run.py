@@ -92,7 +92,7 @@ def demo(
     patients = hospital(seed=seed)
     register = voters(patients, seed=seed + 1)
     for name, table in ((PATIENTS, patients), (VOTERS, register)):
-        formats.write(table, folder / name, force=True, verify=lambda _: None)
+        formats.write_table_file(table, folder / name, force=True, verify=lambda _: None)
         written(folder / name)
     write(POLICY_FILE, POLICY)
     write(ANALYSIS_FILE, ANALYSIS_POLICY)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.spelling import BLANKS, Spelling
 
 if TYPE_CHECKING:
@@ -99,9 +99,9 @@ def _expression(column: Any, spelling: Spelling) -> Any:
 
 def _numbers(missing: Sequence[str]) -> list[float]:
     """Return those of the texts that are numbers, such as the code 999 for a missing value."""
-    return [float(x) for x in map(number, missing) if x is not None]
+    return [float(x) for x in map(parse_number, missing) if x is not None]
 
 
 def _whole(missing: Sequence[str]) -> list[int]:
-    found = [x for x in map(number, missing) if x is not None and x == x.to_integral_value()]
+    found = [x for x in map(parse_number, missing) if x is not None and x == x.to_integral_value()]
     return [int(x) for x in found if abs(x) < 2**31]

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.table import codec
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.notation import read_range
 
 LONGEST = 120  # the longest label in SPSS, in bytes
@@ -44,7 +44,7 @@ class Codebook:
         for name in table.column_names:
             if name not in self.values:
                 continue
-            kind, there = table.schema.field(name).type, codec.texts(name, table[name]).texts
+            kind, there = table.schema.field(name).type, codec.encode_texts(name, table[name]).texts
             told = {
                 text: label for text in there if (label := self._label(name, text)) and len(label.encode()) <= LONGEST
             }
@@ -62,7 +62,9 @@ class Codebook:
             parts = [part.strip() for part in text[1:-1].split(",")]
             return " or ".join(labels[part] for part in parts) if all(part in labels for part in parts) else ""
         span = read_range(text)
-        codes = [] if span is None else [code for code in labels if (x := number(code)) is not None and span.holds(x)]
+        codes = (
+            [] if span is None else [code for code in labels if (x := parse_number(code)) is not None and span.holds(x)]
+        )
         return " or ".join(labels[code] for code in codes)
 
 

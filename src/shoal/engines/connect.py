@@ -17,10 +17,10 @@ from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Engine
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import unescaped_source
-from shoal.engines.files.layout import Layout, Raw, layout_of, pieces, rewritten
+from shoal.engines.files.layout import Layout, Raw, decompressed_chunks, layout_of, rewritten
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.local_columns import require_names_apart
-from shoal.engines.memory import size
+from shoal.engines.memory import parse_size
 from shoal.engines.scratch import spilling
 from shoal.engines.sql import quoted
 from shoal.errors import DataError
@@ -44,11 +44,21 @@ def engine_of_expression(table: Any) -> IbisEngine:
 
 
 def connected(
-    uri: str, *, table: str | None = None, parquet: str | None = None, memory: str | None = None
+    uri: str,
+    *,
+    table: str | None = None,
+    parquet: str | None = None,
+    memory: str | None = None,
+    read_only: bool = False,
 ) -> IbisEngine:
-    """Return the engine for a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2]."""
+    """Return the engine for a URI: postgresql://…, duckdb://file, spark://host:port or spark://local[2].
+
+    A file that is opened ``read_only`` can be read by other processes meanwhile.
+    """
     name = schemes()[uri.partition("://")[0]]  # urllib rejects local[2] as an address
-    place, rows, source = place_class(name).connected(uri, table=table, parquet=parquet, memory=memory)
+    place, rows, source = place_class(name).connected(
+        uri, table=table, parquet=parquet, memory=memory, read_only=read_only
+    )
     return IbisEngine(rows, place, source=source)
 
 
@@ -73,7 +83,7 @@ def from_files(
     if path.is_dir() or path.suffix.lower() in formats.PARQUET:
         source, notes = _parquet_source(path)
     else:
-        found = layout_of(partial(pieces, path), path.name, separator=separator, encoding=encoding)
+        found = layout_of(partial(decompressed_chunks, path), path.name, separator=separator, encoding=encoding)
         require_names_apart(list(found.names))
     place = DuckDB(backend, None if found is None else found.dialect, budget)
     with place.failing(f"read {path.name}"):
@@ -92,7 +102,7 @@ def from_files(
 
 def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[str, ...]]:
     """Return a DuckDB table expression for a scanned CSV file, with notes; it must return every scanned record."""
-    raw = partial(pieces, path)
+    raw = partial(decompressed_chunks, path)
     plain = found.plain and path.suffix.lower() != ".gz"
     source = formats.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
     source, more, n = unescaped_source(lambda query: connection.execute(query).fetchall()[0], source, found.names)
@@ -149,4 +159,4 @@ def _hashed(path: Path) -> str:
 
 
 def _bytes(memory: str | None) -> int | None:
-    return None if memory is None else size(memory)
+    return None if memory is None else parse_size(memory)

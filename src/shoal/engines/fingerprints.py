@@ -16,7 +16,7 @@ from shoal.table.kernels import group, sum_by_class
 def digest_of_counts(groups: Groups) -> str:
     """Return the SHA-256 of the names, the texts, and the number of records of each tuple."""
     names = sorted(name for name in groups.table.column_names if name != groups.weight)
-    coded = [codec.texts(name, groups.table[name]) for name in names]
+    coded = [codec.encode_texts(name, groups.table[name]) for name in names]
     digest = hashlib.sha256(b"shoal counts 1\n")
     for name, column in zip(names, coded, strict=True):
         digest.update(json.dumps([name, column.texts]).encode())

@@ -1,10 +1,10 @@
 """Convert pandas, polars and Arrow frames to one Arrow table, and results back to the type of the input.
 
-Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps. ``plain``
-converts any Arrow table to these. On the way back, a column whose values were kept gets its type back. Only columns are
-released: a frame comes back with a new index, because row labels may be names, and only with the categories that occur,
-because others would reveal what was suppressed. Messages of pandas, polars and Arrow quote the cell that they reject,
-so none of them is passed on.
+Inside shoal a table has few types: text, integers, floats, booleans, decimals, dates, times and timestamps.
+``with_plain_types`` converts any Arrow table to these. On the way back, a column whose values were kept gets its type
+back. Only columns are released: a frame comes back with a new index, because row labels may be names, and only with the
+categories that occur, because others would reveal what was suppressed. Messages of pandas, polars and Arrow quote the
+cell that they reject, so none of them is passed on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,19 +41,21 @@ NESTED_OBJECTS = (list, tuple, set, frozenset, dict, np.ndarray)
 
 def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
     """Return the rows of a frame, and a picklable function that converts back to the type of the input."""
+    if isinstance(data, pa.Table):
+        return with_plain_types(data), partial(_with_dictionaries, schema=data.schema)
+    if isinstance(data, pa.RecordBatch):
+        return with_plain_types(pa.Table.from_batches([data])), partial(_record_batch, schema=data.schema)
+    if isinstance(data, pa.RecordBatchReader):
+        table, back = to_arrow(data.read_all())
+        return table, partial(_reader, back=back)
+    import narwhals as nw
+
     native = nw.to_native(data, pass_through=True)
     if native is not data:
         table, back = to_arrow(native)
         return table, partial(_in_narwhals, back=back)
-    if isinstance(data, pa.Table):
-        return plain(data), partial(_with_dictionaries, schema=data.schema)
-    if isinstance(data, pa.RecordBatch):
-        return plain(pa.Table.from_batches([data])), partial(_record_batch, schema=data.schema)
-    if isinstance(data, pa.RecordBatchReader):
-        table, back = to_arrow(data.read_all())
-        return table, partial(_reader, back=back)
     if nw.dependencies.is_pandas_dataframe(data):
-        table = plain(_from_pandas(data))
+        table = with_plain_types(_from_pandas(data))
         kinds = dict(zip(table.column_names, data.dtypes, strict=True))
         return table, partial(_to_pandas, kinds=kinds, schema=table.schema)
     try:
@@ -64,7 +65,7 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
     return _through_narwhals(data, frame)
 
 
-def plain(table: pa.Table) -> pa.Table:
+def with_plain_types(table: pa.Table) -> pa.Table:
     """Convert to the few types shoal works with: no dictionaries, no NaN, no -0.0, no metadata."""
     names = table.column_names
     require_names(names)
@@ -96,10 +97,10 @@ def require_names(names: Sequence[str]) -> None:
         )
 
 
-def fingerprint(table: pa.Table) -> str:
+def table_fingerprint(table: pa.Table) -> str:
     """Return the SHA-256 of names, types, values and nulls; chunking does not matter."""
     digest = hashlib.sha256(f"shoal table 1\n{table.num_rows} {table.num_columns}\n".encode())
-    for name, column in zip(table.column_names, plain(table).columns, strict=True):
+    for name, column in zip(table.column_names, with_plain_types(table).columns, strict=True):
         # Lengths first: without them ("ab", "c") and ("a", "bc") would give the same bytes.
         for text in (name.encode(), str(column.type).encode()):
             digest.update(len(text).to_bytes(8, "little") + text)
@@ -115,12 +116,12 @@ def fingerprint(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def pieces(batch: Any) -> Iterator[Any]:
+def small_slices(batch: Any) -> Iterator[Any]:
     """Split an array or record batch into slices small enough for Arrow's 32-bit offsets."""
     if len(batch) > 1 and (len(batch) > PIECE_ROWS or batch.nbytes > PIECE_BYTES):
         half = len(batch) // 2
-        yield from pieces(batch.slice(0, half))
-        yield from pieces(batch.slice(half))
+        yield from small_slices(batch.slice(0, half))
+        yield from small_slices(batch.slice(half))
     else:
         yield batch
 
@@ -152,7 +153,7 @@ def _array_bytes(array: pa.Array) -> bytes:
 
 def _plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        chunks = [_plain_array(piece) for chunk in column.chunks for piece in pieces(chunk)]
+        chunks = [_plain_array(piece) for chunk in column.chunks for piece in small_slices(chunk)]
     except (pa.ArrowException, ValueError, TypeError):
         raise DataError(
             f"column {name!r} of type {column.type} holds bytes that are not text, or values out of range",
@@ -278,6 +279,8 @@ def _as_text(name: str, values: list[object]) -> pa.Array:
 
 def _to_pandas(table: pa.Table, kinds: Mapping[str, Any], schema: pa.Schema) -> Any:
     """Build a frame with a new RangeIndex; integers and booleans with nulls do not become floats and objects."""
+    import narwhals as nw
+
     pd = nw.dependencies.get_pandas()
     frame = table.replace_schema_metadata(None).to_pandas()
     for j, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
@@ -315,26 +318,32 @@ def _as_it_was(series: Any, kind: Any, pd: Any) -> Any:
 
 
 def _through_narwhals(data: object, frame: Any) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
+    import narwhals as nw
+
     lazy = isinstance(frame, nw.LazyFrame)
     backend = frame.implementation
     if lazy and backend.is_duckdb():
-        return plain(_collected(frame)), _relation
+        return with_plain_types(_collected(frame)), _relation
     if lazy and not backend.is_polars():
         raise _not_a_table(data)
     if lazy:
         frame = _collected(frame)
     table = _from_pandas(frame.to_pandas()) if backend.is_pandas_like() else _by_column(frame)
     kinds = {name: kind for name, kind in frame.schema.items() if isinstance(kind, nw.Enum | nw.Categorical)}
-    return plain(table), partial(_from_arrow, backend=backend, kinds=kinds, lazy=lazy)
+    return with_plain_types(table), partial(_from_arrow, backend=backend, kinds=kinds, lazy=lazy)
 
 
 def _from_arrow(released: pa.Table, *, backend: Any, kinds: Mapping[str, Any], lazy: bool) -> Any:
+    import narwhals as nw
+
     eager = nw.from_arrow(released, backend=backend)
     eager = eager.with_columns(*(_category(eager, name, kind) for name, kind in kinds.items() if name in eager.columns))
     return (eager.lazy() if lazy else eager).to_native()
 
 
 def _in_narwhals(released: pa.Table, *, back: Callable[[pa.Table], Any]) -> Any:
+    import narwhals as nw
+
     return nw.from_native(back(released))
 
 
@@ -360,6 +369,8 @@ def _relation(table: pa.Table) -> Any:
 
 def _category(frame: Any, name: str, kind: Any) -> Any:
     """Return a categorical column if the categories can be released: an Enum holds only the values that it lists."""
+    import narwhals as nw
+
     column = frame.get_column(name)
     if not isinstance(kind, nw.Enum):
         return column.cast(nw.Categorical)

@@ -25,17 +25,17 @@ from shoal.engines.codebook import NO_LABELS
 from shoal.engines.files.formats import require_records
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.fingerprints import digest_of_counts
-from shoal.engines.frames import plain
+from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
-from shoal.engines.joining import dealt, foreseen, joined, labels_of
+from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of
 from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, VerificationError
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.table.bounds import added, beside, require_true, there
+from shoal.table.bounds import added, bound_columns, require_true, there
 from shoal.table.frequency import packed
 from shoal.table.kernels import group
 
@@ -62,7 +62,7 @@ class IbisEngine(IbisColumns):
         super().__init__(table, place, stand_ins)
         self.notes = notes
         self.source = source  # a file that no release may overwrite
-        self._fingerprint = fingerprint  # of a file
+        self.fingerprint = fingerprint  # of a file; a table in a database has none
         self._records = records  # records of a CSV file, as counted by the scan that accepted it
 
     def reading(self, policy: Policy) -> IbisEngine:
@@ -87,7 +87,7 @@ class IbisEngine(IbisColumns):
             self.place,
             notes=self.notes,
             source=self.source,
-            fingerprint=self._fingerprint,
+            fingerprint=self.fingerprint,
             records=self._records,
             stand_ins=stand_ins,
         )
@@ -184,7 +184,7 @@ class IbisEngine(IbisColumns):
         weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
         if self._records is not None:
             require_records(Path(self.source).name, int(weights.sum()), self._records)
-        return LocalEngine(groups.table.drop_columns([groups.weight]), fingerprint=self._fingerprint, weights=weights)
+        return LocalEngine(groups.table.drop_columns([groups.weight]), fingerprint=self.fingerprint, weights=weights)
 
     def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int] | None:
         """Return all distinct tuples if there are at most ``n``, and the number of records."""
@@ -199,7 +199,7 @@ class IbisEngine(IbisColumns):
         if not self.in_one_file:
             return None
         rows = self.expression.select(**{name: self.place.plain(self.expression[name], key=True) for name in names})
-        return plain(self.place.in_order(rows))
+        return with_plain_types(self.place.in_order(rows))
 
     def first(self, n: int) -> pa.Table:
         """Return any ``n`` rows, or fewer."""
@@ -237,9 +237,9 @@ class IbisEngine(IbisColumns):
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
         rows = self._raising(counted.raised).told(counted.rows.columns)
         if (np.diff(parts.row) == 1).all():
-            found = joined(self.place, rows, keys, groups, row_of, changed, kept)
+            found = join_recoded(self.place, rows, keys, groups, row_of, changed, kept)
         else:
-            found = dealt(self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
+            found = join_dealt(self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
         return self._released(found, foreseen(groups, row_of, parts, changed, kept, policy), policy)
 
     def recoded(
@@ -253,7 +253,7 @@ class IbisEngine(IbisColumns):
         codes = np.column_stack([rows.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
         class_of, firsts = group(packed(codes))
         changed = {name: of_tuple.take(pa.array(firsts)) for name, of_tuple in labels.items()}
-        found = joined(self.place, self.told(rows.columns), policy.quasi, groups, class_of, changed, kept[firsts])
+        found = join_recoded(self.place, self.told(rows.columns), policy.quasi, groups, class_of, changed, kept[firsts])
         columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
         expected = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
         return self._released(found, expected, policy)
@@ -349,7 +349,9 @@ class IbisEngine(IbisColumns):
             return table.mutate(**dict.fromkeys(new, table[column]))
         texts = list(LocalEngine(groups.table.select([column])).texts(column))
         key = unused("shoal_text", table.columns)
-        said = self.place.upload(pa.table({key: pa.array(texts, pa.string()), **beside(texts, column, policy)}), {})
+        said = self.place.upload(
+            pa.table({key: pa.array(texts, pa.string()), **bound_columns(texts, column, policy)}), {}
+        )
         joined = table.left_join(said, table[column] == said[key])
         found: ir.Table = joined.select(*table.columns, *new)
         return found

@@ -12,7 +12,7 @@ from ibis.expr import types as ir
 from shoal.engines.backends.base import Place
 from shoal.engines.base import Groups
 from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_queries, spread_queries
-from shoal.engines.frames import plain
+from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import require_names_apart
@@ -45,7 +45,9 @@ class IbisColumns:
         """Return the distinct tuples of some columns, and the number of records of each."""
         rows = self.told(names) if table is None else table
         weight = unused("n", names)
-        return Groups(plain(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight)
+        return Groups(
+            with_plain_types(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight
+        )
 
     def told(self, keys: Sequence[str]) -> ir.Table:
         """Return the rows with values compared as in memory: no NaN, no -0.0, and ``keys`` of types that round-trip."""
@@ -77,7 +79,11 @@ class IbisColumns:
         some = value.order_by(md5(value[name].cast(str))).limit(n)
         filled, records = unused("filled", [name]), unused("records", [name])
         counts = self.place.fetch(rows.aggregate(**{filled: rows[name].count(), records: rows.count()}))
-        return plain(self.place.fetch(some))[name], int(counts[filled][0].as_py()), int(counts[records][0].as_py())
+        return (
+            with_plain_types(self.place.fetch(some))[name],
+            int(counts[filled][0].as_py()),
+            int(counts[records][0].as_py()),
+        )
 
     def crowds(self, names: Sequence[str]) -> tuple[int, int, int, int]:
         """Count records, tuples of some columns, records with a unique tuple, and pairs with equal tuples."""

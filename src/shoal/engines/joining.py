@@ -22,7 +22,7 @@ from shoal.table.hierarchy import TOP
 from shoal.table.values import Values
 
 
-def joined(
+def join_recoded(
     place: Place,
     rows: ir.Table,
     keys: Sequence[str],
@@ -46,7 +46,7 @@ def joined(
     return _relabelled(found, rows.columns, changed, inside)
 
 
-def dealt(
+def join_dealt(
     place: Place,
     rows: ir.Table,
     keys: Sequence[str],

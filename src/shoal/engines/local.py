@@ -29,7 +29,7 @@ from shoal.recoding import Parts, Recoding
 from shoal.table import builders, codec
 from shoal.table.bounds import distinct_rows, require_true, there, with_bounds
 from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, counted
+from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, count_records
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.spelling import Spelling
 from shoal.table.values import Values
@@ -81,7 +81,7 @@ class LocalEngine(LocalColumns):
         """Build the engine from a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
-            read = formats.read(path, separator=separator, encoding=encoding)
+            read = formats.read_table_file(path, separator=separator, encoding=encoding)
             table, more = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
@@ -92,7 +92,7 @@ class LocalEngine(LocalColumns):
                 codebook=read.codebook,
             )
         table, back = frames.to_arrow(data)
-        return cls(table, fingerprint=frames.fingerprint(table), back=back)
+        return cls(table, fingerprint=frames.table_fingerprint(table), back=back)
 
     def reading(self, policy: Policy) -> LocalEngine:
         """Return the rows with cells parsed as the policy spells them.
@@ -127,7 +127,7 @@ class LocalEngine(LocalColumns):
         """A hash of the file or frame; for tuples counted by an engine, of these and their counts."""
         if self._fingerprint:
             return self._fingerprint
-        return frames.fingerprint(self.table) if self.weights is None else digest_of_counts(self.weighed())
+        return frames.table_fingerprint(self.table) if self.weights is None else digest_of_counts(self.weighed())
 
     def count(self, policy: Policy, outside: Texts | None = None, *, apart: bool = False) -> Counted:
         """Count rows into a frequency table; the hierarchies of the quasi columns also cover the ``outside`` table.
@@ -139,7 +139,7 @@ class LocalEngine(LocalColumns):
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
         hierarchies = tuple(self._allowed(self.hierarchy(name, policy, outside), policy) for name in policy.quasi)
-        table, row_of = counted(
+        table, row_of = count_records(
             policy.quasi,
             self._leaves(hierarchies),
             dict(self._domain(name, policy) for name in policy.sensitive),
@@ -206,7 +206,7 @@ class LocalEngine(LocalColumns):
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:
         """Return a hash of released rows."""
-        return frames.fingerprint(with_bounds(_in_memory(rows).table, policy))
+        return frames.table_fingerprint(with_bounds(_in_memory(rows).table, policy))
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise the errors that ``write`` would raise about its target, before the long computation."""
@@ -230,7 +230,7 @@ class LocalEngine(LocalColumns):
         self.check_target(target, force)
         rows = _in_memory(rows)
         rows = replace(rows, table=with_bounds(rows.table, policy))
-        return formats.write(
+        return formats.write_table_file(
             rows.table if formulas is None else formulas.escaped(rows.table),
             Path(target),
             dialect=self.dialect,
@@ -281,7 +281,7 @@ class LocalEngine(LocalColumns):
         if absent := [name for name in policy.quasi if name not in self.table.column_names]:
             raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
         hierarchies = hierarchies or tuple(self.hierarchy(name, policy) for name in policy.quasi)
-        return counted(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
+        return count_records(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
 
     def values(self, columns: Sequence[str]) -> FrequencyTable:
         """Count the rows by the unchanged values of some columns."""
@@ -292,7 +292,7 @@ class LocalEngine(LocalColumns):
             coded = self.coded(name)
             nulls = bool((coded.codes < 0).any())
             hierarchies.append(builders.build(name, None, coded.texts, nulls=nulls, uncovered="error", folder=Path()))
-        return counted(tuple(columns), self._leaves(tuple(hierarchies)), {}, None, tuple(hierarchies))[0]
+        return count_records(tuple(columns), self._leaves(tuple(hierarchies)), {}, None, tuple(hierarchies))[0]
 
     def hierarchy(self, name: str, policy: Policy, outside: Texts | None = None) -> Hierarchy:
         """Return the hierarchy that the policy describes for a column, over its values here and ``outside``."""

@@ -58,7 +58,7 @@ class LocalColumns:
         return int(rows.sum() if self.weights is None else self.weights[rows].sum())
 
     def _coded(self, column: str) -> codec.Coded:
-        return codec.texts(column, self.table[column])
+        return codec.encode_texts(column, self.table[column])
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
         """Return the person of each record if the policy names an entity column."""

@@ -19,7 +19,7 @@ _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """Parse a size such as 4GB or 500 MiB into bytes."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?I?B)", text.strip().upper())
     if found is None or not (n := int(float(found[1]) * _UNITS.get(found[2], 0))):
@@ -50,6 +50,6 @@ def resident() -> int:
         return 0
 
 
-def share(memory: int, held: int) -> int:
+def duckdb_share(memory: int, held: int) -> int:
     """Return DuckDB's part of ``memory``, of which ``held`` is in use; it exceeds its limit by about a tenth."""
     return max((memory - held - WRITING) * 7 // 8, min(max(LEAST, memory // 8), memory // 2))

@@ -83,13 +83,17 @@ def opened(
     memory: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    read_only: bool = False,
 ) -> Engine:
-    """Return the engine for a path or URI; folders, and files too large for memory, are read by DuckDB in pieces."""
+    """Return the engine for a path or URI; folders, and files too large for memory, are read by DuckDB in pieces.
+
+    A database file that is opened ``read_only`` can be read by other processes meanwhile; no table is written to it.
+    """
     if is_uri(data):
         from shoal.engines.connect import connected
 
         uri, table, parquet = located(data, table, parquet)
-        return connected(uri, table=table, parquet=parquet, memory=memory)
+        return connected(uri, table=table, parquet=parquet, memory=memory, read_only=read_only)
     if table is not None or parquet is not None:
         raise DataError("table and parquet go with a URI, not with a file", "postgresql://…, duckdb://…, spark://…")
     if engine not in ("auto", "local", "duckdb"):
@@ -104,10 +108,10 @@ def opened(
     return LocalEngine.of(path, separator=separator, encoding=encoding)
 
 
-def beside(data: str, rows: Engine, *, engine: str = "auto", memory: str | None = None) -> Engine:
+def open_second(data: str, rows: Engine, *, engine: str = "auto", memory: str | None = None) -> Engine:
     """Return the engine for a second table: like ``opened``, or ``table:name`` in the database of ``rows``."""
     if not data.startswith("table:"):
-        return opened(data, engine=engine, memory=memory)
+        return opened(data, engine=engine, memory=memory, read_only=True)
     if rows.in_memory:
         raise DataError(f"{data}: a file has no other tables", "name a file, or a URI: duckdb://file.db#name")
     from shoal.engines.connect import neighbour

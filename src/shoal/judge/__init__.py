@@ -1,5 +1,5 @@
 """Verdicts on requirements: a recount of the release, one function that judges, and all warnings."""
 
-from shoal.judge.judge import Gaps, as_seen, failing_classes, judged, require
+from shoal.judge.judge import Gaps, as_seen, failing_classes, judge_release, judge_results, require
 
-__all__ = ["Gaps", "as_seen", "failing_classes", "judged", "require"]
+__all__ = ["Gaps", "as_seen", "failing_classes", "judge_release", "judge_results", "require"]

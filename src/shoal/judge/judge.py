@@ -1,4 +1,4 @@
-"""Judge every requirement of a policy; all entry points use ``judged``.
+"""Judge every requirement of a policy; all entry points use ``judge_release``.
 
 A requirement holds, fails, or cannot be determined from the data given. If partial evidence decides it, it is decided:
 there are never more people than records, so a class with too few records has too few people.
@@ -17,6 +17,7 @@ from shoal.errors import CannotTellError, VerificationError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
 from shoal.models.base import TOLERANCE
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.forbidden import Minable
 from shoal.models.measured import LinkageRisk, MeasuredLimit
 from shoal.models.size import AlphaK, PSensitive
 from shoal.models.verdict import Outcome, Verdict, Verdicts
@@ -83,19 +84,21 @@ def counts_persons(model: PrivacyModel) -> bool:
     return not isinstance(model, SensitiveModel) or isinstance(model, PSensitive | AlphaK)
 
 
-def judged(
+def judge_release(
     table: FrequencyTable,
     policy: Policy,
     *,
     attacks: Attacks | None = None,
     limits: Sequence[Verdict] | None = None,
+    mined: Minable | None = None,
     identifiers: Sequence[str] = (),
     gaps: Gaps = NONE,
 ) -> Verdicts:
-    """Judge every requirement of the policy on a release: on its classes and on the results of attacks.
+    """Judge every requirement of the policy on a release: on its classes, on attacks, and on what can be mined.
 
     ``attacks`` are those on these rows, scored with the original; if these rows were judged before, ``limits`` are the
-    verdicts on them. Without either, limits on attacks cannot be determined.
+    verdicts on them. Without either, limits on attacks cannot be determined; nor can forbidden results without
+    ``mined``, these rows as a miner reads them.
     """
     seen = as_seen(table, policy)
     of_classes = tuple(
@@ -103,11 +106,17 @@ def judged(
     )
     of_attacks = [limit.judge(attacks, gaps.of_limit(limit)) for limit in policy.limits] if limits is None else limits
     return Verdicts(
-        (*of_classes, *of_attacks),
+        (*of_classes, *of_attacks, *judge_results(policy, mined)),
         tuple(identifiers),
         table.n_records,
         table.n_classes,
     )
+
+
+def judge_results(policy: Policy, mined: Minable | None) -> list[Verdict]:
+    """Judge whether a forbidden result comes out; the line says which of the policy's entries it is."""
+    found = (result.judge(mined) for result in policy.forbid)
+    return [replace(verdict, asked=f"forbid.{i}: {verdict.asked}") for i, verdict in enumerate(found)]
 
 
 def require(verdicts: Verdicts) -> None:
@@ -117,6 +126,11 @@ def require(verdicts: Verdicts) -> None:
             f"the release still contains identifier columns: {', '.join(map(repr, verdicts.identifiers))}"
         )
     for verdict in verdicts.verdicts:
+        if verdict.outcome == "fails" and verdict.asked.startswith("forbid."):
+            raise VerificationError(
+                f"{verdict.asked}: it comes out of the finished release; nothing was written",
+                "use a stricter policy, such as a larger k, or generalize a column that it names",
+            )
         if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
             raise VerificationError(
                 f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}, above the "

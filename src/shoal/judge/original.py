@@ -15,23 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, rows_of
 from shoal.errors import DataError, PolicyError
-from shoal.judge.concealment import concealing
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table.codec import Coded
-from shoal.table.frequency import Codes, Counts, FrequencyTable, counted, packed
+from shoal.table.frequency import Codes, Counts, FrequencyTable, count_records, packed
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.notation import DecimalMark
 from shoal.table.reading import LeavesBehind
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 BLOCK = 2**24  # pairs prepared together: one byte each per column
 CHUNK = 2**18  # pairs scored together: they fit in the processor's cache
@@ -139,8 +140,10 @@ def compare_with_original(original: Data, release: Data, policy: PolicySource) -
             f"the release has {engine.table.num_rows} records, but the original has {table.n_records}",
             "pass the table that the release was made from",
         )
+    from shoal.judge.concealment import concealing
+
     columns = read_columns(table.hierarchies, [engine.coded(h.column) for h in table.hierarchies], policy)
-    tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
+    tuples, _ = count_records(policy.quasi, np.column_stack([column.texts for column in columns]), {})
     kinds, originals = _kinds(table.codes, table.counts, columns)
     matches, consistent = best_matches(kinds, tuples.codes, columns)
     edges = _rows_where(consistent, matches)
@@ -296,6 +299,8 @@ def best_matches(kinds: Codes, tuples: Codes, columns: Sequence[_ReleasedTexts])
                 f"more than {LARGEST} pairs of distinct original and released tuples match: too many to compare",
                 "too many different released tuples match almost every record; generalize more evenly",
             )
+    from scipy.sparse import csr_array
+
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int32)
     indices = np.concatenate(found)
     shape = (len(kinds), len(tuples))
@@ -327,6 +332,8 @@ def _slices(rows: NDArray[Any], step: int) -> Iterator[NDArray[Any]]:
 
 def _rows_where(kept: NDArray[np.bool_], matrix: csr_array) -> csr_array:
     """Return the matrix with all other rows emptied."""
+    from scipy.sparse import csr_array
+
     lengths = np.diff(matrix.indptr)
     starts = np.concatenate([[0], np.cumsum(lengths * kept)]).astype(np.int32)
     entries = np.repeat(kept, lengths)

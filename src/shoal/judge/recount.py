@@ -102,9 +102,37 @@ def recounted_file(
         return _with_persons(connection, plain, rows, policy.quasi, reference)
 
 
+def regrouped(released: Rows | Query | Groups | WrittenFile, names: Sequence[str]) -> Groups:
+    """Return the distinct rows of some columns of released rows or of a written file, and how often each occurs."""
+    with scratch.connect() as connection:
+        weight = None
+        if isinstance(released, WrittenFile):
+            rows, source = released.rows.table, _written_source(connection, released)
+        elif isinstance(released, Rows):
+            connection.register("released", released.table)
+            rows, source = released.table, "released"
+        else:
+            groups = released.groups if isinstance(released, Query) else released
+            connection.register("released", groups.table)
+            rows, source, weight = groups.table, "released", groups.weight
+        table = _grouped(connection, source, names, rows.schema, weight)
+    count = unused("records", names)
+    return Groups(table.rename_columns([*names, count]), count)
+
+
+def _written_source(connection: duckdb.DuckDBPyConnection, written: WrittenFile) -> str:
+    """Return the table expression of a written file whose header was checked."""
+    if office_files.is_foreign(written.path):
+        connection.register("written", _read_back(written.path, written.rows.table))
+        return "written"
+    names, formulas = written.rows.table.column_names, written.formulas
+    source = sql_source(written.path, written.dialect, names if formulas is None else formulas.names(names))
+    return source if formulas is None else formulas.undone(source, names)
+
+
 def _read_back(written: Path, released: pa.Table) -> pa.Table:
     """Read an Excel, SPSS or Stata file in the types of the release; every cell must equal the released one."""
-    found, _, _ = office_files.read(written)
+    found, _, _ = office_files.read_office_file(written)
     if found.column_names != released.column_names or len(found) != len(released):
         raise VerificationError(
             "the columns or rows of the written file differ from those of the release; nothing was published"
@@ -114,7 +142,7 @@ def _read_back(written: Path, released: pa.Table) -> pa.Table:
         before = released[name]
         try:
             after = typed(found[name], before.type)
-            there, made = codec.texts(name, after), codec.texts(name, before)
+            there, made = codec.encode_texts(name, after), codec.encode_texts(name, before)
             same = there.texts == made.texts and np.array_equal(there.codes, made.codes)
         except (pa.ArrowException, ShoalError):  # whose messages may quote a cell
             same = False
@@ -186,7 +214,7 @@ def _people(groups: pa.Table, tuples: Codes, reference: Reference) -> tuple[Coun
     population = reference.population
     if population is None:
         return None, 0
-    released = [codec.texts(name, groups.column(i)) for i, name in enumerate(population.columns)]
+    released = [codec.encode_texts(name, groups.column(i)) for i, name in enumerate(population.columns)]
     return people_like(population, tuples, released, reference.marks)
 
 
@@ -232,14 +260,14 @@ def _codes(groups: pa.Table, quasi: Sequence[str]) -> tuple[Codes, tuple[int | N
     """Return codes of the values as they are; the null comes after all others."""
     columns, nulls = [], []
     for i, name in enumerate(quasi):
-        coded = codec.texts(name, groups.column(i))
+        coded = codec.encode_texts(name, groups.column(i))
         columns.append(np.where(coded.codes < 0, len(coded.texts), coded.codes))
         nulls.append(len(coded.texts) if (coded.codes < 0).any() else None)
     return np.column_stack(columns).astype(np.int32), tuple(nulls)
 
 
 def _values(column: pa.ChunkedArray, whole: Domain) -> Codes:
-    coded = codec.texts(whole.column, column)
+    coded = codec.encode_texts(whole.column, column)
     place = {text: i for i, text in enumerate(whole.texts)}
     strange = sum(text not in place for text in coded.texts)
     if strange or ((coded.codes < 0).any() and None not in place):
@@ -268,5 +296,5 @@ def _persons(
     found, firsts = group(packed(codes))
     ours = np.empty(len(firsts), np.int64)
     ours[found[: len(groups)]] = class_of
-    who = codec.texts(person, pairs.column(len(quasi)))
+    who = codec.encode_texts(person, pairs.column(len(quasi)))
     return Histogram.of(ours[found[len(groups) :]], who.codes, int(class_of.max()) + 1, len(who.texts), None)

@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.columns.look_alikes import spelled_alike
 from shoal.columns.persons import repeated
-from shoal.columns.telling import Telling, percent
+from shoal.columns.telling import Telling, whole_percent
 from shoal.engines.dependence import Spread, TellingPair
 from shoal.judge import as_seen
 from shoal.judge.evidence import Evidence
@@ -26,7 +26,7 @@ from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable, Histogram
 from shoal.table.wildcard import neighbourhoods
 from shoal.text import toml
-from shoal.text.figures import counted, listed, number, share
+from shoal.text.figures import format_count, format_list, format_number, format_share
 
 # What is warned about, by the name of its kind; docs/warnings.md explains each.
 KINDS = (
@@ -105,8 +105,8 @@ def _persons_repeat(evidence: Evidence) -> Iterator[Caution]:
         "persons-repeat",
         name,
         f"{'Identifier' if identifier else 'Column'} {name!r} repeats, with "
-        f"{counted(spread.distinct, 'different value')} in {counted(spread.records, 'record')}: one person may "
-        "have several records, but k counts records",
+        f"{format_count(spread.distinct, 'different value')} in {format_count(spread.records, 'record')}: one "
+        "person may have several records, but k counts records",
         f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it identifies people",
     )
 
@@ -127,7 +127,8 @@ def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
     yield _caution(
         "unique-plain",
         next(iter(found)) if one else None,
-        f"{'Column' if one else 'Columns'} {listed(_few(parts))} {'is' if one else 'are'} plain but nearly unique: "
+        f"{'Column' if one else 'Columns'} {format_list(_few(parts))} {'is' if one else 'are'} plain but nearly "
+        "unique: "
         f"{'it identifies' if one else 'they identify'} people to anyone who knows {'it' if one else 'them'}",
         'Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them',
     )
@@ -136,12 +137,16 @@ def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
 def _different(spread: Spread, n: int) -> str:
     if spread.distinct == n:
         return "different in every record"
-    of = counted(n, "record") if spread.records == n else f"the {counted(spread.records, 'record')} with a value"
-    return f"{counted(spread.distinct, 'different value')} in {of}"
+    of = (
+        format_count(n, "record")
+        if spread.records == n
+        else f"the {format_count(spread.records, 'record')} with a value"
+    )
+    return f"{format_count(spread.distinct, 'different value')} in {of}"
 
 
 def _few(parts: Sequence[str], most: int = 6) -> list[str]:
-    return list(parts) if len(parts) <= most else [*parts[: most - 1], counted(len(parts) - most + 1, "other")]
+    return list(parts) if len(parts) <= most else [*parts[: most - 1], format_count(len(parts) - most + 1, "other")]
 
 
 # ── columns that tell others ────────────────────────────────────────────────────────────────────────────────
@@ -175,7 +180,7 @@ def _reveals_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "reveals-quasi",
                 name,
-                f"Column {name!r} is released unchanged and reveals {what}: {listed(found)}",
+                f"Column {name!r} is released unchanged and reveals {what}: {format_list(found)}",
                 'Set role = "quasi" for it as well, or remove it'
                 if role == "plain"
                 else f'Remove {name!r}, or set role = "quasi" for it and generalize it too',
@@ -198,7 +203,7 @@ def _reveals_sensitive(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "reveals-sensitive",
                 name,
-                f"Column {name!r} is plain and reveals a sensitive value: {listed(found)}",
+                f"Column {name!r} is plain and reveals a sensitive value: {format_list(found)}",
                 'Set role = "quasi" if outsiders may know it; otherwise set role = "sensitive" with the '
                 "same requirements",
             )
@@ -211,7 +216,7 @@ def _copy_of_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
             yield _caution(
                 "copy-of-quasi",
                 name,
-                f"Quasi-identifier {name!r} reveals a sensitive column: {listed(found)}. Anyone who knows one "
+                f"Quasi-identifier {name!r} reveals a sensitive column: {format_list(found)}. Anyone who knows one "
                 "knows the other",
                 'Remove one of them, or set role = "quasi" for both',
             )
@@ -232,10 +237,12 @@ def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
         alike = distinct(histogram) == 1
         if alike.any():
             n_alike = int(evidence.table.counts[alike].sum())
-            size = f"{counted(int(alike.sum()), 'class')} with {counted(n_alike, 'record')}"
+            size = f"{format_count(int(alike.sum()), 'class')} with {format_count(n_alike, 'record')}"
             found = f"In {size}, all records have the same value: finding the class discloses it"
         else:
-            found = f"In one class, {share(float(most_frequent(histogram).max()), 1)} of the records share a value"
+            found = (
+                f"In one class, {format_share(float(most_frequent(histogram).max()), 1)} of the records share a value"
+            )
         yield _caution(
             "unprotected",
             name,
@@ -256,8 +263,8 @@ def _near_numbers(table: FrequencyTable, policy: Policy) -> Iterator[Caution]:
         yield _caution(
             "near-numbers",
             name,
-            f"The numbers in {name!r} are almost all different, with {counted(values, 'different value')} in "
-            f"{counted(n, 'record')}: a class can be diverse and still contain only similar numbers",
+            f"The numbers in {name!r} are almost all different, with {format_count(values, 'different value')} in "
+            f"{format_count(n, 'record')}: a class can be diverse and still contain only similar numbers",
             'Require t-closeness with distance = "numeric"',
         )
 
@@ -289,7 +296,8 @@ def _spelling(seen: FrequencyTable) -> Iterator[Caution]:
             "spelling",
             name,
             f"Values of {name!r} differ only in spelling (case, spaces, Unicode form, number format, empty or null): "
-            f"{number(n_values)} spellings of {counted(n_alike, 'value')}, which diversity counts as different{falls}",
+            f"{format_number(n_values)} spellings of {format_count(n_alike, 'value')}, which diversity counts "
+            f"as different{falls}",
             "Unify the spelling before anonymizing",
         )
 
@@ -304,12 +312,12 @@ def _single_label(evidence: Evidence) -> Iterator[Caution]:
     if rows is not None:
         names = [name for name in names if len(rows.frequencies(name)) > 1]
     if names and table.n_records > 1:
-        one, told = len(names) == 1, listed(_few([repr(name) for name in names]))
+        one, told = len(names) == 1, format_list(_few([repr(name) for name in names]))
         yield _caution(
             "single-label",
             names[0] if one else None,
             f"{'Column' if one else 'Columns'} {told} {'has' if one else 'have'} a single label in all "
-            f"{counted(table.n_records, 'record')} and {'carries' if one else 'carry'} no information",
+            f"{format_count(table.n_records, 'record')} and {'carries' if one else 'carry'} no information",
             "Allow max_suppression, provide a finer hierarchy, set max_level, or remove columns that are not needed",
         )
 
@@ -318,9 +326,9 @@ def _half_lost(evidence: Evidence) -> Iterator[Caution]:
     """Warn if more than half of the records or of the information is lost."""
     suppressed, n = evidence.suppressed
     if 2 * suppressed > n:
-        lost = f"{number(suppressed)} of {counted(n, 'record')} are suppressed"
+        lost = f"{format_number(suppressed)} of {format_count(n, 'record')} are suppressed"
     elif evidence.loss is not None and evidence.loss > 0.5:
-        lost = f"the loss is more than {percent(evidence.loss - 1e-9)}"
+        lost = f"the loss is more than {whole_percent(evidence.loss - 1e-9)}"
     else:
         return
     yield _caution(
@@ -399,11 +407,12 @@ def _nulls_alone(table: FrequencyTable, seen: FrequencyTable, policy: Policy) ->
         if not isinstance(model, ReleaseModel) and model.passes(seen).all():
             alone = int(rest.counts[~model.passes(among_themselves)].sum())
             if alone:
-                blank = counted(int(table.counts[empty].sum()), "record")
+                blank = format_count(int(table.counts[empty].sum()), "record")
                 yield _caution(
                     "nulls-alone",
                     None,
-                    f"{model.asked} holds for {number(alone)} of {counted(table.n_records, 'record')} only because "
+                    f"{model.asked} holds for {format_number(alone)} of "
+                    f"{format_count(table.n_records, 'record')} only because "
                     f"they match {blank} with nulls in every quasi-identifier",
                     'Set nulls = "category" to treat nulls as a value, or remove these records',
                 )

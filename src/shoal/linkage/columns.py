@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.engines import frames
 from shoal.engines.cells import read_table
+from shoal.engines.data import Data
 from shoal.engines.files import formats
 from shoal.errors import DataError
 from shoal.policy import Policy, PolicySource, policy_of
@@ -33,6 +34,7 @@ from shoal.table.spans import Span, spans
 from shoal.text.figures import quoted_names
 
 On = Sequence[str] | Mapping[str, str] | None
+LinkedFile: TypeAlias = Data | NDArray[Any]  # an array of rows and columns is a table, too
 Truth = Literal["position"] | Sequence[int] | NDArray[np.integer[Any]] | None
 
 
@@ -93,13 +95,13 @@ class Files:
 
 
 def side_by_side(
-    known: Any,
-    release: Any,
+    known: LinkedFile,
+    release: LinkedFile,
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
-    original: Any = None,
+    original: LinkedFile | None = None,
     truth: Truth = None,
     id: str | None = None,
 ) -> Files:
@@ -122,13 +124,13 @@ def side_by_side(
     for name_known, name in pairs:
         first = None
         if basis is not None and (found := [n for n in (name, name_known) if n in basis.column_names]):
-            first = codec.texts(found[0], basis[found[0]])
+            first = codec.encode_texts(found[0], basis[found[0]])
         by_type = _is_number(mine.schema.field(name_known).type)
         columns.append(
             _column(
                 name,
-                codec.texts(name_known, mine[name_known]),
-                codec.texts(name, theirs[name]),
+                codec.encode_texts(name_known, mine[name_known]),
+                codec.encode_texts(name, theirs[name]),
                 first,
                 policy,
                 by_type,
@@ -138,13 +140,13 @@ def side_by_side(
     return Files(mine.num_rows, theirs.num_rows, tuple(columns), _owners(mine, theirs, truth, id))
 
 
-def _table(data: Any) -> pa.Table:
+def _table(data: LinkedFile) -> pa.Table:
     if isinstance(data, np.ndarray):
         if data.ndim != 2:
             raise DataError(f"an array with {data.ndim} dimensions is not a table", "pass an array of rows and columns")
-        return frames.plain(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
+        return frames.with_plain_types(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
     if isinstance(data, str | Path):
-        return formats.read(Path(data)).table
+        return formats.read_table_file(Path(data)).table
     return frames.to_arrow(data)[0]
 
 
@@ -246,7 +248,7 @@ def _owners(mine: pa.Table, theirs: pa.Table, truth: Truth, id: str | None) -> R
 def _by_id(mine: pa.Table, theirs: pa.Table, id: str) -> RowNumbers:
     if absent := [what for what, t in (("known file", mine), ("release", theirs)) if id not in t.column_names]:
         raise DataError(f"the {absent[0]} has no column {id!r}")
-    known, released = codec.texts(id, mine[id]), codec.texts(id, theirs[id])
+    known, released = codec.encode_texts(id, mine[id]), codec.encode_texts(id, theirs[id])
     present = released.codes[released.codes >= 0]
     if repeated := int((np.bincount(present) > 1).sum()) if len(present) else 0:
         raise DataError(f"column {id!r}: {repeated} people have more than one record in the release")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.linkage.columns import Files, On, Truth, side_by_side
+from shoal.linkage.columns import Files, LinkedFile, On, Truth, side_by_side
 from shoal.linkage.measure import Categories, DistanceTerm, ScaledBy, distance_terms
 from shoal.linkage.nearest import Distinct, nearest, squared_between
 from shoal.policy import PolicySource
@@ -68,13 +68,13 @@ class DistanceLinkage:
 
 
 def distance_linkage(
-    known: Any,
-    release: Any,
+    known: LinkedFile,
+    release: LinkedFile,
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
-    original: Any = None,
+    original: LinkedFile | None = None,
     scale: ScaledBy = "own",
     categories: Categories = "equal",
     weights: Mapping[str, float] | None = None,

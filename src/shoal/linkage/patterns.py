@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import DataError
 from shoal.linkage.agreement import Agreement, agreement
-from shoal.linkage.columns import Files, On, side_by_side
+from shoal.linkage.columns import Files, LinkedFile, On, side_by_side
 from shoal.linkage.nearest import Distinct
 from shoal.policy import PolicySource
 from shoal.search.full_domain.rollup import KeyLayout
@@ -68,13 +68,13 @@ def pattern_bits(q: int) -> NDArray[np.bool_]:
 
 
 def pattern_counts(
-    known: Any,
-    release: Any,
+    known: LinkedFile,
+    release: LinkedFile,
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
-    original: Any = None,
+    original: LinkedFile | None = None,
 ) -> PatternCounts:
     """Count the agreement patterns of the full cross product of two files.
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.linkage.columns import On, Truth, side_by_side
+from shoal.linkage.columns import LinkedFile, On, Truth, side_by_side
 from shoal.linkage.patterns import PatternCounts, compared, counted_pairs
 from shoal.policy import PolicySource
 from shoal.table.frequency import Counts, Floats, RowNumbers
@@ -132,13 +132,13 @@ _DECISIONS = {"link": LINK, "clerical": CLERICAL, "non_link": NON_LINK}
 
 
 def probabilistic_linkage(
-    known: Any,
-    release: Any,
+    known: LinkedFile,
+    release: LinkedFile,
     *,
     on: On = None,
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
-    original: Any = None,
+    original: LinkedFile | None = None,
     false_link: float | None = None,
     false_non_link: float = 0.05,
     smoothing: float = 1.0,
@@ -162,7 +162,7 @@ def probabilistic_linkage(
             raise DataError(f"{what}: must be a probability")
     pairs = compared(files)
     patterns = counted_pairs(files, pairs)
-    model = fitted(patterns, smoothing=smoothing, max_iterations=max_iterations)
+    model = fit_mixture(patterns, smoothing=smoothing, max_iterations=max_iterations)
     weights = model.weights(patterns.agrees)
     decisions, upper, lower, false_links, false_non_links = _decided(model, patterns, weights, limit, false_non_link)
     # An intruder need not be sure: whatever speaks for a pair rather than against it is worth a guess.
@@ -206,7 +206,7 @@ def probabilistic_linkage(
 # ── Estimation ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def fitted(patterns: PatternCounts, *, smoothing: float = 1.0, max_iterations: int = 2000) -> Model:
+def fit_mixture(patterns: PatternCounts, *, smoothing: float = 1.0, max_iterations: int = 2000) -> Model:
     """Estimate m, u and the share of matches by EM from several fixed starts; return the most likely."""
     if not (math.isfinite(smoothing) and smoothing > 0):
         raise DataError("smoothing: must be more than 0", "a probability of 0 or 1 would give an infinite weight")

@@ -23,7 +23,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array, vstack
 
 from shoal.errors import DataError
-from shoal.linkage.columns import On, Truth, side_by_side
+from shoal.linkage.columns import LinkedFile, On, Truth, side_by_side
 from shoal.linkage.families import Family, Name
 from shoal.linkage.families import family as family_of
 from shoal.linkage.measure import Categories, DistanceTerm, ScaledBy, Spans, distance_terms
@@ -81,14 +81,14 @@ class WorstCase:
 
 
 def worst_case(
-    known: Any,
-    release: Any,
+    known: LinkedFile,
+    release: LinkedFile,
     *,
     family: Name = "mean",
     on: On = None,
     numeric: Sequence[str] | None = None,
     policy: PolicySource | None = None,
-    original: Any = None,
+    original: LinkedFile | None = None,
     scale: ScaledBy = "own",
     categories: Categories = "equal",
     nulls: Nulls = "category",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.masking.kernels import distances, exchanged, from_mean, least, shortest_path
-from shoal.masking.points import Points, unit
+from shoal.masking.points import Points, scaled_to_unit
 from shoal.table.frequency import Floats
 
 GroupOf = NDArray[np.int64]  # the number of the group of each record
@@ -29,7 +29,7 @@ def unheard(_share: float) -> None:
     """Ignore progress: the default if nobody listens."""
 
 
-def mdav(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
+def mdav_groups(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
     """Form groups of k to 2k−1: around the record farthest from the mean, then around the one farthest from that.
 
     O(n²/k) distances. Ties are resolved in favour of the first record.
@@ -103,14 +103,14 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
 def univariate(values: Floats, k: int) -> GroupOf:
     """Group one column with the least sum of squares: a shortest path over its sorted values, O(nk)."""
     order = np.argsort(values, kind="stable")
-    scaled = unit(values)
-    ends = shortest_path(unit(scaled - scaled.mean())[order], k)
+    scaled = scaled_to_unit(values)
+    ends = shortest_path(scaled_to_unit(scaled - scaled.mean())[order], k)
     group = np.empty(len(values), np.int64)
     group[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     return group
 
 
-def improved(points: Points, group: GroupOf, k: int, heard: Heard = unheard) -> GroupOf:
+def improve_groups(points: Points, group: GroupOf, k: int, heard: Heard = unheard) -> GroupOf:
     """Move and swap records between near groups until no change lowers the sum of squares.
 
     For numbers only. Sizes stay between k and 2k−1.
@@ -136,7 +136,7 @@ def _halved(points: Points, group: GroupOf, k: int) -> GroupOf:
     group = group.copy()
     for large in np.flatnonzero(np.bincount(group) >= 2 * k).tolist():
         members = np.flatnonzero(group == large)
-        parts = mdav(points.taken(members), k)
+        parts = mdav_groups(points.taken(members), k)
         group[members] = np.where(parts == 0, large, group.max() + parts)
     return group
 

@@ -20,11 +20,11 @@ from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
 from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
-from shoal.masking.groups import GroupOf, improved, mdav, univariate, v_mdav
-from shoal.masking.points import Points, unit
+from shoal.masking.groups import GroupOf, improve_groups, mdav_groups, univariate, v_mdav
+from shoal.masking.points import Points, scaled_to_unit
 from shoal.table.codec import Coded
 from shoal.table.frequency import Floats
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.labels import written_range, written_set
 
 Method = Literal["mdav", "v-mdav", "univariate"]
@@ -98,7 +98,7 @@ def microaggregate(
             else _MaskedColumn(engine, name, groups[name]).shown("range" if value == "range" else "mode")
         )
         table = table.set_column(table.column_names.index(name), name, shown)
-    varying = {name: unit(column) for name, column in numbers.items() if column.min() < column.max()}
+    varying = {name: scaled_to_unit(column) for name, column in numbers.items() if column.min() < column.max()}
     return Masked(
         engine.back(table),
         tuple(columns),
@@ -137,7 +137,7 @@ def numbers_of(name: str, coded: Coded) -> Floats:
             f"column {name!r}: {missing} of {n} values are missing and have no distance to others",
             "fill them, or remove these records",
         )
-    exact = [number(text) for text in coded.texts]
+    exact = [parse_number(text) for text in coded.texts]
     read = [None if value is None or math.isinf(float(value)) else float(value) for value in exact]
     if strange := sum(value is None for value in read):
         raise DataError(
@@ -173,9 +173,9 @@ def _groups(
     # Records are sorted by their values: the order in the file must not decide ties.
     order = np.lexsort((*points.signs.T[::-1], *points.numbers.T[::-1]))
     sorted_points = points.taken(order)
-    found = mdav(sorted_points, k) if method == "mdav" else v_mdav(sorted_points, k, gamma)
+    found = mdav_groups(sorted_points, k) if method == "mdav" else v_mdav(sorted_points, k, gamma)
     if improve:
-        found = improved(sorted_points, found, k)
+        found = improve_groups(sorted_points, found, k)
     group = np.empty(len(order), np.int64)
     group[order] = found
     return dict.fromkeys((*numbers, *categories), group)

@@ -71,14 +71,14 @@ class Points:
 
 def _scaled(column: Floats, squared: bool) -> Floats:
     """Scale to standard deviations, or to a part of the range; a constant column distinguishes no records."""
-    column = unit(column)
+    column = scaled_to_unit(column)
     spread = float(np.std(column)) if squared else float(np.ptp(column))
     if not len(column) or spread == 0:
         return np.zeros(len(column))
     return np.asarray((column - column.mean()) / spread)
 
 
-def unit(column: Floats) -> Floats:
+def scaled_to_unit(column: Floats) -> Floats:
     """Scale to between −1 and 1, where no square of a double overflows."""
     largest = float(np.abs(column).max(initial=0.0))
     return np.asarray(column / largest) if largest else column

@@ -10,10 +10,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
+from shoal.models.forbidden import Forbidden, ForbiddenResult
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
 from shoal.policy.presets import PRESETS, PresetName
@@ -272,6 +283,9 @@ class Policy(_Frozen, Shown):
     require: tuple[Annotated[Requirement | Limit, Field(discriminator="model")], ...] = Field(
         default=(), description="The requirements: at least one, unless a preset provides them."
     )
+    forbid: tuple[Forbidden, ...] = Field(
+        default=(), description="Results that must not come out when an algorithm runs on the release."
+    )
     preset: PresetName | None = Field(
         default=None, description="The name of a published rule whose requirements are added; not legal advice."
     )
@@ -294,12 +308,19 @@ class Policy(_Frozen, Shown):
         except ValidationError as error:
             raise PolicyError("policy: " + "\npolicy: ".join(_explained(error)), _hint(error)) from None
 
-    @field_validator("require", mode="before")
+    @field_validator("require", "forbid", mode="before")
     @classmethod
-    def _a_list_will_do(cls, require: Any) -> Any:
-        if isinstance(require, Mapping):
-            raise ValueError("should be a list: write [[require]], with double brackets, above each entry")
-        return tuple(require) if isinstance(require, list) else require
+    def _a_list_will_do(cls, given: Any, info: ValidationInfo) -> Any:
+        if isinstance(given, Mapping):
+            raise ValueError(f"should be a list: write [[{info.field_name}]], with double brackets, above each entry")
+        return tuple(given) if isinstance(given, list) else given
+
+    @model_serializer(mode="wrap")
+    def _without_an_empty_list(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        if not fields.get("forbid"):  # certificates of policies without it keep their bytes
+            fields.pop("forbid", None)
+        return fields
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -315,6 +336,8 @@ class Policy(_Frozen, Shown):
                 raise ValueError(f"require.{i}: {model.model} needs a column with role 'sensitive'")
             if isinstance(model, KAnonymity) and model.columns is not None:
                 self._check_set(i, model.columns)
+        for i, result in enumerate(self.forbid):
+            self._check_result(i, result)
         if self.preset == "hipaa-safe-harbor":
             self._check_safe_harbor()
         for name, column in self.columns.items():
@@ -352,6 +375,13 @@ class Policy(_Frozen, Shown):
             raise ValueError(
                 f"require.{i}.column: {model.column!r} does not have role 'sensitive'; "
                 f"sensitive columns: {', '.join(self.sensitive)}"
+            )
+
+    def _check_result(self, i: int, result: ForbiddenResult) -> None:
+        if strange := [name for name in result.columns if name not in (*self.quasi, *self.sensitive)]:
+            raise ValueError(
+                f"forbid.{i}: {', '.join(map(repr, strange))} has neither role 'quasi' nor 'sensitive', and only such "
+                "columns are protected"
             )
 
     def _check_safe_harbor(self) -> None:
@@ -543,6 +573,8 @@ class Policy(_Frozen, Shown):
         lines += [f"{toml.key(name)} = {toml.value(_given(column))}" for name, column in self.columns.items()]
         for model in self.require:
             lines += ["", "[[require]]", *_fields({"model": model.model, **_given(model)})]
+        for result in self.forbid:
+            lines += ["", "[[forbid]]", *_fields({"result": result.result, **_given(result)})]
         lines += ["", "[release]", *_fields(self.release.model_dump(exclude_none=True))]
         return "\n".join(lines) + "\n"
 
@@ -592,9 +624,14 @@ def _fields(fields: dict[str, Any]) -> list[str]:
 def _explained(error: ValidationError) -> Iterable[str]:
     for problem in error.errors(include_url=False, include_input=False):
         place = problem["loc"]
-        if place[:1] == ("require",):  # after the index comes the model's name, of which the index already tells
+        if place[:1] in (
+            ("require",),
+            ("forbid",),
+        ):  # after the index comes the model's name, of which the index already tells
             place = place[:2] + place[3:]
         message = _MESSAGES.get(problem["type"], problem["msg"]).removeprefix("Value error, ")
+        if place[:1] == ("forbid",) and problem["type"].startswith("union_tag"):
+            message = message.replace("model", "result")
         yield f"{'.'.join(map(str, place))}: {message}" if place else message
 
 
@@ -604,6 +641,8 @@ def _hint(error: ValidationError) -> str | None:
         if problem["type"] == "extra_forbidden":
             return "fields: " + ", ".join(_allowed(problem["loc"]))
         if problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
+            if problem["loc"][:1] == ("forbid",):
+                return "results: " + ", ".join(_RESULTS)
             return "models: " + ", ".join(m.model_fields["model"].default for m in (*_MODELS, *_LIMITS))
     return None
 
@@ -615,12 +654,18 @@ def _allowed(place: tuple[int | str, ...]) -> list[str]:
         return list(Options.model_fields)
     if place[0] == "columns":
         return list(Column.model_fields)
+    if place[0] == "forbid":
+        return list(_RESULTS[str(place[2])].model_fields) if str(place[2]) in _RESULTS else list(_RESULTS)
     models = {m.model_fields["model"].default: m for m in (*_MODELS, *_LIMITS)}
     return list(models[str(place[2])].model_fields) if str(place[2]) in models else sorted(models)
 
 
 _MODELS: tuple[type[PrivacyModel], ...] = get_args(get_args(Requirement)[0])
 _LIMITS: tuple[type[MeasuredLimit], ...] = get_args(get_args(Limit)[0])
+
+_RESULTS: dict[str, type[ForbiddenResult]] = {
+    kind.model_fields["result"].default: kind for kind in get_args(get_args(Forbidden)[0])
+}
 
 _A_TABLE = 'should be a table, such as { role = "quasi" } or { model = "k-anonymity", k = 5 }'
 # Where pydantic would speak of Python, or of the machinery of unions.

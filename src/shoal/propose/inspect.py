@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from shoal.columns.persons import household_key, person_key
 from shoal.columns.roles import AS_TOLD, CROWD, Guess, Kind, RawColumn, Sure, all_numbers, repeating, roles_of
-from shoal.columns.uniqueness import STRONGEST, KeyNumbers, Separation, Tuples, rank, ranked, separations
+from shoal.columns.uniqueness import STRONGEST, KeyNumbers, Separation, Tuples, ranked, separation_rank, separations
 from shoal.engines.base import Engine
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
@@ -30,7 +30,7 @@ from shoal.table import codec
 from shoal.table.frequency import packed
 from shoal.table.kernels import group
 from shoal.table.propose import HIDDEN_OR_SETS, Proposal, propose
-from shoal.table.spelling import Spelling, guess, shared
+from shoal.table.spelling import Spelling, guess, missing_texts
 from shoal.text import toml
 from shoal.text.log import log
 from shoal.text.showing import Shown
@@ -287,7 +287,7 @@ def inspect(
     _require_columns(seen, known, sensitive, keep)
     texts = {column.name: column.texts for column in seen if column.name in source.text_columns}
     spellings = {name: guess(found) for name, found in texts.items()}
-    missing, apart = shared(spellings, texts)
+    missing, apart = missing_texts(spellings, texts)
     if strange := {name: spelling for name, spelling in spellings.items() if not spelling.is_plain}:
         source = source.spelled(strange)
         again = {column.name: column for column in source.seen(list(strange))}
@@ -401,7 +401,7 @@ class _InMemory:
         if len(set(table.column_names)) < table.num_columns:
             raise DataError("two columns of the table have the same name", "rename one of them")
         self._table = table
-        self._coded = {name: codec.texts(name, table[name]) for name in table.column_names}
+        self._coded = {name: codec.encode_texts(name, table[name]) for name in table.column_names}
 
     @property
     def text_columns(self) -> list[str]:
@@ -474,7 +474,7 @@ class _InEngine:
 
     def _few(self, name: str) -> RawColumn:
         groups = self._engine.groups([name])
-        coded = codec.texts(name, groups.table[name])
+        coded = codec.encode_texts(name, groups.table[name])
         n = groups.table[groups.weight].to_numpy().astype(np.int64)
         counts, records, distinct = _counts(coded, n), int(n.sum()), len(coded.texts)
         return RawColumn(name, coded.texts, counts, records, distinct, _may_number_rows(coded.texts, records))
@@ -482,7 +482,7 @@ class _InEngine:
     def _many(self, name: str, distinct: int) -> RawColumn:
         """Inspect a column with too many values to fetch: a sample is read, and all are counted."""
         values, filled, records = self._engine.some_values(name, SOME)
-        texts = codec.texts(name, values).texts
+        texts = codec.encode_texts(name, values).texts
         return RawColumn(name, texts, np.array([filled], np.int64), records, distinct, False, all_there=False)
 
     def tuples(self, *names: str) -> int:
@@ -510,7 +510,7 @@ class _InEngine:
             else self._asked((column.name,))
             for column in columns
         ]
-        strong = [s.columns[0] for s in sorted(single, key=rank)[:STRONGEST]]
+        strong = [s.columns[0] for s in sorted(single, key=separation_rank)[:STRONGEST]]
         records = columns[0].records
         if self._engine.n_tuples(strong) > TUPLES:
             return ranked(single, records, self._asked)

@@ -30,7 +30,7 @@ from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.propose import propose
 from shoal.table.spelling import guess
 from shoal.text import toml
-from shoal.text.showing import shown
+from shoal.text.showing import represent
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
 # What a kind stands for where nothing else is said.
@@ -146,7 +146,7 @@ class Preview:
 
     def chart(self) -> Any:
         """Draw every level as a row of boxes, as wide as the record counts of the labels, with the top above."""
-        return shown(self, "chart")
+        return represent(self, "chart")
 
 
 def hierarchy(

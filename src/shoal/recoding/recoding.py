@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class Parts:
 class Recoding:
     """The base class of all recodings."""
 
+    kind: ClassVar[str]
     hierarchies: tuple[Hierarchy, ...]
     algorithm: str
     proved: bool  # whether the search proved that no solution has a smaller loss
@@ -76,6 +78,7 @@ class Recoding:
 class FullDomain(Recoding):
     """One level per column, and the released tuples that are suppressed."""
 
+    kind: ClassVar[str] = "full domain"
     node: tuple[int, ...]
     suppressed: Codes  # (tuples, columns): codes at the node's levels
 
@@ -99,6 +102,7 @@ class FullDomain(Recoding):
 class Cuts(Recoding):
     """A cut per column: each value has one generalization, on any level; some tuples are suppressed."""
 
+    kind: ClassVar[str] = "cuts"
     values: tuple[Values, ...]
     of_leaf: tuple[Ids, ...]  # per column, leaf to released value
     suppressed: Codes  # (tuples, columns): released values
@@ -117,6 +121,7 @@ class Cuts(Recoding):
 class Cells(Recoding):
     """A recoding of single records: what each row of the searched table becomes, part by part."""
 
+    kind: ClassVar[str] = "cells"
     values: tuple[Values, ...]
     became: Parts
 

@@ -133,7 +133,7 @@ def failing(rows: pa.Table, table: FrequencyTable, policy: Policy) -> NDArray[np
     passing = ~failing_classes(table, policy)
     if passing.all():
         return np.zeros(len(rows), np.bool_)
-    coded = [codec.texts(name, rows[name]) for name in policy.quasi]
+    coded = [codec.encode_texts(name, rows[name]) for name in policy.quasi]
     codes = np.column_stack([np.where(of.codes < 0, len(of.texts), of.codes) for of in coded]).astype(np.int32)
     keys = packed(np.concatenate([table.codes, codes]))
     classes, records = keys[: table.n_classes], keys[table.n_classes :]

@@ -38,7 +38,7 @@ def mapping_of(recoding: Recoding, rows: Rows | Query) -> dict[str, pa.Table]:
 
 def _column(values: Values, table: pa.Table, weights: Counts) -> pa.Table:
     hierarchy = values.hierarchy
-    coded = codec.texts(hierarchy.column, table[hierarchy.column])
+    coded = codec.encode_texts(hierarchy.column, table[hierarchy.column])
     texts: tuple[Label, ...] = (*coded.texts, None)
     counts = np.bincount(np.where(coded.codes < 0, len(coded.texts), coded.codes), weights, len(texts))
     covers = {label: leaves.tolist() for label, leaves in zip(values.labels, values.covers, strict=True)}

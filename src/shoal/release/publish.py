@@ -9,7 +9,8 @@ from shoal.engines.base import Groups, Query, Released, WrittenFile
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas
 from shoal.errors import OutputError, VerificationError
-from shoal.judge import judged, require
+from shoal.judge import judge_release, require
+from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted_written
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy
@@ -34,8 +35,10 @@ class Publishable(Released):
         """Compare the counts of the written file or table with the requirements and with the release."""
         table = recounted_written(written, self.policy, self.reference)
         left = [name for name in self.rows.columns if name in self.policy.identifiers]
-        of_attacks = self.verdicts.verdicts[len(self.policy.models) :]  # on these rows, which the file repeats
-        verdicts = judged(table, self.policy, limits=of_attacks, identifiers=left)
+        n, n_limits = len(self.policy.models), len(self.policy.limits)
+        of_attacks = self.verdicts.verdicts[n : n + n_limits]  # on these rows, which the file repeats
+        mined = mine(written, self.policy)
+        verdicts = judge_release(table, self.policy, limits=of_attacks, mined=mined, identifiers=left)
         require(verdicts)
         if verdicts.same(self.verdicts):
             return

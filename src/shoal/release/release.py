@@ -26,9 +26,9 @@ from shoal.release.certificate import certificate_of
 from shoal.release.mapping import mapping_of
 from shoal.release.publish import Publishable, refuse_to_overwrite
 from shoal.release.receipt import KEY_BYTES, new_key, receipt_of, write_receipt
-from shoal.text.figures import counted
+from shoal.text.figures import format_count
 from shoal.text.log import log
-from shoal.text.showing import Shown, shown
+from shoal.text.showing import Shown, represent
 
 if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier
@@ -140,7 +140,7 @@ class Release(Publishable, Shown):
         as private as the input.
         """
         refuse_to_overwrite(self.engine.source, path)
-        page = shown(
+        page = represent(
             self,
             "page",
             certificate=certificate,
@@ -159,7 +159,7 @@ class Release(Publishable, Shown):
         columns: Sequence[str] = (),
     ) -> Charts:
         """Return the charts of the report by section, as a dict of Altair charts that a notebook displays."""
-        drawn: Charts = shown(self, "charts", frontier=frontier, attacks=attacks, columns=columns)
+        drawn: Charts = represent(self, "charts", frontier=frontier, attacks=attacks, columns=columns)
         return drawn
 
     def __getstate__(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class Release(Publishable, Shown):
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)
-        records, classes = counted(self.verdicts.records, "record"), counted(self.verdicts.classes, "class")
+        records, classes = format_count(self.verdicts.records, "record"), format_count(self.verdicts.classes, "class")
         return f"<Release of {records} in {classes}: {asked}>"
 
 

@@ -18,15 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from shoal.attacks.run import measured
+from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.dependence import dependence_of
 from shoal.engines.files import formats
 from shoal.engines.opening import engine_of, order_of_release, population_of
 from shoal.errors import DataError, InfeasibleError, PolicyError
-from shoal.judge import Gaps, judged, require
+from shoal.judge import Gaps, judge_release, require
 from shoal.judge.evidence import of_replay
+from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_groups
 from shoal.judge.warning_list import warnings_of
 from shoal.models.verdict import Verdicts
@@ -37,7 +38,7 @@ from shoal.release.publish import Publishable
 from shoal.release.release import Release
 from shoal.table.frequency import FrequencyTable
 from shoal.table.hierarchy import Label
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.notation import read_range
 from shoal.text.jsonable import read_json
 from shoal.text.log import log
@@ -78,7 +79,7 @@ def described(release: Release) -> dict[str, Any]:
 def _lies_in(leaf: Label, label: Label) -> bool:
     """Return whether a number is in the range it would be released as: 39.5 is not in 30-39 of whole numbers."""
     span = None if leaf is None or label is None else read_range(label)
-    value = None if leaf is None or span is None else number(leaf)
+    value = None if leaf is None or span is None else parse_number(leaf)
     return span is None or value is None or span.holds(value)
 
 
@@ -108,7 +109,7 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
     return [[list(tuple_), labels] for tuple_, labels in found.items()]
 
 
-def save(release: Release, path: str | Path, *, force: bool = False) -> None:
+def save_recoding(release: Release, path: str | Path, *, force: bool = False) -> None:
     """Write the recoding of a release for replay; it contains values from the data, and only its owner may read it."""
     text = json.dumps(described(release), ensure_ascii=False) + "\n"
     formats.write_text(Path(path), text, force=force, private=True)
@@ -206,7 +207,8 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
     released = engine.recoded(rows, changed, stays, policy)
     table = recounted(released, policy, reference)
     gaps, _ = Gaps.of(policy, engine.columns, order_of_release(engine, policy))
-    verdicts = judged(table, policy, attacks=measured(released, engine, policy), gaps=gaps)
+    attacks = measured(released, engine, policy)
+    verdicts = judge_release(table, policy, attacks=attacks, mined=mine(released, policy), gaps=gaps)
     require(verdicts)
     tell = {
         name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
@@ -226,7 +228,9 @@ def _read(path: Path) -> dict[str, Any]:
         kept = None
     if not isinstance(kept, dict) or kept.get("schema") != SCHEMA:
         raise DataError(
-            f"{path} is not a recoding", "write one with shoal.release.replay.save", option="shoal anonymize --recoding"
+            f"{path} is not a recoding",
+            "write one with shoal.release.replay.save_recoding",
+            option="shoal anonymize --recoding",
         )
     return kept
 

@@ -73,7 +73,7 @@ def sign(
     own = read_private(key, password=password) if isinstance(key, str | Path) else key
     signature = {
         "algorithm": ALGORITHM,
-        "key": fingerprint(own.public_key()),
+        "key": key_fingerprint(own.public_key()),
         "value": own.sign(canonical(certificate)).hex(),
     }
     return {name: value for name, value in certificate.items() if name != "signature"} | {"signature": signature}
@@ -85,7 +85,7 @@ def signed_by(certificate: Mapping[str, Any], key: str | Path | Ed25519PublicKey
     from cryptography.exceptions import InvalidSignature
 
     signature = certificate.get("signature")
-    if not isinstance(signature, Mapping) or signature.get("key") != fingerprint(public):
+    if not isinstance(signature, Mapping) or signature.get("key") != key_fingerprint(public):
         return False
     try:
         public.verify(bytes.fromhex(signature["value"]), canonical(certificate))
@@ -94,7 +94,7 @@ def signed_by(certificate: Mapping[str, Any], key: str | Path | Ed25519PublicKey
     return True
 
 
-def fingerprint(key: Ed25519PublicKey) -> str:
+def key_fingerprint(key: Ed25519PublicKey) -> str:
     """Return the SHA-256 of the 32 bytes of a public key."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.alternatives.compare import KINDS
 from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
+from shoal.judge.figures import figures
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.report.fates import Fate, named
-from shoal.report.wording import unit
-from shoal.text.figures import counted, listed, number, share
+from shoal.report.fates import Fate, columns_with_fate
+from shoal.report.summary import as_it_was
+from shoal.report.wording import counted_unit
+from shoal.text.figures import format_count, format_list, format_number, format_share
 
 if TYPE_CHECKING:
     from shoal.alternatives.compare import Entry
@@ -39,24 +40,39 @@ def essentials(
     ``labels``: coarsened columns have a released label beside them, where many share one.
     """
     policy = release.policy
-    found = found_in(release.measured, policy, release.verdicts.records, unit(policy))
+    found = found_in(release.measured, policy, release.verdicts.records, counted_unit(policy))
     return Essentials(found, _left(release, columns, labels), _inferred(release, attacks))
+
+
+def found_before(release: Release) -> str:
+    """Risk of re-identification in the original, counted as the release is: people, and what the policy calls missing.
+
+    Where values were too many to be counted as they are, more people may be unique than can be told.
+    """
+    policy, counted_table = release.policy, release.counted
+    table, seen = as_it_was(counted_table.table, policy)
+    told = found_in(figures(table, seen=seen), policy, table.n_records, counted_unit(policy))
+    if not counted_table.raised:
+        return told
+    coarser = format_list(sorted(counted_table.raised), MOST_NAMES)
+    return f"{told} This is the least that can be said: {coarser} had too many values and was counted coarser."
 
 
 def found_in(measured: Mapping[str, float], policy: Policy, records: int, one: str) -> str:
     """Risk of re-identification in a table with these figures, which count people or records."""
     k = int(measured["k"])
-    known = f"Someone who knows {listed(policy.quasi, MOST_NAMES)}"
+    known = f"Someone who knows {format_list(policy.quasi, MOST_NAMES)}"
     if not records:
         return "Nobody can be re-identified: no record is left."
     if k <= 1:
-        alone = share(measured["sample_uniqueness"], 1)
+        alone = format_share(measured["sample_uniqueness"], 1)
         who = "belong to people who are" if one == "person" else "are"
         return f"{known} can identify some people with certainty: {alone} of the records {who} unique in these columns."
-    untold = "" if one == unit(policy) else " How many people these records belong to cannot be determined."
+    untold = "" if one == counted_unit(policy) else " How many people these records belong to cannot be determined."
     return (
-        f"{known} finds at least {counted(k, one)} that match: the probability of picking the right one is at most "
-        f"1 in {number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{untold}{_households(measured)}"
+        f"{known} finds at least {format_count(k, one)} that match: the probability of picking the right one is "
+        "at most "
+        f"1 in {format_number(k)}, on average 1 in {_one_in(measured['risk_mean'])}.{untold}{_households(measured)}"
     )
 
 
@@ -64,13 +80,13 @@ def _households(measured: Mapping[str, float]) -> str:
     """Describe household risk if a column names households: one identified member identifies the others."""
     if "household_risk_max" not in measured:
         return ""
-    most, mean = (share(measured[f"household_risk_{which}"], 1) for which in ("max", "mean"))
+    most, mean = (format_share(measured[f"household_risk_{which}"], 1) for which in ("max", "mean"))
     return f" The probability that some member of a household is identified is at most {most}, on average {mean}."
 
 
 def _one_in(chance: float) -> str:
     """Format a probability as 1 in n, rounded down so that the risk is never understated."""
-    return number(int(1 / chance + 1e-9)) if chance else "∞"
+    return format_number(int(1 / chance + 1e-9)) if chance else "∞"
 
 
 def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
@@ -78,12 +94,12 @@ def _left(release: Release, columns: Sequence[Fate], labels: bool) -> str:
     policy = release.policy
     example = {c.name: f"{c.name} ({c.became})" for c in columns if c.became is not None} if labels else {}
     parts = {
-        "Kept": [*named(columns, "kept"), *policy.sensitive, *policy.having("plain")],
-        "Generalized": [example.get(name, name) for name in named(columns, "coarsened")],
-        "Suppressed": named(columns, "hidden"),
+        "Kept": [*columns_with_fate(columns, "kept"), *policy.sensitive, *policy.having("plain")],
+        "Generalized": [example.get(name, name) for name in columns_with_fate(columns, "coarsened")],
+        "Suppressed": columns_with_fate(columns, "hidden"),
         "Removed": list(policy.identifiers),
     }
-    told = [f"{what}: {listed(names, MOST_NAMES)}." for what, names in parts.items() if names]
+    told = [f"{what}: {format_list(names, MOST_NAMES)}." for what, names in parts.items() if names]
     return " ".join([*told, gone(release)])
 
 
@@ -93,17 +109,20 @@ def gone(release: Release) -> str:
     if not n:
         return "No record was suppressed."
     fate = "suppressed" if release.policy.release.suppressed == "drop" else "reduced to *"
-    return f"{number(n)} of {counted(of, 'record')} ({share(n, of)}) {'was' if n == 1 else 'were'} {fate}."
+    return (
+        f"{format_number(n)} of {format_count(of, 'record')} ({format_share(n, of)}) {'was' if n == 1 else 'were'} "
+        f"{fate}."
+    )
 
 
 def proof(recoding: Recoding) -> str:
     """Describe what is known about the optimality of a solution, never more than was proved for its kind."""
     if recoding.bound is not None and not recoding.proved:
-        ended = "found in the time available" if KINDS[type(recoding)] == "full domain" else "found"
-        return f"the best {ended}; lower bound {number(recoding.bound)}"
+        ended = "found in the time available" if recoding.kind == "full domain" else "found"
+        return f"the best {ended}; lower bound {format_number(recoding.bound)}"
     if not recoding.proved:
         return "not proved optimal"
-    return f"the smallest {_NARROWER.get(recoding.algorithm, _AMONG[KINDS[type(recoding)]])}, proved"
+    return f"the smallest {_NARROWER.get(recoding.algorithm, _AMONG[recoding.kind])}, proved"
 
 
 def worth(entry: Entry, objective: str) -> str:
@@ -129,7 +148,7 @@ def _inferred(release: Release, attacks: Attacks | None) -> str:
         return "The policy declares no sensitive column, so inference was not assessed."
     worst = max(columns, key=lambda name: columns[name]["alpha"])
     alpha = columns[worst]["alpha"]
-    told = f"In the most revealing class, {share(alpha, 1)} of the records have the same {worst}"
+    told = f"In the most revealing class, {format_share(alpha, 1)} of the records have the same {worst}"
     told += ": finding the class discloses it." if alpha == 1 else "."
     risk = None if attacks is None else _most_inferred(attacks)
     return told if risk is None else f"{told} {_guessed(risk)}"
@@ -145,6 +164,6 @@ def _guessed(risk: Risk) -> str:
     if risk.above <= 0:
         return "Attacks guessed sensitive values no better with the release than without it."
     return (
-        f"The best attack guessed {risk.column} correctly for {share(risk.share, 1)} of the records it tried, and for "
-        f"{share(control, 1)} without the release."
+        f"The best attack guessed {risk.column} correctly for {format_share(risk.share, 1)} of the records it "
+        f"tried, and for {format_share(control, 1)} without the release."
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.recoding import Parts
-from shoal.report.fates import per_label, shared, shown
+from shoal.report.fates import label_threshold, per_label, shortened_label
 from shoal.table.frequency import Counts, FrequencyTable, packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group, sum_by_class
@@ -47,7 +47,7 @@ def examples(release: Release, original: FrequencyTable, parts: Parts, *, origin
     sizes = sum_by_class(parts.counts[kept], class_of, len(firsts))
     order = np.argsort(-sizes, kind="stable")
     places = np.unique(np.linspace(0, len(order) - 1, min(ROWS, len(order))).astype(np.int64))
-    invent = [_inventor(original, j, values, shared(release.policy)) for j, values in enumerate(released)]
+    invent = [_inventor(original, j, values, label_threshold(release.policy)) for j, values in enumerate(released)]
     found = []
     for i, place in enumerate(places.tolist()):
         part = kept[firsts[order[place]]]
@@ -57,7 +57,11 @@ def examples(release: Release, original: FrequencyTable, parts: Parts, *, origin
         else:
             before = [of(code, i) for of, code in zip(invent, codes, strict=True)]
         after = [values.labels[code] for values, code in zip(released, codes, strict=True)]
-        found.append(Example(tuple(shown(cell, 24) for cell in before), tuple(shown(cell, 24) for cell in after)))
+        found.append(
+            Example(
+                tuple(shortened_label(cell, 24) for cell in before), tuple(shortened_label(cell, 24) for cell in after)
+            )
+        )
     return tuple(found)
 
 

@@ -16,10 +16,10 @@ from shoal.policy import Policy
 from shoal.release import now
 from shoal.report.essentials import found_in
 from shoal.report.html import environment, style
-from shoal.report.summary import SIZES, sizes
+from shoal.report.summary import SIZES, size_bins
 from shoal.report.wording import unit_of
 from shoal.table.frequency import FrequencyTable
-from shoal.text.figures import counted, listed, number, share
+from shoal.text.figures import format_count, format_list, format_number, format_share
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
 
 
 @shows("Verdicts", "verdict page")
-def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
+def render_check(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
     """Render the report of a check."""
     found = findings(verdicts, table, policy)
     fields = {"found": found, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
@@ -77,14 +77,17 @@ def rendered(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
 
 def _sentence(verdicts: Verdicts) -> str:
     n = len(verdicts.verdicts)
-    size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
+    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
     if verdicts.outcome == "fails":
         failed = sum(verdict.outcome == "fails" for verdict in verdicts.verdicts)
-        left = f", {counted(len(verdicts.identifiers), 'identifier')} not removed" if verdicts.identifiers else ""
-        return f"This table does not satisfy its policy: {failed} of {counted(n, 'requirement')} failed{left}; {size}."
+        left = f", {format_count(len(verdicts.identifiers), 'identifier')} not removed" if verdicts.identifiers else ""
+        return (
+            f"This table does not satisfy its policy: {failed} of {format_count(n, 'requirement')} failed{left}; "
+            f"{size}."
+        )
     if verdicts.outcome == "unknown":
         untold = sum(verdict.outcome == "unknown" for verdict in verdicts.verdicts)
-        told = f"{untold} of {counted(n, 'requirement')} cannot be determined"
+        told = f"{untold} of {format_count(n, 'requirement')} cannot be determined"
         return f"Whether this table satisfies its policy cannot be determined: {told}; {size}."
     return (
         f"This table satisfies its policy: {'the requirement holds' if n == 1 else f'all {n} requirements hold'}; "
@@ -93,17 +96,20 @@ def _sentence(verdicts: Verdicts) -> str:
 
 
 def _failed(verdict: Verdict, records: int) -> str:
-    found = f"{verdict.asked}: the worst value is {verdict.figure} = {number(verdict.worst)}"
+    found = f"{verdict.asked}: the worst value is {verdict.figure} = {format_number(verdict.worst)}"
     if not verdict.classes:
         return f"{found}."
-    part = f"{number(verdict.records)} of {counted(records, 'record')} ({share(verdict.records, records)})"
-    return f"{found}; {part} in {counted(verdict.classes, 'class')} fail."
+    part = (
+        f"{format_number(verdict.records)} of {format_count(records, 'record')} "
+        f"({format_share(verdict.records, records)})"
+    )
+    return f"{found}; {part} in {format_count(verdict.classes, 'class')} fail."
 
 
 def _sizes(persons: Counts, records: Counts) -> Iterator[Size]:
     if not len(persons):
         return
-    place = sizes(persons)
+    place = size_bins(persons)
     for at in np.unique(place).tolist():
         inside = place == at
         yield Size(SIZES[at], int(inside.sum()), int(records[inside].sum()))
@@ -122,19 +128,21 @@ def _without(table: FrequencyTable, policy: Policy) -> tuple[tuple[str, int], ..
 
 def _steps(verdicts: Verdicts, policy: Policy, at_fault: int, without: tuple[tuple[str, int], ...]) -> Iterator[str]:
     if verdicts.identifiers:
-        yield f"Remove {listed([repr(name) for name in verdicts.identifiers])}: declared as identifier."
+        yield f"Remove {format_list([repr(name) for name in verdicts.identifiers])}: declared as identifier."
     for verdict in verdicts.verdicts:
         if verdict.outcome == "unknown":
             yield f"To check {verdict.asked}: {verdict.missing}."
+        if verdict.outcome == "fails" and verdict.asked.startswith("forbid."):
+            yield f"{verdict.asked}: it comes out. Generalize a column that it names, or require a larger k."
         if verdict.outcome == "fails" and not verdict.classes and verdict.asked.endswith("measured"):
             yield f"{verdict.asked}: require more of the classes, such as a larger k, ℓ-diversity or t-closeness."
     if not at_fault:
         return
     if without and without[0][1] < at_fault:
         name, left = without[0]
-        fewer = f"{number(left)} instead of {counted(at_fault, 'record')}"
+        fewer = f"{format_number(left)} instead of {format_count(at_fault, 'record')}"
         yield f"Generalize {name!r} first: without it, {fewer} fail."
     if 2 * at_fault <= verdicts.records:
-        part = f"{counted(at_fault, 'record')} ({share(at_fault, verdicts.records)})"
+        part = f"{format_count(at_fault, 'record')} ({format_share(at_fault, verdicts.records)})"
         yield f"Suppressing the failing classes removes {part}; check again, because other records may then fail."
     yield "Use shoal anonymize with the original table and this policy to find a release with the smallest loss."

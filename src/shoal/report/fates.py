@@ -53,7 +53,7 @@ def _fate(release: Release, original: FrequencyTable, parts: Parts, j: int) -> F
     of_value = sum_by_class(left, parts.codes[:, j].astype(np.int64), len(values.labels))
     n = max(1, int(left.sum()))
     kept, hidden = _as_they_were(values), np.array([label == hierarchy.top for label in values.labels], np.bool_)
-    crowd = shared(release.policy)
+    crowd = label_threshold(release.policy)
     coarser = np.where(kept | hidden, 0, of_value)  # tells most about a column whose cells differ
     was, became = _example(original, parts, j, values, coarser, crowd) if coarser.any() else (None, None)
     if became is None:
@@ -86,7 +86,7 @@ def _example(
     common = int(of_value.argmax()) if len(of_value) else -1
     if common < 0 or _persons(original, parts.row[_released_as(parts, j, common)]) < crowd:
         return None, None
-    became = shown(values.labels[common])
+    became = shortened_label(values.labels[common])
     inside = np.zeros(len(hierarchy.leaves), np.bool_)
     inside[values.covers[common]] = True
     for level in range(hierarchy.n_levels):
@@ -97,11 +97,11 @@ def _example(
         best = int(persons.argmax())
         if persons[best] >= crowd:
             as_general = level > 0 and np.array_equal(of_leaf == best, inside)
-            return None if as_general else shown(hierarchy.labels[level][best]), became
+            return None if as_general else shortened_label(hierarchy.labels[level][best]), became
     return None, became
 
 
-def shared(policy: Policy) -> int:
+def label_threshold(policy: Policy) -> int:
     """Return how many people must have a label before it is shown: as many as a class requires, at least five."""
     return max([SHARED, *(getattr(model, "k", SHARED) for model in policy.models)])
 
@@ -127,12 +127,12 @@ def per_label(table: FrequencyTable, j: int, hierarchy: Hierarchy, level: int) -
     return np.diff(table.entities.merged(codes, n).starts)
 
 
-def shown(label: Label, most: int = 40) -> str:
+def shortened_label(label: Label, most: int = 40) -> str:
     """Return a label as a reader sees it."""
     text = "(missing)" if label is None else "(empty)" if label == "" else label
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def named(columns: Sequence[Fate], kind: FateKind) -> list[str]:
+def columns_with_fate(columns: Sequence[Fate], kind: FateKind) -> list[str]:
     """Return the columns with this fate."""
     return [column.name for column in columns if column.kind == kind]

@@ -21,12 +21,12 @@ from shoal.errors import OutputError
 from shoal.release.certificate import neutral
 from shoal.report import charts
 from shoal.report.essentials import SHARES, essentials, gone, proof
-from shoal.report.fates import Fate, shared
-from shoal.report.intrusion import within_budget
+from shoal.report.fates import Fate, label_threshold
+from shoal.report.intrusion import stories_within_budget, within_budget
 from shoal.report.pictures import groups_of, pictures, worst_class
 from shoal.report.summary import Summary, summary
-from shoal.report.wording import unit
-from shoal.text.figures import counted, interval, number, share, visible
+from shoal.report.wording import counted_unit
+from shoal.text.figures import format_count, format_interval, format_number, format_share, visible
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ IN_NOTEBOOKS = ("sizes", "columns")  # charts of figures that the page has as ta
 
 
 @shows("Release", "page")
-def rendered(
+def render_report(
     release: Release,
     *,
     certificate: Mapping[str, Any] | None = None,
@@ -63,6 +63,7 @@ def rendered(
     own = None if frontier is None else asked_for(release.policy, frontier)
     fields = _fields(release, told, found, proof)
     fields |= {"attacks": found, "groups": groups, "frontier": frontier, "own": own, "originals": originals}
+    fields["stories"] = stories_within_budget(release) if attacks is None else ()
     absent = {
         "attacks": not (found.risks or found.left_out),
         "sensitive": not told.sensitive,
@@ -108,22 +109,23 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number,
-        counted=counted,
-        percent=lambda value: share(value, 1),
-        interval=interval,
+        number=format_number,
+        counted=format_count,
+        percent=lambda value: format_share(value, 1),
+        interval=format_interval,
         worst=worst_class,
         capital=_capital,
+        lower_first=_lower_first,
         happened=_happened,
     )
     return environment
 
 
 def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
-    limits = [limit.judge(attacks) for limit in release.policy.limits]
+    limits = [*(limit.judge(attacks) for limit in release.policy.limits), *_of_results(release)]
     return {
         "title": "Release report",
-        "unit": unit(release.policy),
+        "unit": counted_unit(release.policy),
         "answers": essentials(release, told.columns, attacks),
         "gone": gone(release),
         "version": __version__,
@@ -134,7 +136,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "told": told,
         "requirements": list(zip(_of_classes(release), told.worst, strict=True)),
         "limits": limits,
-        "shared": shared(release.policy),
+        "shared": label_threshold(release.policy),
         "proof": proof(release.recoding),
         "warnings": certificate["warnings"],
         "hash": certificate["output"]["sha256"][:12],
@@ -155,20 +157,27 @@ def _of_classes(release: Release) -> tuple[Verdict, ...]:
     return release.verdicts.verdicts[: len(release.policy.models)]
 
 
+def _of_results(release: Release) -> tuple[Verdict, ...]:
+    """Return the verdicts on forbidden results, which come last."""
+    return release.verdicts.verdicts[len(release.policy.models) + len(release.policy.limits) :]
+
+
 def sentence(release: Release, attacks: Attacks | None = None) -> str:
     """Return the verdict as a sentence; for limits on attacks, it uses those given or the release's own."""
     found, attacks = release.verdicts, release.attacks if attacks is None else attacks
-    size = f"{counted(found.records, 'record')} in {counted(found.classes, 'class')}"
+    size = f"{format_count(found.records, 'record')} in {format_count(found.classes, 'class')}"
     verdicts = [*_of_classes(release), *(limit.judge(attacks) for limit in release.policy.limits)]
+    verdicts += _of_results(release)
     failed = sum(verdict.outcome == "fails" for verdict in verdicts)
     n = len(verdicts)
     if failed or found.identifiers:
-        left = f"; {counted(len(found.identifiers), 'identifier')} not removed" if found.identifiers else ""
+        left = f"; {format_count(len(found.identifiers), 'identifier')} not removed" if found.identifiers else ""
         return (
-            f"This release does not satisfy its policy: {failed} of {counted(n, 'requirement')} failed, {size}{left}."
+            f"This release does not satisfy its policy: {failed} of {format_count(n, 'requirement')} failed, "
+            f"{size}{left}."
         )
     if unknown := sum(verdict.outcome == "unknown" for verdict in verdicts):
-        untold = f"{unknown} of {counted(n, 'requirement')} cannot be determined"
+        untold = f"{unknown} of {format_count(n, 'requirement')} cannot be determined"
         return f"Whether this release satisfies its policy cannot be determined: {untold}, {size}."
     if not found.records:
         return "This release satisfies its policy because it contains no records."
@@ -180,14 +189,18 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
 def _happened(column: Fate) -> str:
     """Describe what happened to a column in the released records; by parts if its cells differ."""
     if column.kind == "kept":
         return "kept unchanged"
     if column.kind == "hidden":
         return "suppressed"
-    kept = f"{share(column.kept, 1)} of the cells kept" if column.kept else ""
-    hidden = f"{share(column.hidden, 1)} suppressed" if column.hidden else ""
+    kept = f"{format_share(column.kept, 1)} of the cells kept" if column.kept else ""
+    hidden = f"{format_share(column.hidden, 1)} suppressed" if column.hidden else ""
     return "generalized" + (f"; {', '.join(filter(None, (kept, hidden)))}" if kept or hidden else "")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from shoal.attacks.risk import Attacks
 from shoal.attacks.run import attack
+from shoal.attacks.stories import Story, stories
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -18,12 +19,25 @@ CELLS = 5_000_000  # that the attacks read at most: records times quasi and sens
 
 def within_budget(release: Release) -> Attacks:
     """Run attacks, or return the reason why they were skipped if they would read too much."""
-    policy = release.policy
-    columns = len(policy.quasi) + len(policy.sensitive)
-    n = release.counted.n_records
     if not release.verdicts.records:
         return Attacks((), ("all attacks: there is no record to attack",))
-    if n * columns > CELLS:
+    if _too_many(release):
+        n = release.counted.n_records
         return Attacks((), (f"all attacks: {n:,} records are too many for the report; run shoal attack",))
-    sample = min(PEOPLE, max(FEWEST, PAIRS // release.classes))
-    return attack(release, sample=sample, seed=policy.release.seed)
+    return attack(release, sample=_sample(release), seed=release.policy.release.seed)
+
+
+def stories_within_budget(release: Release) -> tuple[Story, ...]:
+    """Return what an intruder finds about a few people before and after; none if that would read too much."""
+    if not release.verdicts.records or _too_many(release):
+        return ()
+    return stories(release, sample=_sample(release))
+
+
+def _too_many(release: Release) -> bool:
+    policy = release.policy
+    return release.counted.n_records * (len(policy.quasi) + len(policy.sensitive)) > CELLS
+
+
+def _sample(release: Release) -> int:
+    return min(PEOPLE, max(FEWEST, PAIRS // release.classes))

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from shoal.alternatives.recommend import beaten
 from shoal.report.essentials import proof, worth
-from shoal.text.figures import counted, interval, number, share, visible
+from shoal.text.figures import format_count, format_interval, format_number, format_share, visible
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
@@ -30,7 +30,11 @@ def figures_html(figures: Figures) -> str:
     """Show a row per figure, with a column for each sensitive column."""
     names = list(figures.columns)
     rows = [
-        [name, number(value), *(number(of[name]) if name in of else "" for of in figures.columns.values())]
+        [
+            name,
+            format_number(value),
+            *(format_number(of[name]) if name in of else "" for of in figures.columns.values()),
+        ]
         for name, value in figures.items()
     ]
     return _table(["figure", "worst" if names else "value", *names], rows)
@@ -39,12 +43,17 @@ def figures_html(figures: Figures) -> str:
 @shows("Inspection", "html")
 def inspection_html(found: Inspection) -> str:
     """Show the decisions to make first, and a row per column."""
-    rows = [[c.name, c.kind, number(c.distinct), number(c.nulls), c.role, c.sure, c.why] for c in found.columns]
+    rows = [
+        [c.name, c.kind, format_number(c.distinct), format_number(c.nulls), c.role, c.sure, c.why]
+        for c in found.columns
+    ]
     head = ["column", "kind", "distinct", "nulls", "role", "sure", "why"]
     decide = ["Decide first:"] if found.decisions else []
     decide += [decision.sentence for decision in found.decisions[:3]]
     persons = f" {found.entity!r} identifies people, and some have several records." if found.entity else ""
-    table = _table(head, rows, f"{counted(found.records, 'record')}.{persons}", texts=("kind", "role", "sure", "why"))
+    table = _table(
+        head, rows, f"{format_count(found.records, 'record')}.{persons}", texts=("kind", "role", "sure", "why")
+    )
     edit = f'with_columns({_doubtful(found)}="quasi")'
     last = f"<p>The proposal is <code>.policy</code>; change it with <code>.policy.{Markup.escape(edit)}</code>.</p>"
     return _paragraphs(decide) + table + (last if found.having("quasi") else "")
@@ -60,11 +69,17 @@ def _doubtful(found: Inspection) -> str:
 def verdicts_html(verdicts: Verdicts) -> str:
     """Show a row per requirement, the verdict as a sentence, and the warnings."""
     rows = [
-        [v.asked, f"{v.figure} = {number(v.worst)}", number(v.classes), number(v.records), _outcome(v)]
+        [
+            v.asked,
+            f"{v.figure} = {format_number(v.worst)}",
+            format_number(v.classes),
+            format_number(v.records),
+            _outcome(v),
+        ]
         for v in verdicts.verdicts
     ]
     rows += [[f"identifier {name}", "not removed", "", "", _mark(False)] for name in verdicts.identifiers]
-    size = f"{counted(verdicts.records, 'record')} in {counted(verdicts.classes, 'class')}"
+    size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
     head = ["requirement", "found", "failing classes", "records", ""]
     return _table(head, rows, f"{verdicts.sentence}: {size}.") + _notes(verdicts.warnings)
 
@@ -86,8 +101,8 @@ def release_html(release: Release) -> str:
     ]
     objective = release.policy.release.objective
     caption = (
-        f"{objective} {number(release.loss[objective])}, {proof(release.recoding)}; "
-        f"{number(release.suppressed)} of {number(release.counted.n_records)} records suppressed."
+        f"{objective} {format_number(release.loss[objective])}, {proof(release.recoding)}; "
+        f"{format_number(release.suppressed)} of {format_number(release.counted.n_records)} records suppressed."
     )
     levels = _table(["column", "level", "of"], rows, caption)
     return verdicts_html(release.verdicts) + levels + _notes(release.warnings)
@@ -103,8 +118,12 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
     for i, point in enumerate(found):
         name = (f"({i + 1})" if worse[i] else str(i + 1)) + (", the policy" if i == own else "")
         if point.feasible:
-            figures = [number(point.loss or 0), share(point.risk or 0, 1), number(point.suppressed or 0)]
-            rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, number(point.classes or 0)])
+            figures = [
+                format_number(point.loss or 0),
+                format_share(point.risk or 0, 1),
+                format_number(point.suppressed or 0),
+            ]
+            rows.append([name, *(f"{v:g}" for v in point.asked.values()), *figures, format_number(point.classes or 0)])
         else:
             rows.append([name, *(f"{v:g}" for v in point.asked.values()), point.state, "", "", ""])
     brackets = [
@@ -132,16 +151,16 @@ def comparison_html(found: Comparison) -> str:
     rows = [
         [
             e.algorithm,
-            number(e.loss[found.objective]),
-            number(e.classes or 0),
-            number(e.suppressed or 0),
+            format_number(e.loss[found.objective]),
+            format_number(e.classes or 0),
+            format_number(e.suppressed or 0),
             f"{e.seconds or 0:.2f}",
             worth(e, found.objective),
         ]
         for e in answers
     ]
     best = [
-        f"For {e.purpose} ({e.algorithm}): {found.objective} {number(e.loss[found.objective])}."
+        f"For {e.purpose} ({e.algorithm}): {found.objective} {format_number(e.loss[found.objective])}."
         for e in found.purposes
         if e.outcome == "found"
     ]
@@ -155,10 +174,10 @@ def attacks_html(found: Attacks) -> str:
     rows = [
         [
             risk.name if risk.column is None else f"{risk.name}, {risk.column}",
-            share(risk.share, 1),
-            interval(risk.interval),
-            "" if risk.control is None else share(risk.control.share, 1),
-            "" if risk.bound is None else share(risk.bound, 1),
+            format_share(risk.share, 1),
+            format_interval(risk.interval),
+            "" if risk.control is None else format_share(risk.control.share, 1),
+            "" if risk.bound is None else format_share(risk.bound, 1),
         ]
         for risk in found
     ]
@@ -185,13 +204,13 @@ def verification_html(found: Verification) -> str:
     told = [line for line in found if line.holds is not None]
     rows = [[line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in told]
     untold = len(tuple(found)) - len(told)
-    caption = f"{found.sentence} {counted(untold, 'statement')} cannot be checked with the release alone."
+    caption = f"{found.sentence} {format_count(untold, 'statement')} cannot be checked with the release alone."
     return _table(["claim", "certificate", "found", "", ""], rows, caption)
 
 
 def _claim(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return number(value)
+        return format_number(value)
     told = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     return told if isinstance(value, list) or len(told) <= 40 else told[:12] + "…"  # a hash
 

@@ -13,9 +13,9 @@ from shoal.attacks.risk import Attacks, Risk
 from shoal.report import charts
 from shoal.report.fates import Fate
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
-from shoal.report.wording import unit
+from shoal.report.wording import counted_unit
 from shoal.table.hierarchy import TOP
-from shoal.text.figures import counted, number, share, visible
+from shoal.text.figures import format_count, format_number, format_share, visible
 from shoal.text.showing import shows
 
 if TYPE_CHECKING:
@@ -101,26 +101,27 @@ def worst_class(found: Worst | None) -> str:
     told = [f"{name} {label}" for name, label in found.labels if label != TOP]
     hidden = len(found.labels) - len(told)
     rest = f"all else {TOP}" if told else f"{TOP} in every column"
-    return f"{', '.join(told + [rest] * (hidden > 0))} ({counted(found.records, 'record')})"
+    return f"{', '.join(told + [rest] * (hidden > 0))} ({format_count(found.records, 'record')})"
 
 
 def pictures(
     release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
 ) -> dict[str, Picture]:
     """Return the charts of a report by section."""
-    unique, one = told.bins[0], unit(release.policy)
+    unique, one = told.bins[0], counted_unit(release.policy)
     drawn = {
         "risk": Picture(
             charts.risk_chart(told.bins, one),
             "risk-chart",
             "Records by class size, before and after",
-            f"Unique: {share(unique.before, 1)} of the records before, {share(unique.after, 1)} after.",
+            f"Unique: {format_share(unique.before, 1)} of the records before, {format_share(unique.after, 1)} after.",
         ),
         "sizes": Picture(
             charts.size_chart(told.bins, one),
             "size-chart",
             "Classes of the release by size",
-            f"{counted(release.classes, 'class')}; the smallest has {counted(int(release.measured['k']), one)}.",
+            f"{format_count(release.classes, 'class')}; the smallest has "
+            f"{format_count(int(release.measured['k']), one)}.",
         ),
         "columns": Picture(
             charts.loss_chart(told.columns),
@@ -159,23 +160,27 @@ def pictures(
 def _most_lost(columns: Sequence[Fate]) -> str:
     most, least = (of(columns, key=lambda column: column.loss) for of in (max, min))
     if most.loss == least.loss:
-        return f"The loss of every column is {share(most.loss, 1)}."
+        return f"The loss of every column is {format_share(most.loss, 1)}."
     return (
-        f"{most.name} has the largest loss, {share(most.loss, 1)}; {least.name} the smallest, {share(least.loss, 1)}."
+        f"{most.name} has the largest loss, {format_share(most.loss, 1)}; {least.name} the smallest, "
+        f"{format_share(least.loss, 1)}."
     )
 
 
 def _stands_out(found: Distribution, skewed: Skewed) -> str:
     """Return the value that is most over-represented in the class."""
     i = max(range(len(found.values)), key=lambda i: skewed.shares[i] - found.release[i])
-    inside, whole = share(skewed.shares[i], 1), share(found.release[i], 1)
+    inside, whole = format_share(skewed.shares[i], 1), format_share(found.release[i], 1)
     return f"{found.values[i]}: {inside} of this class, {whole} of the release."
 
 
 def _most_beyond(risks: Sequence[Risk]) -> str:
     worst = max(risks, key=lambda risk: risk.above)
     control = 0.0 if worst.control is None else worst.control.share
-    told = f"{worst.name} succeeded in {share(worst.share, 1)} of the attempts, {share(control, 1)} without the release"
+    told = (
+        f"{worst.name} succeeded in {format_share(worst.share, 1)} of the attempts, {format_share(control, 1)} "
+        "without the release"
+    )
     return (
         f"No attack succeeded more often than without the release: {told}."
         if worst.above <= 0
@@ -185,12 +190,15 @@ def _most_beyond(risks: Sequence[Risk]) -> str:
 
 def _frontier_in_words(frontier: Frontier, own: int | None) -> str:
     solved = sum(point.feasible is True for point in frontier)
-    worse = number(sum(beaten(frontier)))
-    told = f"{counted(solved, 'release')}; {worse} of them dominated by another release."
+    worse = format_number(sum(beaten(frontier)))
+    told = f"{format_count(solved, 'release')}; {worse} of them dominated by another release."
     point = None if own is None else frontier.points[own]
     if point is None or point.loss is None or point.risk is None:
         return told
-    return f"{told} This policy: {frontier.objective} {number(point.loss)} at a risk of {share(point.risk, 1)}."
+    return (
+        f"{told} This policy: {frontier.objective} {format_number(point.loss)} at a risk of "
+        f"{format_share(point.risk, 1)}."
+    )
 
 
 def exploration_picture(found: Exploration) -> Picture:
@@ -209,7 +217,10 @@ def _picture(told: Summary) -> Picture | None:
     if told.lattice:
         safe = sum(node.state != "unsafe" for node in told.lattice)
         height = next((node.height for node in told.lattice if node.state == "chosen"), 0)
-        described = f"{number(safe)} of {number(len(told.lattice))} nodes satisfy the policy; the chosen one has height"
+        described = (
+            f"{format_number(safe)} of {format_number(len(told.lattice))} nodes satisfy the policy; the chosen one "
+            "has height"
+        )
         return Picture(
             charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
         )
@@ -220,7 +231,7 @@ def _picture(told: Summary) -> Picture | None:
             charts.slice_chart(told.slice),
             "slice-chart",
             f"The generalization lattice in {across} and {up}",
-            f"{number(safe)} of {number(len(nodes))} nodes satisfy the policy.",
+            f"{format_number(safe)} of {format_number(len(nodes))} nodes satisfy the policy.",
         )
     if told.partition is not None:
         part = told.partition
@@ -228,6 +239,6 @@ def _picture(told: Summary) -> Picture | None:
             charts.partition_chart(part),
             "partition-chart",
             f"Classes by {part.across} and {part.up}",
-            f"{counted(len(part.boxes), 'rectangle')}; the stronger the colour, the more records.",
+            f"{format_count(len(part.boxes), 'rectangle')}; the stronger the colour, the more records.",
         )
     return None

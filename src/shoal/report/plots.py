@@ -108,7 +108,7 @@ def check_plot(path: Path) -> None:
         raise OutputError(f"{path}: a plot can be saved as {', '.join(KINDS)}", "use one of these file extensions")
 
 
-def save(chart: Any, path: Path, *, force: bool = False) -> None:
+def save_chart(chart: Any, path: Path, *, force: bool = False) -> None:
     """Write a chart; an HTML page includes its own scripts and opens without a network."""
     check_plot(path)
     import vl_convert

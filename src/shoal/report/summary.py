@@ -24,7 +24,7 @@ from shoal.models.closeness import TCloseness, distance
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples
-from shoal.report.fates import Fate, fates, per_label, shared, shown
+from shoal.report.fates import Fate, fates, label_threshold, per_label, shortened_label
 from shoal.search import Problem
 from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.table import codec
@@ -162,7 +162,7 @@ def summary(release: Release, pair: Sequence[str] = (), *, originals: bool = Fal
     texts = _texts(release)
     nodes, n_nodes = _lattice(release, original, whole=not chosen)
     return Summary(
-        _bins(_as_it_was(original, policy), table, seen),
+        _bins(as_it_was(original, policy), table, seen),
         fates(release, original, parts),
         examples(release, original, parts, originals=originals),
         tuple(_worst_of(model.scores(seen), model.least, table, seen, texts) for model in policy.models),
@@ -188,10 +188,12 @@ def _places(pair: Sequence[str], policy: Policy) -> tuple[int, ...]:
 _EDGES = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
-def _bins(before: tuple[Counts, Counts], table: FrequencyTable, seen: FrequencyTable) -> tuple[Bin, ...]:
-    old = _shares(*before)
+def _bins(
+    before: tuple[FrequencyTable, FrequencyTable], table: FrequencyTable, seen: FrequencyTable
+) -> tuple[Bin, ...]:
+    old = _shares(before[1].persons, before[0].counts)
     new = _shares(seen.persons, table.counts)
-    classes = np.bincount(sizes(seen.persons), minlength=len(_EDGES))
+    classes = np.bincount(size_bins(seen.persons), minlength=len(_EDGES))
     return tuple(Bin(name, float(o), float(n), int(c)) for name, o, n, c in zip(SIZES, old, new, classes, strict=True))
 
 
@@ -206,24 +208,24 @@ def _names() -> tuple[str, ...]:
 SIZES = _names()
 
 
-def sizes(persons: Counts) -> NDArray[np.int64]:
+def size_bins(persons: Counts) -> NDArray[np.int64]:
     """Return the index of each class among ``SIZES``."""
     return np.searchsorted(np.array(_EDGES), persons, side="right") - 1
 
 
 def _shares(persons: Counts, records: Counts) -> NDArray[np.float64]:
     sums = np.zeros(len(_EDGES))
-    np.add.at(sums, sizes(persons), records)
+    np.add.at(sums, size_bins(persons), records)
     return np.asarray(sums / max(1, records.sum()))
 
 
-def _as_it_was(original: FrequencyTable, policy: Policy) -> tuple[Counts, Counts]:
-    """Return for each class of the original the people whom an intruder cannot distinguish, and its records."""
-    table = original.recoded(original.codes)  # rows may have been counted apart
+def as_it_was(original: FrequencyTable, policy: Policy) -> tuple[FrequencyTable, FrequencyTable]:
+    """Return the classes of the original, and what an intruder cannot distinguish from each."""
+    table = replace(original, sensitive={}).recoded(original.codes)  # rows may have been counted apart
     if policy.release.nulls != "wildcard":
-        return table.persons, table.counts
+        return table, table
     nulls = [h.leaves.index(None) if None in h.leaves else None for h in original.hierarchies]
-    return neighbourhoods(replace(table, sensitive={}), nulls).counts, table.counts
+    return table, neighbourhoods(table, nulls)
 
 
 # ── classes ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -232,7 +234,7 @@ def _as_it_was(original: FrequencyTable, policy: Policy) -> tuple[Counts, Counts
 def _texts(release: Release) -> dict[str, tuple[str, ...]]:
     """Return the released texts of each quasi-identifier by code; a null comes after them."""
     table = release.rows.groups.table if isinstance(release.rows, Query) else release.rows.table
-    return {name: codec.texts(name, table[name]).texts for name in release.policy.quasi}
+    return {name: codec.encode_texts(name, table[name]).texts for name in release.policy.quasi}
 
 
 def _worst_of(
@@ -254,7 +256,7 @@ def _described(i: int, table: FrequencyTable, seen: FrequencyTable, texts: dict[
     labels = []
     for j, name in enumerate(table.columns):
         code = int(table.codes[i, j])
-        labels.append((name, shown(texts[name][code] if code < len(texts[name]) else None)))
+        labels.append((name, shortened_label(texts[name][code] if code < len(texts[name]) else None)))
     return Worst(int(table.counts[i]), tuple(labels))
 
 
@@ -315,7 +317,7 @@ def _bars(
     rest[np.lexsort((present, -totals[present], -greatest))[:n]] = False
     order = present[np.lexsort((present, -totals[present], rest))]
     bar_of[order] = np.minimum(np.arange(len(order)), n)
-    names = [shown(domain.texts[value]) for value in order[:n]]
+    names = [shortened_label(domain.texts[value]) for value in order[:n]]
     return (*names, *([f"{len(order) - n} others"] if len(order) > n else [])), bar_of
 
 
@@ -366,7 +368,7 @@ def _slice(release: Release, original: FrequencyTable, chosen: tuple[int, ...]) 
         levels = dict(enumerate(recoding.node)) | {across: x, up: y}
         place, height = hierarchies[across].number(x), hierarchies[up].number(y)
         nodes.append(LatticeNode(place, height, state(tuple(levels.values()))))
-    crowd = shared(release.policy)
+    crowd = label_threshold(release.policy)
     labels = (
         _of_levels(original, across, hierarchies[across], crowd),
         _of_levels(original, up, hierarchies[up], crowd),
@@ -381,7 +383,7 @@ def _of_levels(original: FrequencyTable, j: int, hierarchy: Hierarchy, crowd: in
         persons = per_label(original, j, hierarchy, level)
         most = int(persons.argmax()) if len(persons) else -1
         common = most >= 0 and persons[most] >= crowd
-        found.append(shown(hierarchy.labels[level][most]) if common else str(hierarchy.number(level)))
+        found.append(shortened_label(hierarchy.labels[level][most]) if common else str(hierarchy.number(level)))
     return tuple(found)
 
 
@@ -416,7 +418,7 @@ def _partition(
         (left, right), (bottom, top) = (_ends(values[j], int(codes[j])) for j in (across, up))
         boxes.append(Rectangle(left, right, bottom, top, int(records[i])))
     hidden = len(firsts) - len(boxes)
-    crowd = shared(release.policy)
+    crowd = label_threshold(release.policy)
     ticks = (_ticks(original, across, values[across], crowd), _ticks(original, up, values[up], crowd))
     return PartitionPlot(values[across].hierarchy.column, values[up].hierarchy.column, tuple(boxes), hidden, ticks)
 
@@ -437,5 +439,5 @@ def _ticks(original: FrequencyTable, j: int, values: Values, crowd: int) -> tupl
             break
         leaf = int(common[np.abs(common - target).argmin()])
         if not ticks or leaf + 0.5 - ticks[-1].at >= n / (2 * MOST_TICKS):
-            ticks.append(Tick(leaf + 0.5, shown(hierarchy.labels[0][hierarchy.table[0, leaf]])))
+            ticks.append(Tick(leaf + 0.5, shortened_label(hierarchy.labels[0][hierarchy.table[0, leaf]])))
     return tuple(ticks)

@@ -6,7 +6,7 @@ from shoal.policy import Policy
 from shoal.table.frequency import FrequencyTable
 
 
-def unit(policy: Policy) -> str:
+def counted_unit(policy: Policy) -> str:
     """Return what k counts in a release: a ``person`` if ``entity`` names the column of people, else a ``record``."""
     return "person" if policy.release.entity is not None else "record"
 

@@ -35,14 +35,16 @@ def household_figures(engine: Engine, rows: Rows | Query, released: FrequencyTab
         if groups is None:
             raise TypeError("households were not counted")
         table, entity = groups.table, policy.release.entity
-        home = codec.texts(name, table[name]).codes
-        person = None if entity is None else codec.texts(entity, table[entity]).codes
+        home = codec.encode_texts(name, table[name]).codes
+        person = None if entity is None else codec.encode_texts(entity, table[entity]).codes
         n = np.asarray(table[groups.weight]).astype(np.int64)
     risks = 1 / as_seen(released, policy).persons[_class_of(table, released)]
-    return figures_of(np.asarray(risks), home.astype(np.int64), None if person is None else person.astype(np.int64), n)
+    return figures_of_households(
+        np.asarray(risks), home.astype(np.int64), None if person is None else person.astype(np.int64), n
+    )
 
 
-def figures_of(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) -> dict[str, float]:
+def figures_of_households(risks: Floats, home: ClassOf, person: ClassOf | None, n: Counts) -> dict[str, float]:
     """Compute them from the risk, household (-1: none) and person of rows that represent ``n`` records each."""
     own = home.copy()
     alone = home < 0  # whoever has no household is one
@@ -65,7 +67,7 @@ def _class_of(table: pa.Table, released: FrequencyTable) -> ClassOf:
     """Return the class of each row: classes are sorted by their codes, as packed codes are."""
     columns = []
     for name in released.columns:
-        coded = codec.texts(name, table[name])
+        coded = codec.encode_texts(name, table[name])
         columns.append(np.where(coded.codes < 0, len(coded.texts), coded.codes))
     _, class_of = np.unique(packed(np.column_stack(columns).astype(np.int32)), return_inverse=True)
     if int(class_of.max()) + 1 != released.n_classes:

@@ -84,10 +84,10 @@ def identity_risk(
 ) -> IdentityRisk:
     """Compute the risks of a table; ``entity`` names the column that identifies people with several records."""
     keys = keys_of(data, quasi, entity=entity, population=population)
-    return replace(identity(keys.table, thresholds), class_of=keys.class_of)
+    return replace(table_identity_risk(keys.table, thresholds), class_of=keys.class_of)
 
 
-def identity(table: FrequencyTable, thresholds: Sequence[float] = THRESHOLDS) -> IdentityRisk:
+def table_identity_risk(table: FrequencyTable, thresholds: Sequence[float] = THRESHOLDS) -> IdentityRisk:
     """Compute the same from a frequency table, with its population if it has one."""
     edges = sorted({0.0, *thresholds, 1.0})
     if edges[0] < 0 or edges[-1] > 1:

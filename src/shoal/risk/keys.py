@@ -20,8 +20,8 @@ from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
 from shoal.errors import DataError, MissingValueError, PolicyError
 from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, counted
-from shoal.table.intervals import number
+from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, count_records
+from shoal.table.intervals import parse_number
 from shoal.table.wildcard import Nulls, matches
 
 
@@ -70,7 +70,7 @@ def keys_of(
     codes = np.column_stack([np.where(c.codes < 0, len(c.texts), c.codes) for c in columns]).astype(np.int32)
     domains = dict(domain_of(name, engine.coded(name), None) for name in sensitive)
     persons = None if entity is None else groups(engine, entity)
-    table, class_of = counted(tuple(quasi), codes, domains, persons)
+    table, class_of = count_records(tuple(quasi), codes, domains, persons)
     table = replace(table, nulls=tuple(len(c.texts) for c in columns))
     if population is not None:
         table = _with_population(table, engine, rows_of(population))
@@ -84,7 +84,7 @@ def numbers(engine: LocalEngine, column: str) -> Floats:
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         return np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(), np.float64)
     coded = engine.coded(column)
-    found = [number(text) for text in coded.texts]
+    found = [parse_number(text) for text in coded.texts]
     if strange := sum(x is None for x in found):
         raise DataError(
             f"column {column!r}: {strange} of its {len(found)} distinct values are not numbers",

@@ -87,7 +87,7 @@ def log_linear_risk(
 
 def log_linear(table: FrequencyTable, fraction: float, pairs: Pairs = ()) -> LogLinearRisk:
     """Compute the same from a frequency table; ``pairs`` are column indices."""
-    rates, converged = fitted(table, pairs)
+    rates, converged = fit_loglinear(table, pairs)
     alone = table.counts == 1
     others = rates[alone] * (1 - fraction) / fraction
     risks = np.zeros(table.n_classes)
@@ -97,7 +97,7 @@ def log_linear(table: FrequencyTable, fraction: float, pairs: Pairs = ()) -> Log
     )
 
 
-def fitted(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, bool]:
+def fit_loglinear(table: FrequencyTable, pairs: Pairs = ()) -> tuple[Floats, bool]:
     """Return λ of every class of the table, by maximum likelihood over the full cross table."""
     n = table.n_records
     rates = np.full(table.n_classes, float(n))

@@ -99,7 +99,7 @@ def _row(text: str | None, form: str, dates: Dates | None) -> tuple[End, ...]:
 # ── the columns ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def beside(texts: Sequence[str | None], column: str, policy: Policy) -> dict[str, pa.Array]:
+def bound_columns(texts: Sequence[str | None], column: str, policy: Policy) -> dict[str, pa.Array]:
     """Return the additional columns of a column with these texts."""
     spec, form = policy.columns[column].hierarchy, policy.release.ranges
     dates = spec if isinstance(spec, Dates) else None
@@ -122,9 +122,11 @@ def with_bounds(table: pa.Table, policy: Policy) -> pa.Table:
     """Add the columns that the policy asks for to released rows, each directly after its own column."""
     more = {}
     for column in added(policy):
-        coded = codec.texts(column, table[column])
+        coded = codec.encode_texts(column, table[column])
         codes = pa.array(coded.codes, mask=coded.codes < 0)
-        more[column] = {name: values.take(codes) for name, values in beside(list(coded.texts), column, policy).items()}
+        more[column] = {
+            name: values.take(codes) for name, values in bound_columns(list(coded.texts), column, policy).items()
+        }
     columns: dict[str, pa.ChunkedArray] = {}
     for name in table.column_names:
         columns |= {name: table[name], **more.get(name, {})}
@@ -143,10 +145,10 @@ def there(columns: Iterable[str], policy: Policy) -> dict[str, list[str]]:
 
 def require_true(groups: pa.Table, column: str, names: Sequence[str], policy: Policy) -> None:
     """Raise an error if an additional column contradicts its text; ``groups`` are distinct rows of both."""
-    coded = codec.texts(column, groups[column])
-    said = beside([*coded.texts, None], column, policy)
+    coded = codec.encode_texts(column, groups[column])
+    said = bound_columns([*coded.texts, None], column, policy)
     for name in names:
-        found = codec.texts(name, groups[name])
+        found = codec.encode_texts(name, groups[name])
         expected = [None if value is None else str(value) for value in said[name].to_pylist()]
         wrong = {
             i

@@ -33,6 +33,7 @@ from shoal.table.dates import Dates
 from shoal.table.description import Description, in_a_row
 from shoal.table.hierarchy import TOP, Hierarchy, uncovered_values
 from shoal.table.intervals import Intervals
+from shoal.table.pieces import in_text_order
 from shoal.table.scales import Ordered
 from shoal.table.times import Times
 
@@ -52,7 +53,7 @@ class Mask(Description):
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Build with the leaves in text order and one level per character of the longest."""
-        leaves = sorted(set(values))
+        leaves = in_text_order(values)
         length = max(1, max(map(len, leaves), default=1))
         if length > LONGEST:
             raise HierarchyError(
@@ -128,7 +129,7 @@ class Flat(Description):
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Build with the leaves in text order."""
-        leaves = sorted(set(values))
+        leaves = in_text_order(values)
         if not leaves:
             return Hierarchy.empty(column, 2, "text")
         return Hierarchy.from_levels(column, leaves, [leaves, [TOP] * len(leaves)], leaf_order="text")

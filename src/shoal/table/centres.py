@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.hierarchy import Hierarchy, Label
-from shoal.table.intervals import EXACT, number
+from shoal.table.intervals import EXACT, parse_number
 from shoal.table.kernels import sum_by_class
 from shoal.table.values import Ids, Leaves, Values, Vocabulary, covering
 
@@ -92,7 +92,7 @@ def _numbers(
     """Return means or medians, exact before rounding; ``hidden`` if none can be shown."""
     alone = np.bincount(hierarchy.table[0]) == 1
     shown = [
-        number(text) if text is not None and alone[code] and text == hierarchy.labels[0][code] else None
+        parse_number(text) if text is not None and alone[code] and text == hierarchy.labels[0][code] else None
         for text, code in zip(hierarchy.leaves, hierarchy.table[0].tolist(), strict=True)
     ]
     places = max((_places(value) for value in shown if value is not None), default=0) + DIGITS

@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
+from shoal.table.pandas_later import load_pandas_later
+
+load_pandas_later()  # every conversion of this package comes after this line
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Coded:
     values: pa.Array  # one value of the column's original type for each text
 
 
-def texts(name: str, column: pa.ChunkedArray) -> Coded:
+def encode_texts(name: str, column: pa.ChunkedArray) -> Coded:
     """Encode ``column``; the codes do not depend on the order of its rows."""
     if pa.types.is_null(column.type):
         return Coded(np.full(len(column), -1, np.int32), (), pa.array([], pa.string()))

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from shoal.table.description import Description
 from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.pieces import in_text_order
 
 Classification = Literal["icd-10", "isco-08", "nace", "country"]
 Path = tuple[str, ...]  # the groups of a code, from the narrowest to the widest
@@ -33,7 +34,7 @@ class ClassificationCodes(Description):
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Build with the leaves in text order."""
-        leaves = sorted(set(values))
+        leaves = in_text_order(values)
         of = CLASSIFICATIONS[self.codes]
         if not leaves:
             return Hierarchy.empty(column, of.groups + 2, "text")

@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from shoal.table.description import Description, in_a_row
+from shoal.table.description import Description, in_a_row, require_ascending
 from shoal.table.hierarchy import TOP, Hierarchy
 
 Unit = Literal["day", "week", "month", "quarter", "year", "decade"]
@@ -66,8 +66,7 @@ class Dates(Description):
     @field_validator("dates")
     @classmethod
     def _ascending(cls, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
-        if not units or list(units) != [unit for unit in UNITS if unit in units]:
-            raise ValueError(f"must be one or more of {in_a_row(UNITS)}, in this order")
+        require_ascending(units, UNITS)
         return units
 
     @field_validator("format")

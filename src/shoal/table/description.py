@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
+
+
+def require_ascending(units: Sequence[str], known: Iterable[str]) -> None:
+    """Raise ValueError unless there are units, all of them known, in the order in which ``known`` lists them."""
+    if not units or list(units) != [unit for unit in known if unit in units]:
+        raise ValueError(f"must be one or more of {in_a_row(known)}, in this order")
 
 
 def in_a_row(names: Iterable[str]) -> str:

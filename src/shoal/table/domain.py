@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, Domain
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import EXACT, number
+from shoal.table.intervals import EXACT, parse_number
 
 
 def domain_of(
@@ -22,7 +22,7 @@ def domain_of(
     Values are in the order of the file or tree that lists them, otherwise in numeric order if all are numbers,
     otherwise in text order; a null is a separate value after all others.
     """
-    numbers = [number(text) for text in coded.texts]
+    numbers = [parse_number(text) for text in coded.texts]
     numeric = all(x is not None for x in numbers) and bool(numbers)
     if hierarchy is not None and hierarchy.leaf_order != "text":
         place: NDArray[np.int64] = hierarchy.encode(coded.texts).astype(np.int64)

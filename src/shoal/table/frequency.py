@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group, merge_histograms, sum_by_class
+from shoal.table.kernels import group, merge_histograms, sum_by_class, take_histograms
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -81,16 +81,14 @@ class Histogram:
         return np.repeat(np.arange(self.n_classes), np.diff(self.starts))
 
     def merged(self, class_of: ClassOf, n_classes: int) -> Histogram:
-        """Return the histogram after row ``i`` joins class ``class_of[i]``."""
+        """Return the histogram after row ``i`` joins class ``class_of[i]``; rows of class −1 are left out."""
         merged = merge_histograms(self.starts, self.values, self.counts, class_of, n_classes, self.n_values)
-        return replace(self, starts=merged[0], values=merged[1], counts=merged[2])
+        return Histogram(*merged, self.n_values, self.domain)
 
     def taken(self, rows: NDArray[np.int64]) -> Histogram:
         """Return the given rows in that order; repetitions are allowed."""
-        lengths = np.diff(self.starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        entries = np.arange(starts[-1]) + np.repeat(self.starts[rows] - starts[:-1], lengths)
-        return replace(self, starts=starts, values=self.values[entries], counts=self.counts[entries])
+        taken = take_histograms(self.starts, self.values, self.counts, rows)
+        return Histogram(*taken, self.n_values, self.domain)
 
     def dense(self, first: int, last: int) -> NDArray[np.float64]:
         """Return classes ``first`` … ``last`` as a matrix of counts, one column per value."""
@@ -205,7 +203,7 @@ def packed(codes: Codes) -> NDArray[np.uint64]:
     return keys
 
 
-def counted(
+def count_records(
     columns: tuple[str, ...],
     codes: Codes,
     sensitive: Mapping[Domain, Codes],

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import HierarchyError, UncoveredValueError
+from shoal.table.pieces import first_seen, looked_up, pieces_of
 
 Label = str | None
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -93,14 +94,14 @@ class Hierarchy:
                 f"column {column!r}: its hierarchy has {len(levels)} levels; at most {MOST_LEVELS} are allowed",
                 "remove levels that differ little from their neighbours",
             )
-        if repeated := len(leaves) - len(set(leaves)):
+        if repeated := len(leaves) - len(first_seen(leaves)):
             raise HierarchyError(f"column {column!r}: {repeated} values have more than one entry at level 0 (C1)")
         table = np.empty((len(levels), len(leaves)), np.int32)
         labels = []
         for level, of_leaf in enumerate(levels):
-            labels.append(tuple(dict.fromkeys(of_leaf)))
+            labels.append(tuple(first_seen(of_leaf)))
             code_of = {label: code for code, label in enumerate(labels[-1])}
-            table[level] = np.fromiter(map(code_of.__getitem__, of_leaf), np.int32, len(leaves))
+            table[level] = looked_up(of_leaf, code_of)
         _require_single_parents(column, table)
         _require_one_top(column, labels[-1])
         by_leaves = cls(column, tuple(leaves), _frozen(table), tuple(labels), _by_leaves(table, labels), leaf_order)
@@ -189,12 +190,15 @@ class Hierarchy:
 
     def missing(self, values: Sequence[Label]) -> int:
         """Count the distinct values without a leaf of their own."""
-        return len(set(values).difference(self._leaf_of))
+        found: set[Label] = set()
+        for piece in pieces_of(values):
+            found.update(set(piece).difference(self._leaf_of))
+        return len(found)
 
     def encode(self, values: Sequence[Label]) -> NDArray[np.int32]:
         """Return the leaf of each value."""
         other = -1 if self.uncovered is None else self.uncovered
-        leaves = np.fromiter(map(self._leaf_of.get, values, repeat(other)), np.int32, len(values))
+        leaves = looked_up(values, self._leaf_of, other)
         if self.uncovered is None and (leaves < 0).any():
             raise uncovered_values(self.column, self.missing(values), len(set(values)))
         return leaves

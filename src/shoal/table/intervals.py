@@ -37,7 +37,7 @@ Interval = tuple[int, int] | tuple[int, None] | tuple[None, int]
 Cut = Callable[[int], Interval]  # the interval that contains a point
 
 
-def number(text: str) -> Decimal | None:
+def parse_number(text: str) -> Decimal | None:
     """Parse a text as an exact number; None if it is not a finite number of reasonable size."""
     if len(text) > LARGEST or not NUMBER.fullmatch(text):
         return None
@@ -48,7 +48,7 @@ def number(text: str) -> Decimal | None:
 def _number(given: object) -> Decimal:
     """Return a number of the policy; a float counts as it is written, 0.1 and not 0.1000000000000000055."""
     if isinstance(given, int | float | Decimal) and not isinstance(given, bool):
-        value = number(str(given))
+        value = parse_number(str(given))
         if value is not None:
             return value
     raise ValueError("must be a number")
@@ -155,7 +155,7 @@ class Intervals(Description):
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:
         """Build with the leaves in numeric order; 39 and 039 are two leaves with the same number."""
-        exact = {text: value for text in set(values) if (value := number(text)) is not None}
+        exact = {text: value for text in set(values) if (value := parse_number(text)) is not None}
         if not exact:
             return Hierarchy.empty(column, self.n_cuts + 2, "numeric")
         return _Bins(self, exact).hierarchy(column)

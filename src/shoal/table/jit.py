@@ -4,6 +4,10 @@ Numba caches compiled code in files, and gives each the next free name without c
 processes that cache one function for different types at the same time may find each other's code under their name, and
 run it. Here a lock makes them take turns. Code cached by an earlier version of shoal may refer to classes that no
 longer exist: then it is compiled again.
+
+Before loading code from its cache, Numba prepares to compile: it imports what it knows of NumPy's functions, and
+SciPy's linear algebra, a third of a second in every process. Machine code needs only Numba's memory manager; the
+compiler prepares itself where something is really compiled.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from pickle import UnpicklingError
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core.runtime.nrt import rtsys
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -37,7 +42,21 @@ def compiled(loop: Loop) -> Loop:
                 return {}
 
         kept.save, kept._load_index = save_alone, load_what_can_be_read
+        _load_without_compiler(found._cache)
     return cast("Loop", found)
+
+
+def _load_without_compiler(cache: Any) -> None:
+    """Make a cache load compiled code without preparing the compiler, if this Numba loads code as the known ones do."""
+    if not hasattr(cache, "_load_overload"):
+        return
+
+    def load_overload(signature: Any, target: Any) -> Any:
+        rtsys.initialize(target)
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, target)
+
+    cache.load_overload = load_overload
 
 
 @contextmanager

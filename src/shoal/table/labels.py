@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 _PLAIN = re.compile(r'[^\s,{}"]([^,{}"]*[^\s,{}"])?')
 _MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s,{}"](?:[^,{}"]*[^\s,{}"])?)\s*(,|$)')
 
 
-def written_set(members: Sequence[str]) -> str:
+def written_member(text: str) -> str:
+    """Format a value as a member of a set."""
+    return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+
+
+def written_set(values: Iterable[str]) -> str:
     """Format a set of values as one text."""
-    return "{" + ", ".join(m if _PLAIN.fullmatch(m) else json.dumps(m, ensure_ascii=False) for m in members) + "}"
+    return set_of_members(map(written_member, values))
+
+
+def set_of_members(members: Iterable[str]) -> str:
+    """Format a set of members that ``written_member`` has formatted."""
+    return "{" + ", ".join(members) + "}"
 
 
 def read_set(text: str) -> tuple[str, ...] | None:

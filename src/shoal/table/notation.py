@@ -14,7 +14,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 
 DecimalMark = Literal[".", ","]
 DayOrder = Literal["dmy", "mdy"]
@@ -59,7 +59,7 @@ def read_number(text: str, mark: DecimalMark = ".") -> Decimal | None:
     if not _number_form(mark).fullmatch(text):
         return None
     thousands, point = (",", ".") if mark == "." else (".", ",")
-    return number(text.strip().replace("−", "-").replace(thousands, "").replace(point, "."))
+    return parse_number(text.strip().replace("−", "-").replace(thousands, "").replace(point, "."))
 
 
 _COMMA = re.compile(r"\s*[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,}))\s*")

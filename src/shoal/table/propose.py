@@ -26,7 +26,7 @@ from shoal.table.codes import CLASSIFICATIONS, Classification, ClassificationCod
 from shoal.table.dates import ISO, ISO_DATE, UNITS, Dates, Unit
 from shoal.table.frequency import Counts
 from shoal.table.intervals import Intervals, round_numbers
-from shoal.table.scales import SCALES, Ordered, folded, places
+from shoal.table.scales import SCALES, Ordered, folded, may_hold, places
 from shoal.table.times import UNITS as TIME_UNITS
 from shoal.table.times import Times, TimeUnit, read_time
 
@@ -217,7 +217,10 @@ STEP_WORDS = re.compile(
 def _ordered(column: str, values: Sequence[str]) -> Proposal | None:
     """Recognize words on one scale, or texts ordered by one number; all values must match."""
     named = any(map(STEP_WORDS.fullmatch, words(column)))
+    some = sample(values)  # rules out most scales before every value is read
     for scale in SCALES:
+        if not may_hold(scale, some):
+            continue
         found = places(scale, values)
         if scale == "numbered" and not all(STEPS.fullmatch(folded(value)) for value in values):
             continue

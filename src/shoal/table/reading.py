@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -48,7 +49,7 @@ Found = list[set[int]]
 Key = TypeVar("Key")
 
 
-def plain(text: str) -> str:
+def normalized_text(text: str) -> str:
     """Normalize a text: remove outer and repeated spaces, and upper case."""
     return " ".join(text.split()).casefold()
 
@@ -100,7 +101,9 @@ class Reader:
         self._number = {text: i for i, text in enumerate(released)}
         tops = {hierarchy.top for hierarchy in hierarchies}
         labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
-        loose = {plain(text) for text in self._own} if any(text not in self._own for text in released) else set()
+        loose = (
+            {normalized_text(text) for text in self._own} if any(text not in self._own for text in released) else set()
+        )
         self.everything = [
             i
             for i, text in enumerate(released)
@@ -114,13 +117,12 @@ class Reader:
             i for i, text in enumerate(self._texts) if text not in self._own and (i >= len(released) or i not in silent)
         ]
         self._label_texts = [{i for i, text in enumerate(self._texts) if text in own} for own in self._labels]
-        self._loose = _by_key((plain(self._texts[i]), i) for i in self._strange)
+        self._loose = _by_key((normalized_text(self._texts[i]), i) for i in self._strange)
         self._read_numbers()
         self._read_masks(freely)
         # A text that covers a value of the original is understood; so is a number or a date that does not occur.
-        self._read = set(silent)
-        for found in self.of(values):
-            self._read |= found
+        self._of_base = dict(zip(values, self._covering(values), strict=True))
+        self._read = silent.union(*self._of_base.values())
         for i, text in enumerate(released):
             if (self.numeric and (i in self._is_number or i in self._is_range)) or (
                 self.dated and read_period(text, self._order) is not None
@@ -144,18 +146,26 @@ class Reader:
 
     def of(self, values: Sequence[str]) -> Found:
         """For each value, return the numbers of the released texts that cover it, except those that say nothing."""
+        # What covers a value depends on which others there are: 39.0 is 039 only if there is no 39.
+        if set(values) == self._base:
+            return [self._of_base[value] for value in values]
+        return self._covering(values)
+
+    def _covering(self, values: Sequence[str]) -> Found:
         found: Found = [set() for _ in values]
         keepers = self._by_hierarchy(values, found)
         for n, value in enumerate(values):
             hits = {i for i in (self._number.get(value),) if i is not None}
-            hits.update(self._loose.get(plain(value), ()) if self._loose else ())
+            hits.update(self._loose.get(normalized_text(value), ()) if self._loose else ())
             hits.update(self._masks(value))
             if (keeper := keepers[n]) is not None:  # which has put its labels where they belong
                 hits -= {i for i in hits & self._label_texts[keeper] if self._texts[i] != value}
             found[n] |= hits
-        for n, i in self._in_ranges(values, None in keepers):
-            if (keeper := keepers[n]) is None or i not in self._label_texts[keeper]:
-                found[n].add(i)
+        for i, within in self._in_ranges(values, None in keepers):
+            settling = {keeper for keeper, texts in enumerate(self._label_texts) if i in texts}
+            for n in within:
+                if not settling or keepers[n] not in settling:
+                    found[n].add(i)
         silent = set(self.everything)
         return [{owner for i in hits for owner in self._owners[i]} - silent for hits in found]
 
@@ -178,12 +188,15 @@ class Reader:
         if label is None:
             return []
         exact = self._number.get(label)
-        return [*([] if exact is None else [exact]), *(self._loose.get(plain(label), ()) if self._loose else ())]
+        return [
+            *([] if exact is None else [exact]),
+            *(self._loose.get(normalized_text(label), ()) if self._loose else ()),
+        ]
 
     # ── How each text is read ───────────────────────────────────────────────────────────────────────────────
 
     def _says_nothing(self, text: str, loose: set[str]) -> bool:
-        word = plain(text)
+        word = normalized_text(text)
         if text in self._own or word in loose:
             return False
         return word in NOTHING or (len(word) > 1 and is_star(read_mask(text) or ""))
@@ -193,7 +206,7 @@ class Reader:
             return members
         if text not in self._own and not (self.dated and "/" in text):  # a range of dates, not a list of two
             for members in lists(text):
-                if all(member in self._own or plain(member) in loose for member in members):
+                if all(member in self._own or normalized_text(member) in loose for member in members):
                     return members
         return ()
 
@@ -219,8 +232,8 @@ class Reader:
         self._is_range = {i for i, _ in self._ranges}
         self._numbers = _by_key((x, i) for i, x in self._is_number.items())
 
-    def _in_ranges(self, values: Sequence[str], strangers: bool) -> Iterator[tuple[int, int]]:
-        """Match values with the numbers, ranges and periods that contain them; return pairs by number.
+    def _in_ranges(self, values: Sequence[str], strangers: bool) -> Iterator[tuple[int, Iterable[int]]]:
+        """Return the number of each text that is a number, range or period, with those of the values it contains.
 
         If the hierarchies know all values, ``strangers`` is False and their labels are not read again.
         """
@@ -234,21 +247,18 @@ class Reader:
                     continue
                 start = bisect_left(xs, first) if first_within else bisect_right(xs, first)
                 end = bisect_right(xs, last) if last_within else bisect_left(xs, last)
-                yield from ((n, i) for _, n in points[start:end])
+                yield i, [n for _, n in points[start:end]]
             if self._numbers:
                 # 39.0 is 39 and not 039, which is a code; it is 039 only if there is no 39.
                 shortest = {x for x, n in points if not values[n].strip().startswith("0") or x < 1}
                 for x, n in points:
                     if x not in shortest or not values[n].strip().startswith("0") or x < 1:
-                        yield from ((n, i) for i in self._numbers.get(x, ()))
+                        yield from ((i, (n,)) for i in self._numbers.get(x, ()))
         if self._periods:
             moments = sorted((m, n) for n, text in enumerate(values) if (m := self._date(text)) is not None)
             for i, (begin, end_) in self._periods:
-                at = bisect_left(moments, ((begin, begin), -1))
-                while at < len(moments) and moments[at][0][0] < end_:
-                    if moments[at][0][1] <= end_:
-                        yield moments[at][1], i
-                    at += 1
+                start, end = (bisect_left(moments, ((at, at), -1)) for at in (begin, end_))
+                yield i, [n for (_, last), n in moments[start:end] if last <= end_]
         yield from self._between_labels(values)
 
     def _date(self, text: str) -> Moments | None:
@@ -268,7 +278,7 @@ class Reader:
                         return found
         return None
 
-    def _between_labels(self, values: Sequence[str]) -> Iterator[tuple[int, int]]:
+    def _between_labels(self, values: Sequence[str]) -> Iterator[tuple[int, Iterable[int]]]:
         """Read ranges of dates whose ends are labels of one level, in any notation."""
         hierarchies = [h for h in self.hierarchies if h.leaf_order == "time"]
         asked = [i for i in self._strange if "/" in self._texts[i]] if hierarchies else []
@@ -279,14 +289,14 @@ class Reader:
             places[value].append(n)
         for hierarchy in hierarchies:
             ends = _ends(hierarchy)
+            of_leaf = [places.get(leaf or "", ()) for leaf in hierarchy.leaves]
             for i in asked:
                 text = self._texts[i]
                 for at in (place for place, letter in enumerate(text) if letter == "/"):
                     for of_level in ends:
                         first, last = of_level.get(text[:at]), of_level.get(text[at + 1 :])
                         if first and last:
-                            for leaf in range(first[0], last[-1] + 1):
-                                yield from ((n, i) for n in places.get(hierarchy.leaves[leaf] or "", ()))
+                            yield i, chain.from_iterable(of_leaf[first[0] : last[-1] + 1])
 
     def _read_masks(self, freely: bool) -> None:
         """Group masks by what is hidden: a mask that ends or begins with stars also covers shorter values."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -19,7 +20,7 @@ from pydantic import Field, field_validator
 from shoal.table.description import Description, in_a_row
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.labels import written_set
-from shoal.table.notation import read_number, read_range
+from shoal.table.notation import Range, read_number, read_range
 
 Scale = Literal[
     "agreement", "frequency", "amount", "size", "quality", "satisfaction", "severity", "education", "marks", "numbered",
@@ -90,6 +91,13 @@ def places(scale: str, values: Sequence[str]) -> dict[str, ScalePosition]:
         known = _words(scale)
         return {text: known[word] for text in values if (word := folded(text)) in known}
     return {"marks": _marks, "numbered": _numbered, "ranges": _ranges}[scale](values)
+
+
+def may_hold(scale: str, some: Sequence[str]) -> bool:
+    """Return False if one of these values already shows that a column is not on the scale as a whole."""
+    if scale == "ranges":  # how many are groups, and whether they overlap, only the whole column tells
+        return all(_group(text) is not None for text in some)
+    return len(places(scale, some)) == len(some)
 
 
 def folded(text: str) -> str:
@@ -299,22 +307,22 @@ _MONEY = re.compile(r"[$€£¥]|\b(?:USD|EUR|GBP|CHF)\b")
 
 def _ranges(values: Sequence[str]) -> dict[str, ScalePosition]:
     """Return positions of consecutive groups of numbers; none if they overlap."""
-    read = {}
-    n_ranges = 0
-    for text in values:
-        plain = _MONEY.sub("", text).strip()
-        if (found := read_range(plain)) is not None:
-            read[text] = (found.first, found.last)
-            n_ranges += 1
-        elif (one := read_number(plain)) is not None:
-            read[text] = (one, one)
-    if n_ranges < 2:
+    read = {text: found for text in values if (found := _group(text)) is not None}
+    if sum(isinstance(found, Range) for found in read.values()) < 2:
         return {}
-    in_order = sorted(read, key=lambda text: (*read[text], text))
+    ends = {text: (g.first, g.last) if isinstance(g, Range) else (g, g) for text, g in read.items()}
+    in_order = sorted(ends, key=lambda text: (*ends[text], text))
     for before, after in pairwise(in_order):
-        if read[before][1] > read[after][0]:  # groups that share an end are common: 0-10, 10-20
+        if ends[before][1] > ends[after][0]:  # groups that share an end are common: 0-10, 10-20
             return {}
     return {text: ScalePosition(i, i) for i, text in enumerate(in_order)}
+
+
+def _group(text: str) -> Range | Decimal | None:
+    """Read a group of numbers, or one number; amounts of money may have their sign."""
+    plain = _MONEY.sub("", text).strip()
+    found = read_range(plain)
+    return found if found is not None else read_number(plain)
 
 
 SCALES: tuple[str, ...] = (*WORDS, "marks", "numbered", "ranges")

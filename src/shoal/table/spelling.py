@@ -127,7 +127,9 @@ def _many_points(texts: Sequence[str]) -> bool:
     return any(text.count(".") > 1 for text in texts)
 
 
-def shared(guessed: Mapping[str, Spelling], texts: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], set[str]]:
+def missing_texts(
+    guessed: Mapping[str, Spelling], texts: Mapping[str, Sequence[str]]
+) -> tuple[tuple[str, ...], set[str]]:
     """Return all texts that mean a missing value in some column, and the columns in which one of them is a value."""
     missing = tuple(sorted({token for spelling in guessed.values() for token in spelling.missing}))
     apart = {

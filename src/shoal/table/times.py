@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from shoal.table.description import Description, in_a_row
+from shoal.table.description import Description, require_ascending
 from shoal.table.hierarchy import TOP, Hierarchy
 
 TimeUnit = Literal["quarter-hour", "hour", "quarter-day"]
@@ -41,8 +41,7 @@ class Times(Description):
     @field_validator("times")
     @classmethod
     def _ascending(cls, units: tuple[TimeUnit, ...]) -> tuple[TimeUnit, ...]:
-        if not units or list(units) != [unit for unit in UNITS if unit in units]:
-            raise ValueError(f"must be one or more of {in_a_row(UNITS)}, in this order")
+        require_ascending(units, UNITS)
         return units
 
     def build(self, column: str, values: Sequence[str]) -> Hierarchy:

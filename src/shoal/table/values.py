@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from shoal.errors import HierarchyError
 from shoal.table.frequency import packed
 from shoal.table.hierarchy import Hierarchy, Label
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.kernels import group
-from shoal.table.labels import ends_of, half_open_ends_of, written_range, written_set
+from shoal.table.labels import ends_of, half_open_ends_of, set_of_members, written_member, written_range
 
 Leaves = NDArray[np.int32]  # ascending
 Ids = NDArray[np.int32]  # numbers of values
@@ -166,9 +166,12 @@ class Vocabulary:
         return written_range(lower[0], upper[1])
 
     def _set(self, leaves: Leaves) -> str:
-        labels = self.hierarchy.labels[0]
-        members = dict.fromkeys(labels[code] for code in self.hierarchy.table[0][leaves].tolist())
-        return written_set([str(label) for label in members])
+        return set_of_members(map(self._members.__getitem__, dict.fromkeys(self.hierarchy.table[0][leaves].tolist())))
+
+    @cached_property
+    def _members(self) -> list[str]:
+        """Return the labels of level 0 as members of sets, formatted once: sets of thousands of values are common."""
+        return [written_member(str(label)) for label in self.hierarchy.labels[0]]
 
     @property
     def values(self) -> Values:
@@ -245,7 +248,7 @@ class Vocabulary:
 
     @cached_property
     def _numbers(self) -> list[Decimal | None]:
-        return [None if text is None else number(text) for text in self.hierarchy.leaves]
+        return [None if text is None else parse_number(text) for text in self.hierarchy.leaves]
 
     @cached_property
     def _span(self) -> Decimal:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Format a number with as many digits as a reader needs."""
     if math.isnan(value):
         return "–"
@@ -21,7 +21,7 @@ def number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
-def share(part: float, whole: float) -> str:
+def format_share(part: float, whole: float) -> str:
     """Format a percentage; never 0 % for a positive share, nor 100 % for less than all."""
     percent = 100 * part / whole if whole else 0.0
     if 0 < percent < 0.1:
@@ -31,18 +31,18 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.1f} %"
 
 
-def counted(n: int, word: str) -> str:
+def format_count(n: int, word: str) -> str:
     """Format a count with its noun in the singular or plural."""
-    return f"{number(n)} {word if n == 1 else word + ('es' if word.endswith('s') else 's')}"
+    return f"{format_number(n)} {word if n == 1 else word + ('es' if word.endswith('s') else 's')}"
 
 
-def interval(ends: tuple[float, float]) -> str:
+def format_interval(ends: tuple[float, float]) -> str:
     """Format an interval in percent, rounded outwards so that it still contains the original one."""
     low, high = ends
     return f"{math.floor(1000 * low) / 10:.1f}–{math.ceil(1000 * high) / 10:.1f} %"
 
 
-def listed(names: Sequence[str], most: int = 0) -> str:
+def format_list(names: Sequence[str], most: int = 0) -> str:
     """Join names with commas and *and*; beyond ``most`` names (0: no limit), the rest is counted."""
     if most and len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} more"]

@@ -32,7 +32,7 @@ def shows(kind: str, form: str) -> Callable[[Maker], Maker]:
     return registered
 
 
-def shown(result: object, form: str, *more: Any, **options: Any) -> Any:
+def represent(result: object, form: str, *more: Any, **options: Any) -> Any:
     """Return a representation of a result."""
     import_module(FORMS[form])
     make = next(_makers[base.__name__, form] for base in type(result).__mro__ if (base.__name__, form) in _makers)
@@ -43,4 +43,4 @@ class Shown:
     """A result that notebooks display as HTML."""
 
     def _repr_html_(self) -> str:
-        return str(shown(self, "html"))
+        return str(represent(self, "html"))

@@ -24,7 +24,7 @@ from shoal.table import builders
 from shoal.table.codec import Coded
 from shoal.table.frequency import Codes, Counts, Floats, packed
 from shoal.table.hierarchy import TOP, Hierarchy
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.kernels import group
 from shoal.table.notation import DecimalMark, is_star, released_mark
 from shoal.table.reading import LeavesBehind
@@ -63,7 +63,7 @@ class ColumnPair:
         """The number of each leaf; None if the column is not numeric or some record has none."""
         if self.hierarchy.leaf_order != "numeric":
             return None
-        read = [None if text is None else number(text) for text in self.hierarchy.leaves]
+        read = [None if text is None else parse_number(text) for text in self.hierarchy.leaves]
         values = np.array([np.nan if value is None else float(value) for value in read])
         return None if np.isnan(values[self.original]).any() else values
 

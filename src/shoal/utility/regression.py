@@ -16,7 +16,7 @@ from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.policy import PolicySource, policy_of
 from shoal.table.frequency import Floats
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.utility.reading import ColumnPair, Pair
 
 MOST_VALUES = 30  # of a category: more would be a column of indicators each
@@ -79,7 +79,7 @@ def _regression(target: ColumnPair, explaining: Sequence[ColumnPair]) -> list[di
 
 def _numbers(target: ColumnPair) -> Floats | None:
     """Return the number of each value; None if the column has other values, or a record has none."""
-    read = [None if text is None else number(text) for text in target.hierarchy.leaves]
+    read = [None if text is None else parse_number(text) for text in target.hierarchy.leaves]
     values = np.array([np.nan if value is None else float(value) for value in read])
     return None if np.isnan(values[target.original]).any() else values
 

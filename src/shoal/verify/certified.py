@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import jsonschema
 
-from shoal.attacks.run import measured
+from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Groups, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
-from shoal.judge import Gaps, as_seen, judged
+from shoal.judge import Gaps, as_seen, judge_release
 from shoal.judge.figures import Figures, figures
+from shoal.judge.mining import Mined, mine
 from shoal.judge.recount import Reference, recounted
 from shoal.judge.whose import whose
 from shoal.models.closeness import TCloseness
@@ -34,7 +35,7 @@ from shoal.models.verdict import Answered, Outcome, Verdict
 from shoal.policy import Policy
 from shoal.release.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.release.receipt import key_of, keyed, read_receipt
-from shoal.release.signatures import fingerprint, read_public, signed_by
+from shoal.release.signatures import key_fingerprint, read_public, signed_by
 from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
@@ -247,7 +248,7 @@ def _lines(
     if found is not None:
         limits = replace(limits, gaps=limits.gaps.known(found, counted))
     attacks = None if original is None else measured(in_order(engine, rows, policy), original, limits.known)
-    yield from _requirements(claims["requirements"], limits, counted, attacks)
+    yield from _requirements(claims["requirements"], limits, counted, attacks, mine(rows, policy))
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
@@ -264,7 +265,7 @@ def _signature(claims: Mapping[str, Any], key: str | Path | Ed25519PublicKey | N
         why = "unsigned, so anyone may have written it" if signature is None else checked
         return Line("signature", whose, None, None, why)
     public = read_public(key) if isinstance(key, str | Path) else key
-    holds, asked = signed_by(claims, public), fingerprint(public)
+    holds, asked = signed_by(claims, public), key_fingerprint(public)
     why = "modified after it was signed" if whose == asked else "signed with another key"
     return Line("signature", whose, asked, holds, "" if holds else "unsigned" if whose is None else why)
 
@@ -412,13 +413,15 @@ _OF_PERSONS: dict[str, Bound] = {
 
 
 def _requirements(
-    claimed: list[Any], limits: _Limits, table: FrequencyTable, attacks: Attacks | None
+    claimed: list[Any], limits: _Limits, table: FrequencyTable, attacks: Attacks | None, mined: Mined | None
 ) -> Iterator[Line]:
     policy, gaps = limits.policy, limits.gaps
     told = [claim["asked"] for claim in claimed]
-    found = judged(table, policy, attacks=attacks, gaps=gaps).verdicts
+    found = judge_release(table, policy, attacks=attacks, mined=mined, gaps=gaps).verdicts
     asked = [verdict.asked for verdict in found]
-    if told not in (asked, asked[: len(policy.models)]):  # older certificates list limits only under attacks
+    if told != asked and (
+        policy.forbid or told != asked[: len(policy.models)]
+    ):  # older certificates list limits only under attacks
         yield Line("requirements", told, asked, False, "the requirements differ from those of the policy")
     claims: list[Any] = claimed if told == asked[: len(told)] else []
     exact = [not gaps.of_model(model, policy.sensitive) for model in policy.models]

@@ -20,16 +20,21 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError
-from shoal.judge import judged
+from shoal.judge import judge_release, judge_results
+from shoal.judge.mining import mine
 from shoal.judge.original import best_matches, read_columns
-from shoal.models.verdict import Verdicts
+from shoal.models.verdict import Verdict, Verdicts
 from shoal.policy import Policy
-from shoal.table.frequency import FrequencyTable, counted, packed
+from shoal.table.frequency import FrequencyTable, count_records, packed
 from shoal.table.kernels import group
 
 
 def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdicts:
-    """Judge every requirement on the classes of people that all the releases together leave indistinguishable."""
+    """Judge every requirement on the classes of people that all the releases together leave indistinguishable.
+
+    A forbidden result fails if it comes out of one of the releases. What comes out of records linked across releases
+    is not mined, so otherwise it cannot be determined.
+    """
     if policy.release.nulls == "wildcard":
         raise PolicyError("several releases cannot be compared with nulls = 'wildcard'", "use 'category'")
     table = engine_of(original, policy).count(policy.of_all_levels()).table
@@ -40,11 +45,33 @@ def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdic
     codes = np.column_stack(seen)[kept].astype(np.int32)
     class_of, firsts = group(packed(codes))
     rest = table.taken(kept)
-    verdicts = judged(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
+    verdicts = judge_release(rest.merged(class_of, len(firsts), rest.codes[firsts]), policy, limits=())
+    results = _results(releases, policy)
+    judged = (*verdicts.verdicts[: len(verdicts.verdicts) - len(results)], *results)
     return replace(
         verdicts,
-        verdicts=tuple(replace(one, asked=f"{one.asked}, together with earlier releases") for one in verdicts.verdicts),
+        verdicts=tuple(replace(one, asked=f"{one.asked}, together with earlier releases") for one in judged),
     )
+
+
+def _results(releases: Sequence[Data], policy: Policy) -> list[Verdict]:
+    """Judge forbidden results on each release by itself."""
+    if not policy.forbid:
+        return []
+    names = dict.fromkeys(name for result in policy.forbid for name in result.columns)
+    found = []
+    for release in releases:
+        engine = engine_of(release, policy)
+        if absent := [name for name in names if name not in engine.columns]:
+            raise PolicyError(f"a release has no column {', '.join(map(repr, absent))}, which a forbidden result names")
+        found.append(judge_results(policy, mine(engine.tally(list(names)).countable(), policy)))
+    linked = "records linked across releases are not mined"
+    return [
+        next(
+            (one for one in verdicts if one.outcome == "fails"), replace(verdicts[0], outcome="unknown", missing=linked)
+        )
+        for verdicts in zip(*found, strict=True)
+    ]
 
 
 def _seen(table: FrequencyTable, engine: Engine, policy: Policy) -> NDArray[np.int64]:
@@ -60,7 +87,7 @@ def _seen(table: FrequencyTable, engine: Engine, policy: Policy) -> NDArray[np.i
             "whom they describe",
             "pass the table that the releases were made from; releases that show means cannot be compared",
         )
-    tuples, _ = counted(policy.quasi, np.column_stack([column.texts for column in columns]), {})
+    tuples, _ = count_records(policy.quasi, np.column_stack([column.texts for column in columns]), {})
     kinds = np.column_stack([column.kind_of[table.codes[:, j]] for j, column in enumerate(columns)])
     class_of, firsts = group(packed(kinds))
     matches, consistent = best_matches(kinds[firsts], tuples.codes, columns)

@@ -88,24 +88,24 @@ class IbisPlace:
 
     @classmethod
     def connected(
-        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None
+        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
     ) -> tuple[IbisPlace, ir.Table, str | None]:
         """Resolve a URI to the backend, its table and, if it names a folder, the folder to read."""
         shown = safe_uri(uri)
         if table is None:
             raise DataError(f"{shown}: which table?", "name it: patients, or schema.patients", option="--table")
         with reaching(shown):
-            place = cls.reached(uri, memory)
+            place = cls.reached(uri, memory, read_only)
         return place, place.opened(table, shown), None
 
     @classmethod
-    def reached(cls, uri: str, memory: str | None) -> IbisPlace:
-        """Connect to the database; ``memory`` limits a database in this process."""
+    def reached(cls, uri: str, memory: str | None, read_only: bool) -> IbisPlace:
+        """Connect to the database; ``memory`` limits a database in this process, ``read_only`` is for one in a file."""
         return cls(ibis.connect(uri))
 
     def opened(self, table: str, shown: str = "") -> ir.Table:
         """Open a table of the database by name."""
-        schema, name = named(table)
+        schema, name = schema_and_name(table)
         try:
             return self.backend.table(name, database=schema)
         except ibis.common.exceptions.TableNotFound:
@@ -229,13 +229,13 @@ class IbisPlace:
         """Return the schema and name in ``table:schema.name``."""
         if not target.startswith(TABLE):
             raise OutputError(f"{self.name} writes tables, not {target}", "name one, such as table:patients_release")
-        schema, name = named(target.removeprefix(TABLE))
+        schema, name = schema_and_name(target.removeprefix(TABLE))
         if not name:
             raise OutputError("no name after 'table:'", "name the table, such as table:patients_release")
         return schema, name
 
 
-def named(table: str) -> tuple[str | None, str]:
+def schema_and_name(table: str) -> tuple[str | None, str]:
     """Return the schema and name in ``schema.name``; a part that contains a point is in double quotes, as in SQL."""
     part = r'"(?:[^"]|"")+"'
     if found := re.fullmatch(rf"(?:({part}|[^\".]+)\.)?({part})", table):

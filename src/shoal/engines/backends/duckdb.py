@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
@@ -37,13 +38,17 @@ class DuckDB(IbisPlace):
     keeps_order = True
 
     @classmethod
-    def reached(cls, uri: str, memory: str | None) -> DuckDB:
-        """Open a database file."""
+    def reached(cls, uri: str, memory: str | None, read_only: bool) -> DuckDB:
+        """Open a database file; others can open it at the same time only if nobody writes to it."""
         path = uri.removeprefix("duckdb://")
         if not Path(path).is_file():
             raise DataError(f"{path} does not exist")
         with reaching(uri, "be opened"):
-            return cls(ibis.duckdb.connect(path, **spilling()), memory=None if memory is None else limits.size(memory))
+            try:
+                backend = ibis.duckdb.connect(path, read_only=read_only, **spilling())
+            except duckdb.ConnectionException:  # this process has it open the other way
+                backend = ibis.duckdb.connect(path, read_only=not read_only, **spilling())
+            return cls(backend, memory=None if memory is None else limits.parse_size(memory))
 
     def __init__(self, backend: Any, dialect: Dialect | None = None, memory: int | None = None) -> None:
         super().__init__(backend)
@@ -69,7 +74,7 @@ class DuckDB(IbisPlace):
             return
         with self.failing("share the memory"):
             ((own,),) = self.backend.con.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-            limit = max(limits.share(self.memory, limits.resident() - own), own)
+            limit = max(limits.duckdb_share(self.memory, limits.resident() - own), own)
             self.backend.con.execute(f"SET memory_limit = '{limit}B'")
 
     @property
@@ -79,24 +84,19 @@ class DuckDB(IbisPlace):
 
     def plain(self, column: Any, *, key: bool) -> Any:
         """Normalize without isnan: DuckDB infers it to be false from Parquet's column bounds, which ignore NaN."""
-        kind = column.type()
-        if kind.is_floating():
+        if (kind := column.type()).is_floating():
             return ibis.ifelse(isfinite(column) | column.isinf(), column + 0.0, ibis.null(kind)).cast(kind)
         return super().plain(column, key=key)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Register an Arrow table, which DuckDB reads in place."""
-        name = f"shoal_{secrets.token_hex(8)}"
-        self.backend.con.register(name, table)
+        self.backend.con.register(name := f"shoal_{secrets.token_hex(8)}", table)
         with self.failing("take the mapping"):
             return self.backend.table(name).cast(dict(types)) if types else self.backend.table(name)
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise an error if the target exists, unless overwriting is forced."""
-        if target.startswith(TABLE):
-            self.require_free(target, force)
-        else:
-            check_file_or_folder(Path(target), force)
+        self.require_free(target, force) if target.startswith(TABLE) else check_file_or_folder(Path(target), force)
 
     def write(
         self, expression: ir.Table, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
@@ -146,4 +146,4 @@ class DuckDB(IbisPlace):
 
         pieces = self._pieces(expression)
         tables = pieces if formulas is None else map(formulas.escaped, pieces)
-        return formats.write(tables, path, dialect=self.dialect, force=force, verify=verify)
+        return formats.write_table_file(tables, path, dialect=self.dialect, force=force, verify=verify)

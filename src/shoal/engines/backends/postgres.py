@@ -15,7 +15,7 @@ from ibis.expr import types as ir
 
 from shoal.engines.backends.base import IbisPlace
 from shoal.engines.files import formats
-from shoal.engines.frames import plain
+from shoal.engines.frames import with_plain_types
 from shoal.engines.sql import quoted
 
 PIECE = 2**17  # rows sent at a time
@@ -32,7 +32,7 @@ class PostgreSQL(IbisPlace):
     name = "PostgreSQL"
 
     @classmethod
-    def reached(cls, uri: str, memory: str | None) -> PostgreSQL:
+    def reached(cls, uri: str, memory: str | None, read_only: bool) -> PostgreSQL:
         """Open a connection that is closed at the end; both spellings of the scheme are accepted."""
         backend = ibis.connect(uri.replace("postgres://", "postgresql://", 1))
         atexit.register(backend.disconnect)
@@ -67,7 +67,7 @@ class PostgreSQL(IbisPlace):
                 self.backend.con.cursor() as cursor,
                 cursor.copy(f"COPY {quoted(name)} ({names}) FROM STDIN (FORMAT csv)") as copy,
             ):
-                for batch in plain(table).to_batches(max_chunksize=PIECE) if len(table) else ():
+                for batch in with_plain_types(table).to_batches(max_chunksize=PIECE) if len(table) else ():
                     copy.write(formats.csv_lines(batch, ","))
             with self.backend.con.cursor() as cursor:
                 cursor.execute(f"ANALYZE {quoted(name)}")

@@ -29,7 +29,7 @@ class Spark(IbisPlace):
 
     @classmethod
     def connected(
-        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None
+        cls, uri: str, *, table: str | None, parquet: str | None, memory: str | None, read_only: bool
     ) -> tuple[IbisPlace, ir.Table, str | None]:
         """Open a table that the session knows, or a folder of Parquet files."""
         if (table is None) == (parquet is None):

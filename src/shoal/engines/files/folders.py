@@ -23,7 +23,7 @@ def write_folder(pieces: Iterator[pa.Table], path: Path, force: bool, verify: Ca
             aside.mkdir(mode=0o700)
         n_files = 0
         for n_files, piece in enumerate(_folded(pieces), 1):
-            formats.write(piece, aside / f"part-{n_files - 1:05}.parquet", verify=lambda _: None)
+            formats.write_table_file(piece, aside / f"part-{n_files - 1:05}.parquet", verify=lambda _: None)
         if not n_files:
             raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
         verify(aside)

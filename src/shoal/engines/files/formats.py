@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.files import layout, office_files
 from shoal.engines.files.layout import Dialect, Layout
-from shoal.engines.frames import pieces, plain, require_names, string_bytes
+from shoal.engines.frames import require_names, small_slices, string_bytes, with_plain_types
 from shoal.errors import DataError, OutputError, VerificationError, already_there
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
@@ -55,7 +55,7 @@ class Source:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
+def read_table_file(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
     """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV."""
     raw = _file_bytes(path)
     digest = hashlib.sha256(raw).hexdigest()
@@ -63,7 +63,7 @@ def read(path: Path, *, separator: str | None = None, encoding: str | None = Non
         table, notes = _read_parquet(raw, path.name)
         return Source(table, None, digest, notes)
     if office_files.is_foreign(path):
-        table, notes, codebook = office_files.read(path)
+        table, notes, codebook = office_files.read_office_file(path)
         return Source(table, None, digest, notes, codebook)
     if path.suffix.lower() == ".gz":
         raw = _gunzip(raw, path.name)
@@ -153,7 +153,7 @@ def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]
         if pa.types.is_timestamp(field.type) and field.type.tz:  # instants as in SQL: in UTC, without nanoseconds
             unit = "us" if field.type.unit == "ns" else field.type.unit
             table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
-    return plain(table), notes
+    return with_plain_types(table), notes
 
 
 def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:
             raise DataError(
                 f"column {field.name!r} contains JSON, not one plain value per cell", "split it into columns"
             )
-    plain(pa.Table.from_pylist([{}], schema=schema))  # raises where a type has no plain form
+    with_plain_types(pa.Table.from_pylist([{}], schema=schema))  # raises where a type has no plain form
     indexes = [name for name in schema.names if re.fullmatch(r"__index_level_\d+__", name)]
     return (
         *(f"column {name!r} looks like a saved row index of pandas" for name in indexes),
@@ -187,7 +187,7 @@ def nanoseconds(schema: pa.Schema) -> list[str]:
 
 
 def check_target(path: Path, force: bool = False) -> None:
-    """Raise the errors that ``write`` would raise about its target, before the long computation."""
+    """Raise the errors that ``write_table_file`` would raise about its target, before the long computation."""
     if path.suffix.lower() in office_files.WRITTEN:
         office_files.check_packages(path)
     elif path.suffix.lower() not in TEXT + PARQUET:
@@ -248,7 +248,7 @@ def write_bytes(path: Path, content: bytes, *, force: bool = False, private: boo
             hidden.unlink(missing_ok=True)
 
 
-def write(
+def write_table_file(
     table: pa.Table | Iterable[pa.Table],
     path: Path,
     *,
@@ -279,7 +279,7 @@ def write(
     try:
         with output_errors(path), _private(hidden) as file:
             if path.suffix.lower() in office_files.WRITTEN:
-                office_files.write(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
+                office_files.write_office_file(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
             elif path.suffix.lower() in PARQUET:
                 _write_parquet(counted(), file)
             else:
@@ -302,7 +302,7 @@ def write(
 def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
     """Reject a file that shoal's own readers would reject or read as different rows."""
     try:
-        found = layout.layout_of(partial(layout.pieces, written), "what was written", separator=separator)
+        found = layout.layout_of(partial(layout.decompressed_chunks, written), "what was written", separator=separator)
     except DataError as error:
         raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
     if found.names != tuple(names) or found.records != n_rows:
@@ -371,7 +371,7 @@ def _claim(path: Path) -> None:
 
 
 def separator_of(path: Path, dialect: Dialect | None) -> str:
-    """Return the field separator of a file that ``write`` makes."""
+    """Return the field separator of a file that ``write_table_file`` makes."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     return dialect.separator if dialect else ","
@@ -384,10 +384,10 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         held.append(table)
         while sum(map(len, held)) >= ROW_GROUP:
             whole = pa.concat_tables(held)
-            yield plain(whole.slice(0, ROW_GROUP)).combine_chunks()
+            yield with_plain_types(whole.slice(0, ROW_GROUP)).combine_chunks()
             held = [whole.slice(ROW_GROUP)]
     if sum(map(len, held)):
-        yield plain(pa.concat_tables(held)).combine_chunks()
+        yield with_plain_types(pa.concat_tables(held)).combine_chunks()
 
 
 def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> None:
@@ -397,7 +397,7 @@ def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> No
             names = [pa.array([name]) for name in table.column_names]
             file.write(csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
         for batch in table.to_batches(max_chunksize=2**16):
-            for piece in pieces(batch):
+            for piece in small_slices(batch):
                 if piece.num_rows:
                     file.write(csv_lines(piece, separator))
 
@@ -470,7 +470,7 @@ def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, found: Layout | None = None) -> str:
-    """Return a DuckDB table expression for a file that ``write`` made: CSV as VARCHAR only, without type detection.
+    """Return a DuckDB table expression for a file made by ``write_table_file``: CSV as VARCHAR, types not detected.
 
     ``found``: the scan of a file from another source, whose lines may end in LF or all in CRLF. DuckDB's messages quote
     the line that they reject: the caller must not pass them on.

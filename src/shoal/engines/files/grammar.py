@@ -239,7 +239,7 @@ def _end_record(s: State, i: int) -> None:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundGrammar:
     """The properties of a file that follows the grammar."""
 
     records: int  # without the header
@@ -297,14 +297,14 @@ class Scan:
         return rest
 
     @property
-    def found(self) -> Found:
+    def found(self) -> FoundGrammar:
         """Return the properties of the file."""
         s = [int(value) for value in self._state]
         counts = {"LF": s[ENDED_LF], "CRLF": s[ENDED_CRLF], "CR": s[ENDED_CR]}
         ends = tuple(end for end, n in counts.items() if n)
         # DuckDB takes the first line break, quoted or not, as the line end, and needs a field in each line.
         plain = ends in ((), ("LF",)) or (ends == ("CRLF",) and not s[BREAKS] and s[WIDTH] > 1)
-        return Found(
+        return FoundGrammar(
             max(0, s[RECORDS] - 1),
             s[LONGEST],
             (s[HEADER_START], s[HEADER_END]),

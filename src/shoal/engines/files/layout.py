@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
-from shoal.engines.files.grammar import Found, Scan
+from shoal.engines.files.grammar import FoundGrammar, Scan
 from shoal.engines.frames import require_names
 from shoal.errors import DataError
 
@@ -63,7 +63,7 @@ class Layout:
     notes: tuple[str, ...]  # assumptions made
 
 
-def pieces(path: Path) -> Generator[bytes, None, None]:
+def decompressed_chunks(path: Path) -> Generator[bytes, None, None]:
     """Return the bytes of a file, decompressed if its name says so."""
     try:
         if path.is_dir():
@@ -184,7 +184,7 @@ def _names(header: str, separator: str) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(names), notes
 
 
-def _told(name: str, found: Found) -> tuple[str, ...]:
+def _told(name: str, found: FoundGrammar) -> tuple[str, ...]:
     notes = []
     if len(found.ends) > 1:
         notes.append(f"{name}: lines end in different ways ({', '.join(found.ends)}); each ends a record")

@@ -46,7 +46,7 @@ def is_foreign(path: Path) -> bool:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read(path: Path) -> tuple[pa.Table, tuple[str, ...], Codebook]:
+def read_office_file(path: Path) -> tuple[pa.Table, tuple[str, ...], Codebook]:
     """Read the table, with the assumptions made and the labels in the file."""
     suffix = path.suffix.lower()
     if suffix in SHEETS:
@@ -103,7 +103,7 @@ def check_packages(path: Path) -> None:
         _needed(name, extra, OutputError)
 
 
-def write(table: pa.Table, path: Path, codebook: Codebook) -> None:
+def write_office_file(table: pa.Table, path: Path, codebook: Codebook) -> None:
     """Write a release to an existing, empty file."""
     check_packages(path)
     _require_texts(table, path.suffix.lower())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 
 from shoal.engines.files import formats
-from shoal.engines.frames import plain
+from shoal.engines.frames import with_plain_types
 from shoal.errors import VerificationError
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Return the types in which rows of these types are written."""
-    return plain(pa.Table.from_pylist([{}], schema=schema)).schema
+    return with_plain_types(pa.Table.from_pylist([{}], schema=schema)).schema
 
 
 def typed_as(groups: pa.Table, schema: pa.Schema) -> pa.Table:
