@@ -112,7 +112,16 @@ class Case:
         return itertools.product(*(range(column.n_levels) for column in self.columns))
 
     def released(self, i: int, node: Node) -> tuple[Label, ...]:
-        return tuple(c.label(v, level) for c, v, level in zip(self.columns, self.rows[i], node, strict=True))
+        if node not in self._released:
+            self._released[node] = [
+                tuple(c.label(v, level) for c, v, level in zip(self.columns, row, node, strict=True))
+                for row in self.rows
+            ]
+        return self._released[node][i]
+
+    @cached_property
+    def _released(self) -> dict[Node, list[tuple[Label, ...]]]:
+        return {}
 
     def covered(self, model: Asked) -> list[Sensitive]:
         """The sensitive columns that a requirement speaks of."""
@@ -325,8 +334,9 @@ def _backed(case: Case, models: Iterable[Asked], i: int, left: Iterable[int], no
 def _alike(case: Case, model: Asked, i: int, left: Iterable[int], node: Node) -> list[int]:
     """Who cannot be told from record ``i`` by the columns that a requirement names, or by all."""
     chosen = [j for j, c in enumerate(case.columns) if c.name in model.get("columns", [c.name])]
-    told = {r: [case.released(r, node)[j] for j in chosen] for r in {i, *left}}
-    return [r for r in left if (compatible(told[i], told[r]) if case.wildcard else told[i] == told[r])]
+    mine = [case.released(i, node)[j] for j in chosen]
+    told = ((r, [case.released(r, node)[j] for j in chosen]) for r in left)
+    return [r for r, theirs in told if (compatible(mine, theirs) if case.wildcard else mine == theirs)]
 
 
 def feasible(case: Case, gone: set[int]) -> bool:
@@ -336,11 +346,10 @@ def feasible(case: Case, gone: set[int]) -> bool:
     return not (gone and case.keep) or all(passes(case, model, sorted(gone)) for model in case.asked)
 
 
-def costs(case: Case, node: Node, gone: set[int]) -> dict[str, tuple[Any, float]]:
-    """Every loss: an exact number to compare by (a power of the figure where that is rational), and the figure."""
+def cost(case: Case, node: Node, gone: set[int], objective: str) -> tuple[Any, float]:
+    """A loss: an exact number to compare by (a power of the figure where that is rational), and the figure."""
     n, q = case.n, len(case.columns)
     left = [i for i in range(n) if i not in gone]
-    sizes = [len(E) for E in classes(case, left, node).values()]
 
     def cells(price: Any) -> list[Fraction]:
         """Per column the sum over records, 1 for a suppressed cell."""
@@ -349,37 +358,43 @@ def costs(case: Case, node: Node, gone: set[int]) -> dict[str, tuple[Any, float]
             for j, c in enumerate(case.columns)
         ]
 
-    loss = sum(cells(Column.loss), Fraction(0)) / (n * q)
-    climbed = sum(cells(lambda c, _, level: Fraction(level, max(1, c.height))), Fraction(0)) / (n * q)
-    shares = cells(lambda c, value, level: Fraction(c.leaves(value, level), c.domain))
-    scaled = [
-        (s - Fraction(n, c.domain)) / (n - Fraction(n, c.domain)) if c.domain > 1 else Fraction(0)
-        for s, c in zip(shares, case.columns, strict=True)
-    ]
-    product = math.prod((1 + L for L in scaled), start=Fraction(1))
-    unlikely = Fraction(1)
-    for j, c in enumerate(case.columns):
-        known = [row[j] if row[j] in c.paths else "nobody knows" for row in case.rows]
-        values, labels = Counter(known), Counter(c.label(row[j], node[j]) for row in case.rows)
-        for i, value in enumerate(known):
-            under = n if i in gone else labels[c.label(case.rows[i][j], node[j])]
-            unlikely *= Fraction(under, values[value])
-    everything = math.prod(c.domain for c in case.columns)
-    ambiguity = everything * len(gone) + sum(
-        math.prod(c.leaves(case.rows[i][j], node[j]) for j, c in enumerate(case.columns)) for i in left
-    )
-    discernibility = sum(s * s for s in sizes) + n * len(gone)
-    average = Fraction(n, len(sizes) + bool(gone))
-    return {
-        "loss": (loss, float(loss)),
-        "arx-loss": (product, float(product) ** (1 / q) - 1),
-        "discernibility": (discernibility, float(discernibility)),
-        "average-class": (average, float(average)),
-        "height": (sum(node), float(sum(node))),
-        "precision": (climbed, float(climbed)),
-        "ambiguity": (ambiguity, float(ambiguity)),
-        "entropy": (unlikely, math.log(unlikely.numerator) - math.log(unlikely.denominator)),
-    }
+    exactly: Any
+    match objective:
+        case "loss":
+            exactly = sum(cells(Column.loss), Fraction(0)) / (n * q)
+        case "arx-loss":
+            shares = cells(lambda c, value, level: Fraction(c.leaves(value, level), c.domain))
+            scaled = [
+                (s - Fraction(n, c.domain)) / (n - Fraction(n, c.domain)) if c.domain > 1 else Fraction(0)
+                for s, c in zip(shares, case.columns, strict=True)
+            ]
+            exactly = math.prod((1 + L for L in scaled), start=Fraction(1))
+            return exactly, float(exactly) ** (1 / q) - 1
+        case "discernibility":
+            exactly = sum(len(E) ** 2 for E in classes(case, left, node).values()) + n * len(gone)
+        case "average-class":
+            exactly = Fraction(n, len(classes(case, left, node)) + bool(gone))
+        case "height":
+            exactly = sum(node)
+        case "precision":
+            climbed = cells(lambda c, _, level: Fraction(level, max(1, c.height)))
+            exactly = sum(climbed, Fraction(0)) / (n * q)
+        case "ambiguity":
+            exactly = math.prod(c.domain for c in case.columns) * len(gone) + sum(
+                math.prod(c.leaves(case.rows[i][j], node[j]) for j, c in enumerate(case.columns)) for i in left
+            )
+        case "entropy":
+            likely, of = 1, 1
+            for j, c in enumerate(case.columns):
+                known = [row[j] if row[j] in c.paths else "nobody knows" for row in case.rows]
+                values, labels = Counter(known), Counter(case.released(i, node)[j] for i in range(n))
+                likely *= math.prod(values[value] for value in known)
+                of *= math.prod(n if i in gone else labels[case.released(i, node)[j]] for i in range(n))
+            exactly = Fraction(of, likely)
+            return exactly, math.log(exactly.numerator) - math.log(exactly.denominator)
+        case _:
+            raise ValueError(objective)
+    return exactly, float(exactly)
 
 
 @dataclass(frozen=True)
@@ -395,8 +410,8 @@ def best(case: Case, objective: str) -> Answer | None:
     for node in case.nodes():
         gone = suppressed(case, node)
         if feasible(case, gone):
-            found.append(((costs(case, node, gone)[objective][0], sum(node), node), gone))
+            found.append(((cost(case, node, gone, objective)[0], sum(node), node), gone))
     if not found:
         return None
     (_, _, node), gone = min(found, key=lambda entry: entry[0])
-    return Answer(node, frozenset(classes(case, gone, node)), costs(case, node, gone)[objective][1])
+    return Answer(node, frozenset(classes(case, gone, node)), cost(case, node, gone, objective)[1])

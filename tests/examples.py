@@ -1,10 +1,14 @@
 """How many random tables a property is tried on: a quarter of what it names, all where ``SHOAL_TESTS=thorough``.
 
+A test that numbers its tables itself takes a part of them always, and the rest where the long matrices run.
+
 The profile that ``conftest`` loads says the rest: no deadline, no complaint about slow draws.
 """
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 THOROUGH = os.environ.get("SHOAL_TESTS") == "thorough"
@@ -13,3 +17,11 @@ THOROUGH = os.environ.get("SHOAL_TESTS") == "thorough"
 def examples(n: int) -> settings:
     """Settings for a test that a thorough run tries on ``n`` random tables."""
     return settings(max_examples=n if THOROUGH else max(10, n // 4))
+
+
+def tables(n: int, always: int) -> list[Any]:
+    """The numbers of ``n`` tables as parameters: the first always, the others with the long matrices."""
+    return [
+        pytest.param(range(always), id=f"{always} tables"),
+        pytest.param(range(always, n), id=f"{n - always} tables more", marks=pytest.mark.long),
+    ]

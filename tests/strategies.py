@@ -17,7 +17,7 @@ from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Evaluation, Terms
 from shoal.table import codec
 from shoal.table.domain import domain_of
-from shoal.table.frequency import FrequencyTable, counted
+from shoal.table.frequency import FrequencyTable, count_records
 from shoal.table.hierarchy import Hierarchy
 
 REQUIREMENT: TypeAdapter[PrivacyModel] = TypeAdapter(Requirement)
@@ -181,10 +181,10 @@ def table_of(case: Case, *, apart: bool = False) -> FrequencyTable:
     for name, column in case.sensitive.items():
         known = [path for value, path in (column.paths or {}).items() if value is not None]
         tree = Hierarchy.from_paths(name, known)
-        coded = codec.texts(name, pa.chunked_array([pa.array(column.values, pa.string())]))
+        coded = codec.encode_texts(name, pa.chunked_array([pa.array(column.values, pa.string())]))
         domain, values = domain_of(name, coded, tree.with_null() if None in column.values else tree)
         domains[domain] = values
-    table, _ = counted(
+    table, _ = count_records(
         tuple(column.name for column in case.columns),
         np.column_stack(codes).astype(np.int32),
         domains,

@@ -210,8 +210,8 @@ def test_the_second_count_reads_the_same_records(tmp_path: Path) -> None:
     table = pa.table({"zip": ["1", None, "", ' "x"', "a\r\nb"], "disease": ["", None, "x", '"', "y"]})
     for rows in (table, table.select(["zip"])):
         path = tmp_path / f"{rows.num_columns}.csv"
-        formats.write(rows, path, verify=lambda _: None)
+        formats.write_table_file(rows, path, verify=lambda _: None)
         found = duckdb.sql(f"FROM {formats.sql_source(path, None, rows.column_names)}").to_arrow_table()
-        assert formats.read(path, separator=",").table.to_pylist() == rows.to_pylist()
+        assert formats.read_table_file(path, separator=",").table.to_pylist() == rows.to_pylist()
         assert reading(path, "duckdb")[0] == sorted(rows.to_pylist(), key=repr)
         assert len(found) == len(rows)

@@ -403,7 +403,7 @@ def test_what_is_held_here_is_taken_off_the_memory(tmp_path, monkeypatch) -> Non
         short.append(any("more than 10.0 GB of memory" in note for note in release.warnings))
         release.save(tmp_path / "out.parquet", force=True)
         limits.append(engine.place.backend.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
-    assert [memory.size(limit) / 10**9 for limit in limits] == pytest.approx([8.52, 5.89, 1.25], abs=0.1)
+    assert [memory.parse_size(limit) / 10**9 for limit in limits] == pytest.approx([8.52, 5.89, 1.25], abs=0.1)
     assert short == [False, False, True]
     with pytest.raises(DataError, match="not a size"):
         connect.from_files(tmp_path / "people.parquet", memory="much")

@@ -13,7 +13,7 @@ from benches import Bench
 from contract import TASKS
 from shoal.cli.commands import app
 from shoal.engines import connect
-from shoal.engines.backends.base import named
+from shoal.engines.backends.base import schema_and_name
 from shoal.engines.backends.reaching import failure, safe_uri
 from shoal.errors import OutputError
 
@@ -56,7 +56,7 @@ def refused(*arguments: object) -> str:
     ],
 )
 def test_names_of_tables(text: str, schema: str | None, name: str) -> None:
-    assert named(text) == (schema, name)
+    assert schema_and_name(text) == (schema, name)
 
 
 @pytest.mark.parametrize("name", ['Our "Péople".x', "SELECT", "two words", "ta\tb", "é'"])

@@ -84,6 +84,24 @@ QUASI = {
 }
 ALGORITHMS = ["optimal", "mondrian", "mondrian_relaxed", "suppress_cells"]
 
+# An engine sees three kinds of recoding: a level per column, labels of a tuple, and parts of a class.
+KINDS_OF_RECODING = ("optimal", "top_down", "mondrian_relaxed", "suppress_cells")
+# It counts class sizes, sensitive values, and a population beside them.
+KINDS_OF_COUNTING = ("k-anonymity", "t-closeness", "k-map")
+
+
+def by_engine(values: Iterable[Any], kinds: Collection[Any], long_on_spark: Collection[Any] = ()) -> list[Any]:
+    """All on DuckDB; on a server one for each kind, since more would tell nothing new.
+
+    Some of the kinds meet Spark in other tests too: those run where the long matrices do, on a cluster.
+    """
+    return [
+        pytest.param(engine, value, marks=[pytest.mark.long] if engine == "spark" and value in long_on_spark else [])
+        for engine in ("duckdb", "postgres", "spark")
+        for value in values
+        if engine == "duckdb" or value in kinds
+    ]
+
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("quasi", QUASI)
@@ -91,8 +109,8 @@ def test_values_that_look_alike(database: Bench, quasi: str, algorithm: str) -> 
     same(database, policy(algorithm, QUASI[quasi], max_suppression=0.2))
 
 
-# One join, and two with a window between; the rest where the long matrices run, on a cluster.
-ON_SPARK = {("text", "optimal"), ("numbers", "mondrian_relaxed"), ("times", "optimal")}
+# A join, and a join with a window; the rest where the long matrices run, on a cluster.
+ON_SPARK = {("numbers", "mondrian_relaxed"), ("times", "optimal")}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +125,10 @@ def test_values_that_look_alike_on_spark(spark: Bench, quasi: str, algorithm: st
     same(spark, policy(algorithm, QUASI[quasi], max_suppression=0.2))
 
 
-@pytest.mark.parametrize("release", [{"suppressed": "keep"}, {"entity": "who"}, {"nulls": "wildcard"}], ids=str)
+RELEASES = [{"suppressed": "keep"}, {"entity": "who"}, {"nulls": "wildcard"}]
+
+
+@pytest.mark.parametrize(("bench", "release"), by_engine(RELEASES, RELEASES, RELEASES[:1]), indirect=["bench"], ids=str)
 def test_what_a_policy_may_ask_of_a_release(bench: Bench, release: dict) -> None:
     same(bench, policy("optimal", QUASI["text"], max_suppression=0.2, **release))
 
@@ -118,7 +139,10 @@ RANGES = {
 }
 
 
-@pytest.mark.parametrize("form", ["bounds", "midpoint"])
+FORMS = ("bounds", "midpoint")
+
+
+@pytest.mark.parametrize(("bench", "form"), by_engine(FORMS, FORMS, FORMS[1:]), indirect=["bench"])
 def test_columns_beside_ranges(bench: Bench, form: str) -> None:
     asked = policy("mondrian", RANGES, ranges=form)
     local = shoal.anonymize(nasty(), asked)
@@ -150,23 +174,11 @@ MIXED = {
 }
 
 
-# An engine sees three kinds of recoding: a level per column, labels of a tuple, and parts of a class.
-KINDS_OF_RECODING = ("optimal", "top_down", "mondrian_relaxed", "suppress_cells")
-# It counts class sizes, sensitive values, and a population beside them.
-KINDS_OF_COUNTING = ("k-anonymity", "t-closeness", "k-map")
-
-
-def by_engine(names: Iterable[str], kinds: Collection[str]) -> list[Any]:
-    """All on DuckDB; on a server one for each kind, since more would tell nothing new."""
-    return [
-        (engine, name)
-        for engine in ("duckdb", "postgres", "spark")
-        for name in names
-        if engine == "duckdb" or name in kinds
-    ]
-
-
-@pytest.mark.parametrize(("bench", "algorithm"), by_engine(SEARCHES, KINDS_OF_RECODING), indirect=["bench"])
+@pytest.mark.parametrize(
+    ("bench", "algorithm"),
+    by_engine(SEARCHES, KINDS_OF_RECODING, ("optimal", "mondrian_relaxed")),
+    indirect=["bench"],
+)
 def test_every_algorithm(bench: Bench, algorithm: str) -> None:
     quasi = {name: MIXED[name] for name in ("weight", "birth")} if algorithm == "k_optimize" else MIXED  # it is slow
     same(bench, policy(algorithm, quasi, max_suppression=0.9 if algorithm == "suppress_records" else 0.3))
@@ -214,7 +226,9 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("bench", "model"), by_engine([model["model"] for model in MODELS], KINDS_OF_COUNTING), indirect=["bench"]
+    ("bench", "model"),
+    by_engine([model["model"] for model in MODELS], KINDS_OF_COUNTING, ("k-anonymity",)),
+    indirect=["bench"],
 )
 def test_every_requirement(bench: Bench, model: str, people: Path) -> None:
     (asked,) = (given for given in MODELS if given["model"] == model)

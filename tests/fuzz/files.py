@@ -28,7 +28,7 @@ import duckdb
 
 from shoal.engines import connect, scratch
 from shoal.engines.files import formats, formulas
-from shoal.engines.files.layout import INDEX, NAME_LINES, layout_of, pieces
+from shoal.engines.files.layout import INDEX, NAME_LINES, decompressed_chunks, layout_of
 from shoal.engines.local_columns import require_names_apart
 from shoal.errors import DataError
 
@@ -152,7 +152,7 @@ def _huge(draw: random.Random) -> str:
 def in_memory(path: Path, made: Case) -> Outcome:
     """By Arrow."""
     try:
-        found = formats.read(path, separator=made.separator, encoding=made.encoding)
+        found = formats.read_table_file(path, separator=made.separator, encoding=made.encoding)
         table, more = formulas.unescaped(found.table)
         require_names_apart(table.column_names)
     except DataError as error:
@@ -165,7 +165,9 @@ def out_of_core(path: Path, made: Case, connection: Any) -> Outcome:
     """By DuckDB."""
     formats.BUFFER = made.buffer
     try:
-        found = layout_of(partial(pieces, path), path.name, separator=made.separator, encoding=made.encoding)
+        found = layout_of(
+            partial(decompressed_chunks, path), path.name, separator=made.separator, encoding=made.encoding
+        )
         require_names_apart(list(found.names))
         source, notes = connect.text_source(connection, path, found)
         answer = connection.execute(f"SELECT * FROM {source}")
@@ -250,7 +252,7 @@ def compare(seed: int, folder: Path, connection: Any) -> str:
         expected = by_python(made)
         found = None
         if not left.refused:
-            plain = formats.read(path, separator=made.separator, encoding=made.encoding).table
+            plain = formats.read_table_file(path, separator=made.separator, encoding=made.encoding).table
             body = zip(*(column.to_pylist() for column in plain.columns), strict=True)
             found = [tuple(plain.column_names), *(tuple(cell or "" for cell in row) for row in body)]
         if found != expected:

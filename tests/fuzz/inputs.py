@@ -263,7 +263,7 @@ class World:
         self.key = read_private(self.folder / "own.key")
         (self.folder / "c.json").write_text(json.dumps(sign(proof, self.key)), encoding="utf-8")
         write_receipt(receipt_of(release, proof), self.folder / "receipt.json")
-        replay.save(release, self.folder / "r.json")
+        replay.save_recoding(release, self.folder / "r.json")
 
 
 def _use(policy: Policy, world: World, draw: random.Random) -> None:

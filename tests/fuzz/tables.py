@@ -40,8 +40,7 @@ import shoal
 from definitions import DISTANCES, Case, Column, Label, Sensitive, best, passes
 from shoal.engines.opening import opened
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError, ShoalError
-from shoal.release.replay import replay
-from shoal.release.replay import save as save_recoding
+from shoal.release.replay import replay, save_recoding
 
 MARKS = ("zq", "731")  # of every text, and of every number
 SUPPRESSING = {"suppress_records", "suppress_columns", "suppress_cells"}

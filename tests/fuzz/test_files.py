@@ -5,7 +5,9 @@ import pytest
 from fuzz import files
 
 
-@pytest.mark.parametrize("seed", [0, 1_000, 2_000])
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1_000, marks=pytest.mark.long), pytest.param(2_000, marks=pytest.mark.long)]
+)
 def test_both_readers_and_pythons_strict_csv_agree(seed: int) -> None:
     outcomes = files.run(1_000, seed)
     assert sum(outcomes.values()) == 1_000

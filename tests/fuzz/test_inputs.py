@@ -5,7 +5,7 @@ import pytest
 from fuzz import inputs
 
 
-@pytest.mark.parametrize("first", [10**6, 2 * 10**6])
+@pytest.mark.parametrize("first", [10**6, pytest.param(2 * 10**6, marks=pytest.mark.long)])
 def test_strange_input_ends_in_errors_of_ours_that_show_nothing(first: int) -> None:
     counts, wrong = inputs.run(1_000, 0, first=first, seconds=60)
     assert not wrong, "\n".join(wrong)

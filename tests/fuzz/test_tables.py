@@ -6,7 +6,7 @@ from fuzz.tables import fuzz
 
 
 @pytest.mark.parametrize(
-    "first", [pytest.param(first, marks=[pytest.mark.long] if first >= 300 else []) for first in range(0, 600, 100)]
+    "first", [pytest.param(first, marks=[pytest.mark.long] if first >= 100 else []) for first in range(0, 600, 100)]
 )
 def test_no_door_calls_safe_what_is_not(first: int) -> None:
     tally = fuzz(100, seed=0, first=first)

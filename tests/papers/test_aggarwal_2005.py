@@ -8,7 +8,7 @@ import shoal
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells.nearest import Metric
-from shoal.table.frequency import counted
+from shoal.table.frequency import count_records
 from shoal.table.hierarchy import Hierarchy
 
 
@@ -19,7 +19,7 @@ def problem(rows, k):
         leaves = [str(value) for value in range(column.max() + 1)]
         hierarchies.append(Hierarchy.from_levels(f"c{j}", leaves, [leaves, ["*"] * len(leaves)]))
     columns = tuple(h.column for h in hierarchies)
-    table, _ = counted(columns, rows, {}, None, tuple(hierarchies), apart=True)
+    table, _ = count_records(columns, rows, {}, None, tuple(hierarchies), apart=True)
     return Problem(table, (KAnonymity(k=k),))
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import shoal
-from shoal.models.closeness import hierarchical
-from shoal.table.frequency import Domain
+from shoal.models.closeness import hierarchical_distance
+from shoal.table.frequency import Domain, Histogram
 
 SALARIES = {"low": [3, 4, 5], "mixed": [6, 8, 11], "rest": [7, 9, 10]}
 
@@ -99,4 +99,5 @@ def test_moving_all_from_one_disease_to_another_costs_the_height_of_their_common
     levels = np.array([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2], [0, 0, 0, 0, 1], [0] * 5], np.int32)
     whole = np.array([disease == other for disease in diseases], np.int64)
     domain = Domain("disease", tuple(diseases), whole, None, levels)
-    assert hierarchical(np.array([[1.0, 0, 0, 0, 0]]), domain)[0] == pytest.approx(far)
+    flu = Histogram(np.array([0, 1]), np.array([0], np.int32), np.array([7]), 5, domain)
+    assert hierarchical_distance(flu)[0] == pytest.approx(far)

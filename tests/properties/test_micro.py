@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import shoal
 from examples import examples
 from shoal.masking import microaggregate
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 from shoal.table.notation import read_range
 
 columns = st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9), st.sampled_from("abc")), min_size=4, max_size=40)
@@ -70,4 +70,4 @@ def test_a_search_with_centres_holds_and_every_centre_lies_within_its_class(rows
                 assert (min(own), max(own)) >= (ends[0], -np.inf)
                 assert max(own) <= ends[1]
             else:
-                assert min(own) <= number(label) <= max(own)
+                assert min(own) <= parse_number(label) <= max(own)

@@ -7,10 +7,10 @@ import pytest
 
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
-from shoal.search.cells.classes import grouped, holds, passing
+from shoal.search.cells.classes import class_table, holds, passing
 from shoal.search.cells.mondrian import _partition
 from shoal.search.problem import Terms
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
 from strategies import REQUIREMENT
 
@@ -33,7 +33,7 @@ def problem_of(rng, k, asked, cells, dimension, *, apart, n=None):
     draws = [[int(rng.random() ** 3 * len(h.leaves)) for _ in range(n)] for h in hierarchies]
     values = np.array(rng.choices(range(3), k=n), np.int32)
     domain = Domain("s", ("x", "y", "z"), np.bincount(values, minlength=3))
-    table, _ = counted(
+    table, _ = count_records(
         ("a", "b", "c"), np.array(draws, np.int32).T.copy(), {domain: values}, None, hierarchies, apart=apart
     )
     models = (KAnonymity(k=k), *(REQUIREMENT.validate_python(model) for model in asked))
@@ -48,7 +48,7 @@ def drawn(seed, n_problems, *, apart, models=True):
         cells = tuple(rng.choice(["hierarchy", "range", "set"]) for _ in range(3))
         problem = problem_of(rng, k, asked, cells, rng.choice(["range", "entropy", "gain"]), apart=apart)
         table = problem.table
-        whole = grouped(table, np.arange(table.n_classes), table.counts, np.zeros(table.n_classes, np.int64), 1)
+        whole = class_table(table, np.arange(table.n_classes), table.counts, np.zeros(table.n_classes, np.int64), 1)
         if passing(problem, whole).all():
             yield problem
 
@@ -126,7 +126,7 @@ def test_relaxed_splits_deal_equal_records_out_in_the_proportions_of_what_is_sen
     values = np.array([0, 1, 2] * 20 + [0, 1, 2, 0], np.int32)
     codes = np.array([[0]] * 60 + [[1]] * 4, np.int32)
     domain = Domain("s", ("x", "y", "z"), np.bincount(values))
-    table, _ = counted(("a",), codes, {domain: values}, None, (h,), apart=True)
+    table, _ = count_records(("a",), codes, {domain: values}, None, (h,), apart=True)
     for cells in ("range", "hierarchy"):
         partition, _ = _partition(Problem(table, (KAnonymity(k=10),), Terms(cells=(cells,))), parting=True)
         small = np.bincount(partition.class_of, partition.counts).argmin()
@@ -137,7 +137,7 @@ def test_relaxed_splits_deal_equal_records_out_in_the_proportions_of_what_is_sen
 def test_counts_beyond_all_rows_are_split_exactly():
     h = tree("a", 3, ())
     codes = np.array([[0], [1], [2]], np.int32)
-    table, _ = counted(("a",), codes, {}, None, (h,))
+    table, _ = count_records(("a",), codes, {}, None, (h,))
     huge = 4 * 10**18
     object.__setattr__(table, "counts", np.array([5, huge, 7], np.int64))
     for cells in ("range", "hierarchy"):

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.risk.belief import beliefs_of
-from shoal.risk.identity import identity
+from shoal.risk.identity import table_identity_risk
 from shoal.risk.individual import household_risk, risk_of, threshold
 from shoal.risk.intervals import deviation_disclosed, rank_disclosed
 from shoal.risk.keys import matched
 from shoal.risk.loglinear import log_linear
 from shoal.risk.suda2 import special_uniques
 from shoal.risk.uniqueness import estimated_uniqueness
-from shoal.table.frequency import Domain, counted
+from shoal.table.frequency import Domain, count_records
 
 
 @st.composite
@@ -24,14 +24,14 @@ def tables(draw, max_columns=5):
     q = draw(st.integers(1, max_columns))
     rows = draw(st.lists(st.tuples(*[st.integers(0, 3)] * q), min_size=1, max_size=25))
     codes = np.array(rows, np.int32)
-    table, class_of = counted(tuple("abcde"[:q]), codes, {})
+    table, class_of = count_records(tuple("abcde"[:q]), codes, {})
     return replace(table, nulls=(3,) * q), class_of
 
 
 @given(tables())
 def test_prosecutor_risk_has_its_mean_in_the_number_of_classes(given_):
     table, _ = given_
-    risk = identity(table)
+    risk = table_identity_risk(table)
     assert risk.prosecutor.mean == pytest.approx(risk.marketer)
     assert risk.marketer <= risk.prosecutor.max <= 1
     assert sum(band.records for band in risk.prosecutor.bands) == table.n_records
@@ -41,7 +41,7 @@ def test_prosecutor_risk_has_its_mean_in_the_number_of_classes(given_):
 def test_a_larger_population_lowers_the_journalists_risk(given_, data):
     table, _ = given_
     people = np.array([data.draw(st.integers(int(n), 50)) for n in table.counts])
-    risk = identity(replace(table, population=people))
+    risk = table_identity_risk(replace(table, population=people))
     assert (risk.journalist_risks <= risk.prosecutor_risks).all()
     assert risk.journalist.mean <= risk.prosecutor.mean + 1e-12
 
@@ -83,7 +83,7 @@ def test_scores_do_not_depend_on_the_order_of_columns(given_, random):
     order = list(range(len(table.columns)))
     random.shuffle(order)
     codes = table.codes[class_of][:, order]
-    other, other_class = counted(tuple(table.columns[j] for j in order), codes, {})
+    other, other_class = count_records(tuple(table.columns[j] for j in order), codes, {})
     one, two = special_uniques(table), special_uniques(other)
     assert one.scores[class_of].tolist() == two.scores[other_class].tolist()
     assert np.allclose(one.contributions[class_of][:, order], two.contributions[other_class])
@@ -142,7 +142,7 @@ def test_on_average_the_class_tells_no_less_than_the_whole_table(rows):
     codes = np.array([[q] for q, _ in rows], np.int32)
     values, place = np.unique([s for _, s in rows], return_inverse=True)
     domain = Domain("s", tuple(map(str, values)), np.bincount(place).astype(np.int64))
-    table, _ = counted(("q",), codes, {domain: place.astype(np.int32)})
+    table, _ = count_records(("q",), codes, {domain: place.astype(np.int32)})
     found = beliefs_of(table.sensitive["s"])
     assert found.gain.mean >= -1e-12  # Σ_E n_E Σ_s p_s² ≥ n Σ_s q_s²
     assert found.gain.max >= -1e-12

@@ -10,7 +10,7 @@ import shoal
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.table import codec
 from shoal.table.domain import domain_of
-from shoal.table.frequency import counted
+from shoal.table.frequency import count_records
 from shoal.table.wildcard import neighbourhoods
 
 KEYS = ("urbrur", "roof", "walls", "water", "sex")
@@ -25,7 +25,7 @@ def read(path):
 
 
 def coded(columns, name):
-    return codec.texts(name, pa.chunked_array([pa.array(columns[name], pa.string())]))
+    return codec.encode_texts(name, pa.chunked_array([pa.array(columns[name], pa.string())]))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def classes(testdata):
     """The frequency table of the five keys, and the class of each record."""
     domains = dict(domain_of(name, coded(testdata, name), None) for name in SENSITIVE)
     codes = np.column_stack([coded(testdata, name).codes for name in KEYS])
-    return counted(KEYS, codes, domains)
+    return count_records(KEYS, codes, domains)
 
 
 @pytest.mark.parametrize("column", SENSITIVE)
@@ -79,7 +79,7 @@ def test_where_null_matches_anything_frequencies_are_those_of_sdcmicro(shared):
     texts = [coded(columns, name) for name in keys]
     nulls = [len(column.texts) for column in texts]
     codes = np.column_stack([np.where(c.codes < 0, null, c.codes) for c, null in zip(texts, nulls, strict=True)])
-    table, class_of = counted(keys, codes.astype(np.int32), {})
+    table, class_of = count_records(keys, codes.astype(np.int32), {})
     frequencies = neighbourhoods(table, nulls).counts[class_of]
     expected = read(shared / "oracle" / "sdc" / "freq_francdat_na.csv")["fk_a1"]
     assert frequencies.tolist() == [int(x) for x in expected]

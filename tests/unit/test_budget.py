@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import shoal
 from shoal.alternatives.frontier import frontier
 from shoal.cli.commands import app
-from shoal.cli.terminal import number
 from shoal.errors import InfeasibleError, OutOfTimeError, PolicyError
 from shoal.search import Problem
+from shoal.text.figures import format_number
 
 NO_TIME = 1e-9  # seconds: over before the second look
 
@@ -161,7 +161,9 @@ def test_the_terminal_tells_the_gap(tmp_path):
     bound = shoal.anonymize(records(), asked).recoding.bound
     result = Place(tmp_path, records(), asked).run()
     assert result.exit_code == 0
-    assert f"the best found in the time available; lower bound {number(bound)}" in " ".join(result.stdout.split())
+    assert f"the best found in the time available; lower bound {format_number(bound)}" in " ".join(
+        result.stdout.split()
+    )
 
 
 def test_the_terminal_and_the_certificate_tell_that_the_time_of_local_ended(tmp_path):

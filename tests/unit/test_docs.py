@@ -4,6 +4,7 @@ import dataclasses
 import math
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -285,3 +286,17 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 def test_every_kind_of_warning_has_a_row() -> None:
     page = (ROOT / "docs" / "warnings.md").read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == KINDS
+
+
+def test_the_page_of_families_places_every_model() -> None:
+    page = read("families.md")
+    tables = [part.partition("\n## ")[0] for part in page.split("\n## ")[1:3]]
+    names = [model.model_fields["model"].default for model in (*policy._MODELS, *policy._LIMITS)]
+    for table in tables:
+        assert [name for name in (*names, "integral_privacy") if f"`{name}`" not in table] == []
+
+
+def test_the_page_of_families_shows_what_its_code_prints() -> None:
+    reference = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+    ((code, text),) = reference["STEP"].findall(read("families.md"))
+    assert reference["printed"](code) == text

@@ -20,21 +20,34 @@ MODULES = sorted(path for path in SOURCES.rglob("*.py"))
 LATE = {
     "__init__": "import shoal loads nothing until a name is used",
     "alternatives/compare": "resource is not on Windows",
+    "attacks/confidence": "SciPy, for intervals only",
+    "attacks/limits": "attacks need SciPy, and few policies limit them",
     "cli/alternatives": "a command loads what it runs: --help and --version start in a tenth of a second",
     "cli/check": "a command loads what it runs",
     "cli/demo": "a command loads what it runs",
+    "cli/encrypt": "a command loads what it runs",
     "cli/exits": "ctypes is loaded only to guard a run of the program",
+    "cli/integral": "a command loads what it runs",
     "cli/options": "a command loads the engine that its data needs",
+    "cli/output": "a command loads what it runs",
     "cli/propose": "a command loads what it runs",
     "cli/publish": "a command loads what it runs",
+    "cli/share": "a command loads what it runs",
+    "cli/query": "a command loads what it runs",
     "cli/targets": "a command loads the formats that it writes",
     "cli/web": "a command loads what it runs, and Starlette may not be installed",
+    "dp/ledger": "fcntl is not on Windows",
+    "dp/noise": "OpenDP takes a second, and may not be installed",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
     "engines/dependence": "Ibis takes a second",
-    "engines/frames": "DuckDB's relations are read only where one is given",
+    "engines/frames": "narwhals and DuckDB's relations are loaded only where such a frame is given",
     "engines/opening": "Ibis takes a second",
+    "he/keys": "TenSEAL may not be installed",
+    "judge/original": "only a comparison with the original needs SciPy",
     "linkage/distance": "SciPy's solver, for assignments only",
+    "output/ledger": "fcntl is not on Windows",
+    "pipeline": "only checks with the original need SciPy; proposals are made only without a policy",
     "propose/inspect": "the searches are run only where columns are to be kept",
     "release/release": "attacks need SciPy, a release does not",
     "release/signatures": "cryptography may not be installed",
@@ -43,10 +56,14 @@ LATE = {
     "report/plots": "vl-convert takes a second",
     "risk/__init__": "only some risks need SciPy",
     "risk/keys": "only a population needs SciPy",
+    "search/cells/cell_suppression": "SciPy's solver, for small tables only",
+    "smc/parties": "cryptography may not be installed",
+    "smc/share": "cryptography may not be installed",
     "table/jit": "fcntl is not on Windows",
     "utility/classifier": "scikit-learn may not be installed",
     "web/app": "vl-convert takes a second",
     "web/loading": "the first screen stands before the rest of shoal is loaded",
+    "web/progress": "the first screen stands before the rest of shoal is loaded",
     "web/screens/open": "the first screen stands before the rest of shoal is loaded",
     "web/workspace": "the first screen stands before the rest of shoal is loaded",
 }
@@ -162,6 +179,41 @@ def test_no_two_classes_or_types_have_the_same_name() -> None:
         for name in types(path):
             found.setdefault(name, []).append(str(path.relative_to(SOURCES)))
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
+
+
+# Functions in two modules that share a name, and why; all others have names of their own.
+SAME_FUNCTION_NAME = dict.fromkeys(
+    [
+        "anonymize",
+        "attack",
+        "check",
+        "compare",
+        "compute",
+        "decrypt",
+        "demo",
+        "encrypt",
+        "explore",
+        "hierarchy",
+        "inspect",
+        "query",
+        "share",
+        "synthesize",
+    ],
+    "a command has the name of the function that it runs",
+)
+
+
+def test_no_two_functions_have_the_same_name() -> None:
+    found: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(name_of(path))
+    twice = {name: where for name, where in found.items() if len(where) > 1}
+    assert {name: where for name, where in twice.items() if name not in SAME_FUNCTION_NAME} == {}
+    for name in SAME_FUNCTION_NAME:
+        assert [where.partition("/")[0] == "cli" for where in sorted(twice[name])].count(True) == 1, twice[name]
+        assert len(twice[name]) == 2, twice[name]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCES)))

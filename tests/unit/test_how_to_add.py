@@ -119,8 +119,10 @@ def top(problem: Problem) -> Recoding:
         },
         lines={
             "search/__init__.py": [
-                ("from shoal.search.problem import ", "from shoal.search.full_domain.top import top\n"),
-                ("SEARCHES: dict[str, Callable[[Problem], Recoding]] = {\n", '    "top": top,\n'),
+                (
+                    "SEARCHES: dict[str, Callable[[Problem], Recoding]] = {\n",
+                    '    "top": Search("full_domain.top:top"),\n',
+                ),
             ],
             "policy/policy.py": [("Algorithm = Literal[\n", '    "top",\n')],
         },

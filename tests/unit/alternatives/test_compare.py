@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.commands import app
-from shoal.cli.terminal import compact
+from shoal.cli.terminal.alternatives import compact
 from shoal.report.essentials import worth
 from shoal.search import SEARCHES
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.alternatives.frontier import Frontier, frontier, parameters, replaced
+from shoal.alternatives.frontier import Frontier, frontier, parameters, with_parameters
 from shoal.cli.commands import app
 from shoal.errors import InfeasibleError, PolicyError
 
@@ -55,7 +55,7 @@ def same_as_alone(data: pa.Table, asked: shoal.Policy, found: Frontier) -> list[
     """Compare every point with a run of its own; which of them are feasible."""
     feasible = []
     for point in found:
-        alone = replaced(asked, point.asked)
+        alone = with_parameters(asked, point.asked)
         try:
             release = shoal.anonymize(data, alone)
         except InfeasibleError as error:
@@ -124,7 +124,7 @@ def test_asking_for_more_never_costs_less():
 
 def test_a_parameter_replaces_that_of_every_requirement_that_has_one():
     asked = policy(K, {"model": "p-sensitive", "p": 2, "k": 3}, DISTINCT, ENTROPY, T)
-    fields = replaced(asked, {"k": 7, "l": 2.0, "t": 0.3, "max_suppression": 0.25})
+    fields = with_parameters(asked, {"k": 7, "l": 2.0, "t": 0.3, "max_suppression": 0.25})
     assert [(model.model, getattr(model, "k", None)) for model in fields.require][:2] == [
         ("k-anonymity", 7),
         ("p-sensitive", 7),

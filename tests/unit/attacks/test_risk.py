@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.attacks.confidence import LARGE, _within_two, effective_attempts, interval, spread_above
-from shoal.attacks.risk import Attacks, Control, Risk, Tally, percent, wilson
+from shoal.attacks.confidence import LARGE, _within_two, confidence_interval, effective_attempts, spread_above
+from shoal.attacks.risk import Attacks, Control, Risk, Tally, percent_words, wilson
 
 
 def risk(name="homogeneity", question="inference", successes=5.0, attempts=10, control=None, column="s"):
@@ -121,12 +121,12 @@ def test_people_of_one_class_count_as_fewer():
     assert effective_attempts(np.ones(1000), np.repeat(np.arange(100), 10)) == pytest.approx(100)
     assert effective_attempts(np.ones(1000), np.repeat(np.arange(20), 50)) == pytest.approx(1000 / LARGE)
     assert effective_attempts(np.tile([1.0, 0.0], 500), np.repeat(np.arange(20), 50)) == 1000  # no class differs
-    low, high = interval(0.4, together)
+    low, high = confidence_interval(0.4, together)
     assert low < wilson(400, 1000)[0]
     assert high > wilson(400, 1000)[1]
-    assert interval(0.0, 0.0) == (0.0, 1.0)
-    assert interval(0.0, 20)[0] == 0
-    assert interval(1.0, 20)[1] == 1
+    assert confidence_interval(0.0, 0.0) == (0.0, 1.0)
+    assert confidence_interval(0.0, 20)[0] == 0
+    assert confidence_interval(1.0, 20)[1] == 1
 
 
 def test_who_is_not_singled_out_is_not_alone_in_that():
@@ -148,7 +148,7 @@ def test_what_the_control_gets_too_is_not_uncertain():
     classes = np.repeat(np.arange(20), 50)
     often = np.repeat(random.choice([0.1, 0.9], 20), 50)  # the share of the value that each class bets on
     credits = (random.random(1000) < often).astype(np.float64)
-    assert interval(credits.mean(), effective_attempts(credits, classes))[1] - credits.mean() > 0.15
+    assert confidence_interval(credits.mean(), effective_attempts(credits, classes))[1] - credits.mean() > 0.15
     assert spread_above(credits, often, classes) < 0.1
     same = (credits == 1).astype(np.float64)
     assert 0 < spread_above(credits, same, classes) < 0.1  # equal by chance, perhaps
@@ -161,8 +161,8 @@ def test_what_the_control_gets_too_is_not_uncertain():
 
 
 def test_an_exact_interval_as_tables_have_it():
-    assert interval(0.5, 10) == pytest.approx((0.1871, 0.8129), abs=5e-5)
-    assert interval(0.1, 10) == pytest.approx((0.0025, 0.4450), abs=5e-5)
+    assert confidence_interval(0.5, 10) == pytest.approx((0.1871, 0.8129), abs=5e-5)
+    assert confidence_interval(0.1, 10) == pytest.approx((0.0025, 0.4450), abs=5e-5)
 
 
 def test_a_list_of_attacks():
@@ -192,7 +192,7 @@ def test_plain_values():
 
 
 def test_no_percentage_hides_anybody():
-    assert [percent(x) for x in (0, 0.0001, 0.5, 0.9999, 1)] == [
+    assert [percent_words(x) for x in (0, 0.0001, 0.5, 0.9999, 1)] == [
         "0 %", "less than 0.1 %", "50 %", "more than 99.9 %", "100 %"
     ]  # fmt: skip
 
@@ -208,8 +208,8 @@ def test_people_are_tied_to_the_class_of_their_record_too():
         np.add.at(counts, (own, value), 1)
         credits = (counts.argmax(axis=1)[sought] == value).astype(np.float64)
         rates.append(credits.mean())
-        alone.append(interval(rates[-1], effective_attempts(credits, sought)))
-        tied.append(interval(rates[-1], effective_attempts(credits, np.column_stack([sought, own]))))
+        alone.append(confidence_interval(rates[-1], effective_attempts(credits, sought)))
+        tied.append(confidence_interval(rates[-1], effective_attempts(credits, np.column_stack([sought, own]))))
     held = [np.mean([low <= np.mean(rates) <= high for low, high in ends]) for ends in (alone, tied)]
     assert held[0] < 0.93 < held[1]
 
@@ -241,7 +241,7 @@ def test_who_is_certain_by_two_releases_goes_together_with_all_of_both_classes()
         beside, below = value[:, :, ::-1], value[:, ::-1, :]
         credits = ((beside != below) | (beside == value)).astype(np.float64).ravel()
         rates.append(credits.mean())
-        near.append(interval(rates[-1], effective_attempts(credits, ties)))
-        far.append(interval(rates[-1], effective_attempts(credits, ties, reaching=True)))
+        near.append(confidence_interval(rates[-1], effective_attempts(credits, ties)))
+        far.append(confidence_interval(rates[-1], effective_attempts(credits, ties, reaching=True)))
     held = [np.mean([low <= np.mean(rates) <= high for low, high in ends]) for ends in (near, far)]
     assert held[0] < 0.93 < held[1]

@@ -2,13 +2,13 @@
 
 import pyarrow as pa
 
-from shoal.attacks.standing import column_of
+from shoal.attacks.standing import read_known_column
 from shoal.policy import Policy
 from shoal.table import codec
 
 
 def texts(values):
-    return codec.texts("q", pa.chunked_array([pa.array(values, pa.string())]))
+    return codec.encode_texts("q", pa.chunked_array([pa.array(values, pa.string())]))
 
 
 def standing(known, released, *, ground=None, spec=None, wildcard=False):
@@ -19,7 +19,7 @@ def standing(known, released, *, ground=None, spec=None, wildcard=False):
         policy = Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 1}]})
     mine, theirs = texts(known), texts(released)
     base = None if ground is None else texts(ground)
-    column = column_of("q", mine, theirs, base, policy, wildcard=wildcard)
+    column = read_known_column("q", mine, theirs, base, policy, wildcard=wildcard)
     words = (*theirs.texts, None)
     out = []
     for code in mine.codes:

@@ -121,7 +121,7 @@ def test_the_hierarchies_of_the_policy_cover_the_patients(patients):
     policy = Policy.parse(POLICY)
     levels = {}
     for name in policy.quasi:
-        values = codec.texts(name, patients[name]).texts
+        values = codec.encode_texts(name, patients[name]).texts
         spec = policy.columns[name].hierarchy
         levels[name] = build(name, spec, values, nulls=False, uncovered="error", folder=Path()).n_levels
     assert levels == {"birth": 6, "zip": 6, "sex": 2, "job": 3, "marital": 3}

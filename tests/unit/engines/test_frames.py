@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.engines import frames
-from shoal.engines.frames import fingerprint, plain, to_arrow
+from shoal.engines.frames import table_fingerprint, to_arrow, with_plain_types
 from shoal.errors import DataError
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
@@ -248,7 +248,7 @@ def test_the_other_types_pass() -> None:
         "yes": [True, None], "n": pa.array([1, None], pa.uint16()), "day": [dt.date(2020, 1, 2), None],
         "clock": [dt.time(1, 2), None],
     })  # fmt: skip
-    assert plain(table).equals(table)
+    assert with_plain_types(table).equals(table)
     frame = pd.DataFrame({"n": pd.array([1, None], "Int32"), "y": pd.array([True, None], "boolean")})
     assert to_arrow(frame)[0].equals(pa.table({"n": pa.array([1, None], pa.int32()), "y": [True, None]}))
 
@@ -348,7 +348,7 @@ def test_a_fingerprint_does_not_see_chunks_encodings_or_what_lies_under_nulls() 
     garbage = pa.Array.from_buffers(pa.int64(), 4, [pa.py_buffer(b"\x0d"), pa.py_buffer(np.array([1, 77, 3, 4]))])
     hidden = table.set_column(1, "n", garbage)
     assert hidden.equals(table)
-    assert len({fingerprint(each) for each in (table, cut, encoded, longer, hidden)}) == 1
+    assert len({table_fingerprint(each) for each in (table, cut, encoded, longer, hidden)}) == 1
 
 
 def test_a_fingerprint_sees_everything_else() -> None:
@@ -370,9 +370,9 @@ def test_a_fingerprint_sees_everything_else() -> None:
         {"a": [Decimal("1"), Decimal("2")]},
         {"a": [dt.date(1970, 1, 2), dt.date(1970, 1, 3)]},
     ]
-    assert len({fingerprint(pa.table(each)) for each in others}) == len(others)
+    assert len({table_fingerprint(pa.table(each)) for each in others}) == len(others)
 
 
 def test_a_fingerprint_in_a_certificate_stays_valid() -> None:
     expected = "ab189408eef711165d54fb652c994c3577aec04ca1a79a184418869c2faef875"
-    assert fingerprint(pa.table({"a": ["u", None], "n": [1, 2]})) == expected
+    assert table_fingerprint(pa.table({"a": ["u", None], "n": [1, 2]})) == expected

@@ -11,7 +11,7 @@ import shoal
 from shoal.errors import DataError
 from shoal.linkage import pattern_counts, patterns, probabilistic_linkage
 from shoal.linkage.patterns import PatternCounts
-from shoal.linkage.probabilistic import fitted
+from shoal.linkage.probabilistic import fit_mixture
 
 M, U = np.array([0.95, 0.9, 0.85, 0.92]), np.array([1 / 200, 1 / 100, 1 / 50, 1 / 20])
 
@@ -74,7 +74,7 @@ def test_matches_are_no_more_than_people_and_agree_at_least_as_often():
     for _ in range(10):
         counts = rng.integers(0, 1000, 16)
         n = int(counts.sum())
-        model = fitted(PatternCounts(("a", "b", "c", "d"), counts, 40, max(1, n // 40)), max_iterations=300)
+        model = fit_mixture(PatternCounts(("a", "b", "c", "d"), counts, 40, max(1, n // 40)), max_iterations=300)
         assert (model.m >= model.u).all()
         assert ((model.u > 0) & (model.m < 1)).all()
         assert 0 < model.prevalence <= min(40, max(1, n // 40)) / n * (1 + 1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shoal.masking.groups import improved, mdav, univariate, v_mdav
+from shoal.masking.groups import improve_groups, mdav_groups, univariate, v_mdav
 from shoal.masking.points import Points
 
 
@@ -18,7 +18,7 @@ def together(group):
 
 def test_mdav_takes_the_farthest_with_its_nearest_and_the_farthest_from_it_with_its_own():
     # The mean is 5.8: 20 is farthest and takes 9 and 8; 0 is farthest from 20 and takes 1 and 2; 3, 4, 5 are left.
-    assert together(mdav(line(0, 1, 2, 3, 4, 5, 8, 9, 20), 3)) == {
+    assert together(mdav_groups(line(0, 1, 2, 3, 4, 5, 8, 9, 20), 3)) == {
         frozenset({8, 7, 6}),
         frozenset({0, 1, 2}),
         frozenset({3, 4, 5}),
@@ -26,9 +26,9 @@ def test_mdav_takes_the_farthest_with_its_nearest_and_the_farthest_from_it_with_
 
 
 def test_mdav_leaves_a_rest_of_less_than_2k_as_one_group():
-    assert together(mdav(line(0, 1, 2, 10, 11), 2)) == {frozenset({3, 4}), frozenset({0, 1, 2})}
-    assert sorted(np.bincount(mdav(line(0, 1, 2, 10, 11), 3)).tolist()) == [5]
-    assert sorted(np.bincount(mdav(line(*range(8)), 3)).tolist()) == [3, 5]
+    assert together(mdav_groups(line(0, 1, 2, 10, 11), 2)) == {frozenset({3, 4}), frozenset({0, 1, 2})}
+    assert sorted(np.bincount(mdav_groups(line(0, 1, 2, 10, 11), 3)).tolist()) == [5]
+    assert sorted(np.bincount(mdav_groups(line(*range(8)), 3)).tolist()) == [3, 5]
 
 
 def test_v_mdav_lets_a_heap_grow_beyond_k_where_mdav_cuts_it():
@@ -69,20 +69,20 @@ def test_univariate_makes_groups_of_different_size():
 def test_swaps_mend_what_greedy_groups_spoiled():
     points = line(0, 1, 2, 10, 11, 12)
     spoiled = np.array([0, 0, 1, 0, 1, 1])
-    assert together(improved(points, spoiled, 3)) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
+    assert together(improve_groups(points, spoiled, 3)) == {frozenset({0, 1, 2}), frozenset({3, 4, 5})}
 
 
 def test_moves_leave_k_behind():
     points = line(0, 1, 2, 9, 10, 11, 12)
     spoiled = np.array([0, 0, 0, 0, 1, 1, 1])
-    assert together(improved(points, spoiled, 3)) == {frozenset({0, 1, 2}), frozenset({3, 4, 5, 6})}
-    kept = improved(line(0, 1, 9), np.array([0, 0, 0]), 3)
+    assert together(improve_groups(points, spoiled, 3)) == {frozenset({0, 1, 2}), frozenset({3, 4, 5, 6})}
+    kept = improve_groups(line(0, 1, 9), np.array([0, 0, 0]), 3)
     assert kept.tolist() == [0, 0, 0]
 
 
 def test_the_answer_of_improving_does_not_change_its_input():
     spoiled = np.array([0, 0, 1, 0, 1, 1])
-    improved(line(0, 1, 2, 10, 11, 12), spoiled, 3)
+    improve_groups(line(0, 1, 2, 10, 11, 12), spoiled, 3)
     assert spoiled.tolist() == [0, 0, 1, 0, 1, 1]
 
 
@@ -92,20 +92,20 @@ def test_categories_count_as_much_as_the_range_of_a_number():
     signs = np.array([0, 1, 0, 1, 1], np.int32)
     points = Points.of([numbers], [signs], [1.0], n=5)
     assert not points.squared
-    assert together(mdav(points, 2)) == {frozenset({0, 2}), frozenset({1, 3, 4})}
+    assert together(mdav_groups(points, 2)) == {frozenset({0, 2}), frozenset({1, 3, 4})}
 
 
 def test_one_heavy_column_decides():
     a, b = np.array([0.0, 0, 1, 1]), np.array([0.0, 1, 0, 1])
     heavy = Points.of([a, b], n=4, weights=[100.0, 1.0])
-    assert together(mdav(heavy, 2)) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert together(mdav_groups(heavy, 2)) == {frozenset({0, 1}), frozenset({2, 3})}
     light = Points.of([a, b], n=4, weights=[1.0, 100.0])
-    assert together(mdav(light, 2)) == {frozenset({0, 2}), frozenset({1, 3})}
+    assert together(mdav_groups(light, 2)) == {frozenset({0, 2}), frozenset({1, 3})}
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_equal_records_are_grouped_all_the_same(k):
-    sizes = np.bincount(mdav(line(*[7.0] * 5), k))
+    sizes = np.bincount(mdav_groups(line(*[7.0] * 5), k))
     assert sizes.min() >= k
     assert sizes.sum() == 5
 
@@ -115,6 +115,6 @@ def test_who_listens_can_end_it():
         assert 0 <= share <= 1
         raise KeyboardInterrupt
 
-    for method in (mdav, v_mdav):
+    for method in (mdav_groups, v_mdav):
         with pytest.raises(KeyboardInterrupt):
             method(line(*range(10)), 2, heard=stop)

@@ -44,7 +44,7 @@ def built(found: Inspection, data: pa.Table) -> None:
     policy = found.policy
     assert tuple(policy.columns) == tuple(data.column_names)
     for name in policy.quasi:
-        coded = codec.texts(name, data[name])
+        coded = codec.encode_texts(name, data[name])
         spec = policy.columns[name].hierarchy
         hierarchy = build(name, spec, coded.texts, nulls=False, uncovered="error", folder=Path())
         assert hierarchy.missing(coded.texts) == 0

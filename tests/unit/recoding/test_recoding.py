@@ -11,7 +11,7 @@ from shoal.engines.base import Counted
 from shoal.engines.local import LocalEngine
 from shoal.recoding import Cells, Parts
 from shoal.search import Problem
-from shoal.search.cells.classes import Partition, joined, recoding, released
+from shoal.search.cells.classes import Partition, merge_equal_parts, recoding_of_partition, released
 from shoal.search.cuts import cuts as search_cuts
 from shoal.search.losses.cells import losses
 from shoal.table.values import Values
@@ -58,7 +58,7 @@ def test_classes_are_released_as_what_covers_them() -> None:
     assert len(by_tuple) == 4
     ages = problem.table.hierarchies[0].leaves
     class_of = np.array([0 if ages[codes[0]] in ("34", "35") else 1 for codes in problem.table.codes])
-    answer = recoding(problem, Partition.of_rows(problem.table, class_of), "by hand")
+    answer = recoding_of_partition(problem, Partition.of_rows(problem.table, class_of), "by hand")
     table = ENGINE.apply(counted, answer, policy()).table.to_pandas()
     assert Counter(zip(table["age"], table["sex"], strict=True)) == {("30-39", "*"): 2, ("*", "*"): 5}
     assert answer.levels == {"age": None, "sex": None}
@@ -70,7 +70,7 @@ def test_cells_are_written_as_the_policy_says(cells: str, text: str) -> None:
     counted, problem = problem_of(asked)
     ages = problem.table.hierarchies[0].leaves
     class_of = np.array([0 if ages[codes[0]] in ("34", "35") else 1 for codes in problem.table.codes])
-    answer = recoding(problem, Partition.of_rows(problem.table, class_of), "by hand")
+    answer = recoding_of_partition(problem, Partition.of_rows(problem.table, class_of), "by hand")
     assert text in ENGINE.apply(counted, answer, asked).table["age"].to_pylist()
 
 
@@ -90,7 +90,7 @@ def test_equal_records_part_ways_by_their_sensitive_values_and_counts() -> None:
     seen = partition.classes(table)
     assert seen.counts.tolist() == [2, 5]
     assert seen.sensitive["ill"].dense(0, 2).tolist() == [[1, 1, 0], [1, 1, 3]]
-    answer = recoding(problem, partition, "by hand")
+    answer = recoding_of_partition(problem, partition, "by hand")
     rows = ENGINE.apply(counted, answer, asked).table.to_pandas()
     kept = rows[rows["age"] == "21"]
     assert sorted(kept["ill"]) == ["a", "b"]
@@ -115,7 +115,7 @@ def test_suppressed_parts_are_dropped_or_kept_as_stars() -> None:
         class_of = np.array(
             [-1 if problem.table.hierarchies[0].leaves[c[0]] is None else 0 for c in problem.table.codes]
         )
-        answer = recoding(problem, Partition.of_rows(problem.table, class_of), "by hand")
+        answer = recoding_of_partition(problem, Partition.of_rows(problem.table, class_of), "by hand")
         assert answer.parts(problem.table).n_suppressed == 1
         rows = ENGINE.apply(counted, answer, asked).table.to_pandas()
         assert len(rows) == expected
@@ -127,7 +127,7 @@ def test_pieces_become_ranges_and_labels_everywhere_alike() -> None:
     counted, problem = problem_of(asked)
     ages = problem.table.hierarchies[0].leaves  # 21, 34, 35 and the null
     pieces = [np.array([0 if age in ("21", "34") else 1 for age in ages]), np.array([0, 0])]
-    answer = search_cuts.recoding(problem, pieces, "by hand")
+    answer = search_cuts.recoding_of_cuts(problem, pieces, "by hand")
     rows = ENGINE.apply(counted, answer, asked).table.to_pandas()
     assert Counter(rows["age"]) == {"21-34": 5, "*": 2}  # a null is in no range
     assert set(rows["sex"]) == {"*"}
@@ -138,7 +138,7 @@ def test_parts_of_a_row_that_become_the_same_are_one() -> None:
     parts = Parts(
         np.array([1, 0, 1]), np.array([[0, 1], [0, 0], [0, 1]], np.int32), np.array([2, 4, 3]), np.zeros(3, np.bool_)
     )
-    found = joined(parts)
+    found = merge_equal_parts(parts)
     assert found.row.tolist() == [0, 1]
     assert found.counts.tolist() == [4, 5]
     assert found.codes.tolist() == [[0, 0], [0, 1]]
@@ -158,7 +158,9 @@ def test_an_answer_is_applied_to_the_count_that_it_answers() -> None:
     """An engine remembers nothing: whatever it counted since, the first answer gives the first release."""
     asked, others = policy(), policy("range", suppressed="keep")
     counted, problem = problem_of(asked, apart=True)
-    answer = recoding(problem, Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64)), "by hand")
+    answer = recoding_of_partition(
+        problem, Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64)), "by hand"
+    )
     expected = ENGINE.apply(counted, answer, asked).table
     again = ENGINE.count(others)
     assert again.table.n_classes != counted.table.n_classes

@@ -20,7 +20,7 @@ import shoal
 from shoal.engines.base import Rows
 from shoal.engines.files import formats
 from shoal.errors import InfeasibleError, OutputError, PolicyError, VerificationError
-from shoal.judge import judged, recount
+from shoal.judge import judge_release, recount
 from shoal.judge.recount import recounted
 from shoal.policy import Policy
 from shoal.release.receipt import keyed
@@ -208,7 +208,7 @@ def test_text_stays_text_in_a_saved_file(tmp_path: Path) -> None:
     release = made(asked, data)
     for name in ("release.csv", "release.tsv", "release.parquet"):
         release.save(tmp_path / name)
-        back = formats.read(tmp_path / name).table
+        back = formats.read_table_file(tmp_path / name).table
         for column in ("q", "s", "p"):
             assert Counter(back[column].to_pylist()) == Counter(data[column].to_pylist())
 
@@ -218,7 +218,7 @@ def test_every_kind_of_file_counts_alike(tmp_path: Path) -> None:
     outputs = []
     for name in ("release.csv", "release.tsv", "release.txt", "release.parquet", "release.pq"):
         outputs.append(release.save(tmp_path / name))
-        assert formats.read(tmp_path / name).table.equals(release.table)
+        assert formats.read_table_file(tmp_path / name).table.equals(release.table)
         assert shoal.check(tmp_path / name, K4) == release.verdicts
     assert len({json.dumps({**output, "output": None, "created": None}) for output in outputs}) == 1
 
@@ -403,7 +403,7 @@ def test_persons_are_counted_again_beside_the_file(suffix: str, tmp_path: Path) 
     assert release.rows.persons is not None
     one = np.zeros_like(release.rows.persons)
     broken = replace(release, rows=Rows(release.rows.table, one))
-    assert not judged(recounted(broken.rows, PERSONS, release.reference), PERSONS).holds
+    assert not judge_release(recounted(broken.rows, PERSONS, release.reference), PERSONS).holds
     with pytest.raises(VerificationError, match="3-anonymity does not hold: 1 of 1 classes with 5 records"):
         broken.save(tmp_path / f"release{suffix}")
     assert nothing_but(tmp_path)

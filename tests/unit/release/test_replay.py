@@ -12,7 +12,7 @@ import shoal
 from shoal.cli.commands import app
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, InfeasibleError, PolicyError, VerificationError
-from shoal.release.replay import described, replay, save
+from shoal.release.replay import described, replay, save_recoding
 
 
 def people(n: int, seed: int) -> pd.DataFrame:
@@ -213,7 +213,7 @@ def test_a_recoding_that_is_none(tmp_path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         replay(tmp_path / "none.json", people(10, 1))
     release = shoal.anonymize(people(300, 1), policy())
-    save(release, tmp_path / "recoding.json")
+    save_recoding(release, tmp_path / "recoding.json")
     with pytest.raises(PolicyError, match="not in the table"):
         replay(tmp_path / "recoding.json", people(10, 1).drop(columns="zip"))
 

@@ -16,10 +16,10 @@ import shoal
 from browsing import AXE, CLIPPED, browser, opened
 from shoal.cli.commands import app
 from shoal.errors import OutputError
-from shoal.judge import judged
+from shoal.judge import judge_release
 from shoal.pipeline import _checked
 from shoal.policy import Policy
-from shoal.report.failing import findings, rendered
+from shoal.report.failing import findings, render_check
 
 __all__ = ["browser"]  # a fixture
 
@@ -72,18 +72,18 @@ def test_records_are_not_called_persons_where_the_column_of_persons_is_gone() ->
     asked, released = Policy.of(fields), visits.drop_columns(["pid"])
     verdicts, table = _checked(released, asked, None)
     assert verdicts.outcome == "unknown"
-    page = rendered(verdicts, table, asked)
+    page = render_check(verdicts, table, asked)
     assert "at least 12 records that match" in page
     assert "How many people these records belong to cannot be determined." in page
     assert "persons that match" not in page
     verdicts, table = _checked(released, asked, visits)  # the original tells
     assert verdicts.outcome == "fails"
-    assert "at least 2 persons that match" in rendered(verdicts, table, asked)
+    assert "at least 2 persons that match" in render_check(verdicts, table, asked)
 
 
 def test_no_value_of_the_table_is_on_the_page() -> None:
     verdicts, table = _checked(TABLE, POLICY, None)
-    page = rendered(verdicts, table, POLICY)
+    page = render_check(verdicts, table, POLICY)
     for value in ("Wilhelmina", "Ancona", "Bari", "cc", "gout", "measles"):
         assert value not in page.partition("</style>")[2], value
     assert "<script" not in page
@@ -99,7 +99,7 @@ def test_a_table_that_holds_and_one_that_cannot_be_told() -> None:
     assert found.sentence == "This table satisfies its policy: all 2 requirements hold; 24 records in 2 classes."
     assert (found.fails, found.sizes, found.steps, found.without) == ((), (), (), ())
     limited = Policy.of({**fields, "require": [*FIELDS["require"], {"model": "linkage-risk", "max": 0.5}]})
-    unknown = findings(judged(table, limited), table, limited)
+    unknown = findings(judge_release(table, limited), table, limited)
     assert unknown.sentence.startswith(
         "Whether this table satisfies its policy cannot be determined: 1 of 3 requirements"
     )

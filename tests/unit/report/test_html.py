@@ -17,13 +17,14 @@ import pytest
 
 import shoal
 from shoal.attacks.risk import Control, Risk
+from shoal.attacks.stories import stories
 from shoal.engines.local import LocalEngine
 from shoal.errors import OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.report import charts
-from shoal.report.html import SECTIONS, compact_json, rendered, sentence
+from shoal.report.html import SECTIONS, compact_json, render_report, sentence
 from shoal.report.summary import MOST_VALUES, SIZES, summary
-from shoal.text.figures import interval, number, visible
+from shoal.text.figures import format_interval, format_number, visible
 
 SCRIPT = "<script>alert(1)</script>"
 LINK = '=HYPERLINK("http://example.org","x")'
@@ -62,7 +63,7 @@ def made() -> shoal.Release:
 
 @pytest.fixture(scope="module")
 def page(made: shoal.Release) -> str:
-    return rendered(made)
+    return render_report(made)
 
 
 class Texts(HTMLParser):
@@ -118,12 +119,12 @@ def test_only_sections_with_something_in_them_are_there(made: shoal.Release, pag
     bare = shoal.anonymize(pa.table({"q": ["a", "b"] * 5}), Policy.of({
         "columns": {"q": {"role": "quasi"}}, "require": [{"model": "k-anonymity", "k": 2}],
     }))  # fmt: skip
-    page = rendered(bare, attacks=())
+    page = render_report(bare, attacks=())
     assert [name for name in SECTIONS if name in Texts(page).ids] == ["columns", "requirements", "experts"]
     assert "The policy declares no sensitive column" in page
     links = re.findall('<a href="#([a-z]+)">', page.partition("<nav")[2].partition("</nav>")[0])
     assert links == ["columns", "requirements", "experts"]
-    whole = rendered(made, frontier=shoal.frontier(people(), LENIENT, k=[2, 4]))
+    whole = render_report(made, frontier=shoal.frontier(people(), LENIENT, k=[2, 4]))
     assert set(SECTIONS) <= set(Texts(whole).ids)
 
 
@@ -133,8 +134,8 @@ def test_persons_are_named_only_where_the_policy_tells_them_apart() -> None:
         "columns": {"who": {"role": "identifier"}, "town": {"role": "quasi"}},
         "require": [{"model": "k-anonymity", "k": 3}],
     }
-    records = rendered(shoal.anonymize(table, Policy.of(fields)), attacks=())
-    persons = rendered(shoal.anonymize(table, Policy.of({**fields, "release": {"entity": "who"}})), attacks=())
+    records = render_report(shoal.anonymize(table, Policy.of(fields)), attacks=())
+    persons = render_report(shoal.anonymize(table, Policy.of({**fields, "release": {"entity": "who"}})), attacks=())
     assert "finds at least 20 records that match" in records
     assert "persons that" not in records
     assert "finds at least 20 persons that match" in persons
@@ -163,15 +164,15 @@ def test_the_page_has_no_record_of_the_input_unless_it_is_allowed(made: shoal.Re
         assert counts["zip"].count(row.before[1]) >= 5 or row.before[1] in ("0213*", "0214*", "021**", "…")
         low, _, high = row.after[0].partition("-")
         assert row.before[0] == str((int(low) + int(high)) // 2)
-    assert "constructed examples: the released labels are real" in rendered(made, attacks=())
-    allowed = rendered(made, attacks=(), originals=True)
+    assert "constructed examples: the released labels are real" in render_report(made, attacks=())
+    allowed = render_report(made, attacks=(), originals=True)
     assert "from the original table" in allowed
     assert "invented" not in allowed
 
 
 def test_the_same_release_gives_the_same_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    pages = [rendered(shoal.anonymize(people(), LENIENT).with_key(bytes(32))) for _ in range(2)]
+    pages = [render_report(shoal.anonymize(people(), LENIENT).with_key(bytes(32))) for _ in range(2)]
     assert pages[0] == pages[1]
 
 
@@ -179,7 +180,7 @@ def test_attacks_that_would_read_too_much_are_left_out_and_named(
     made: shoal.Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shoal.report.intrusion.CELLS", 100)
-    text = "".join(Texts(rendered(made)).words)
+    text = "".join(Texts(render_report(made)).words)
     assert "Skipped: all attacks: 60 records are too many for the report" in text
     assert "cannot be determined" not in text
 
@@ -251,13 +252,13 @@ def test_a_column_is_kept_or_hidden(town: list[str], kind: str) -> None:
     release = shoal.anonymize(table, asked)
     (column,) = summary(release).columns
     assert (column.kind, column.loss) == (kind, 0.0 if kind == "kept" else 1.0)
-    assert ("kept unchanged" in rendered(release)) == (kind == "kept")
+    assert ("kept unchanged" in render_report(release)) == (kind == "kept")
 
 
 def test_cells_of_a_column_that_differ_are_counted() -> None:
     asked = policy({"model": "k-anonymity", "k": 3}, algorithm="suppress_cells")
     release = shoal.anonymize(people(), asked)
-    assert "of the cells kept" in rendered(release, attacks=())
+    assert "of the cells kept" in render_report(release, attacks=())
     for column in summary(release).columns:
         cells = release.table[column.name].to_pylist()
         assert column.hidden == pytest.approx(cells.count("*") / len(cells))
@@ -293,7 +294,7 @@ def test_a_crowd_is_one_of_persons_not_of_records() -> None:
     assert column.became == "*"
     assert column.was in {"Padua", "Siena", None}  # twenty records of Rome are one person
     assert column.was is not None
-    assert "Rome" not in rendered(release)
+    assert "Rome" not in render_report(release)
 
 
 def test_somebody_alone_is_not_described() -> None:
@@ -301,7 +302,7 @@ def test_somebody_alone_is_not_described() -> None:
     told = summary(release)
     assert told.worst[0] is not None
     assert told.worst[0].labels == ()
-    assert "not shown: a single person" in rendered(release)
+    assert "not shown: a single person" in render_report(release)
 
 
 def test_the_lattice_says_what_every_node_is(made: shoal.Release) -> None:
@@ -325,7 +326,7 @@ def test_other_recodings_are_drawn_as_rectangles(algorithm: str) -> None:
         assert {told.partition.across, told.partition.up} == {"age", "zip"}
         assert sum(box.records for box in told.partition.boxes) == release.verdicts.records
         assert all(box.left < box.right and box.bottom < box.top for box in told.partition.boxes)
-    page = rendered(release)
+    page = render_report(release)
     assert ("partition-chart" in page) == (told.partition is not None)
 
 
@@ -347,7 +348,7 @@ def test_values_of_the_data_never_become_markup() -> None:
         },
         "require": [{"model": "k-anonymity", "k": 3}],
     })  # fmt: skip
-    page = rendered(shoal.anonymize(table, asked))
+    page = render_report(shoal.anonymize(table, asked))
     seen = Texts(page)
     assert "script" not in seen.tags
     assert not {"b", "i"} & seen.tags
@@ -361,7 +362,7 @@ def test_values_of_the_data_never_become_markup() -> None:
 def test_attacks_and_a_frontier_are_shown_where_they_were_made(made: shoal.Release) -> None:
     control = Control(50, 5.0, "people who were not in the table")
     risk = Risk("homogeneity", "inference", "disease", 100, 20.0, control, 0.25, "Of 100 people 20 were <exposed>.")
-    page = rendered(made, attacks=[risk], frontier=shoal.frontier(people(), LENIENT, k=[2, 4, 1000]))
+    page = render_report(made, attacks=[risk], frontier=shoal.frontier(people(), LENIENT, k=[2, 4, 1000]))
     text = "".join(Texts(page).words)
     assert "Of 100 people 20 were <exposed>." in text
     assert "20.0 %" in text
@@ -370,6 +371,19 @@ def test_attacks_and_a_frontier_are_shown_where_they_were_made(made: shoal.Relea
     assert {"attack-chart-0-t", "frontier-chart-t"} <= set(Texts(page).ids)
     assert "k = 4 (this policy)" in text
     assert "k = 2 (this policy)" not in text
+
+
+def test_a_few_people_before_and_after_are_told_without_their_values(made: shoal.Release, page: str) -> None:
+    part = page[page.index("A few people before and after") :]
+    part = unescape(part[: part.index("</details>")])
+    told = {story.why: story for story in stories(made)}
+    assert told["suppressed"].known["age"] == "97"
+    for story in told.values():
+        assert f"{story.title}:" in part
+    assert "A person whose record was suppressed:</dt> <dd>in the original, 1 record matches: it is theirs." in part
+    assert "In the release, no record matches." in part
+    assert not {"97", "99929", "kuru", "flu", "asthma", "stroke", "02138", "Theirs"} & set(re.findall(r"\w+", part))
+    assert "A few people" not in render_report(made, attacks=())
 
 
 def test_a_report_is_written_whole_and_not_over_anything(made: shoal.Release, tmp_path: Path) -> None:
@@ -451,7 +465,7 @@ def test_missing_values_are_told_as_such() -> None:
         "columns": {"q": {"role": "quasi"}, "s": {"role": "sensitive"}},
         "require": [{"model": "k-anonymity", "k": 2}],
     }
-    text = "".join(Texts(rendered(shoal.anonymize(table, Policy.of(fields)))).words)
+    text = "".join(Texts(render_report(shoal.anonymize(table, Policy.of(fields)))).words)
     assert "(missing)" in text
     wild = shoal.anonymize(table, Policy.of({**fields, "release": {"nulls": "wildcard"}}))
     told = summary(wild)
@@ -463,7 +477,7 @@ def test_missing_values_are_told_as_such() -> None:
 def test_one_record_and_one_column() -> None:
     table = pa.table({"q": ["a"]})
     asked = Policy.of({"columns": {"q": {"role": "quasi"}}, "require": [{"model": "k-anonymity", "k": 1}]})
-    page = rendered(shoal.anonymize(table, asked))
+    page = render_report(shoal.anonymize(table, asked))
     assert "1 record in 1 class" in page
     assert "Someone who knows q can identify some people with certainty: 100.0 % of the records" in page
     assert "The policy declares no sensitive column" in page
@@ -483,12 +497,12 @@ def test_a_release_that_would_not_hold_says_so(made: shoal.Release) -> None:
     failed = replace(made.verdicts.verdicts[0], outcome="fails", classes=2, records=3)
     broken = replace(made, verdicts=replace(made.verdicts, verdicts=(failed,)))
     assert sentence(broken).startswith("This release does not satisfy its policy: 1 of 1 requirement failed")
-    text = "".join(Texts(rendered(broken)).words)
+    text = "".join(Texts(render_report(broken)).words)
     assert "fails in 2 classes\nwith 3 records" in text
     named = replace(made, verdicts=replace(made.verdicts, identifiers=("name",)))
     assert sentence(named).startswith("This release does not satisfy its policy: 0 of 1 requirement failed")
     assert "1 identifier not removed" in sentence(named)
-    assert "identifier name" in "".join(Texts(rendered(named)).words)
+    assert "identifier name" in "".join(Texts(render_report(named)).words)
 
 
 LIMITED = policy(
@@ -497,18 +511,18 @@ LIMITED = policy(
 
 
 def test_a_sensitive_column_of_which_nothing_is_asked_is_named_beside_the_verdict(made: shoal.Release) -> None:
-    head = rendered(made).partition("<nav")[0]
+    head = render_report(made).partition("<nav")[0]
     most = made.measured.columns["disease"]["alpha"]
     assert f"No requirement protects 'disease'. In one class, {100 * most:.1f} % of the records share" in unescape(head)
     diverse = {"model": "distinct-l-diversity", "l": 2}
     for guard in (diverse, {**diverse, "column": "disease"}):
         guarded = shoal.anonymize(people(), policy({"model": "k-anonymity", "k": 4}, guard, max_suppression=0.05))
-        assert "No requirement protects" not in rendered(guarded)
+        assert "No requirement protects" not in render_report(guarded)
 
 
 def test_every_picture_has_a_title_and_a_sentence_that_stands_below_it(made: shoal.Release) -> None:
     frontier = shoal.frontier(people(), LENIENT, k=[2, 4, 8])
-    page = rendered(made.attacked(), frontier=frontier)
+    page = render_report(made.attacked(), frontier=frontier)
     figures = re.findall(r"<figure>(.*?)</figure>", page, flags=re.DOTALL)
     assert len(figures) == 1 + 1 + 2 + 2 + 1  # risk; search; two classes; two kinds of attacks; frontier
     for figure in figures:
@@ -520,27 +534,27 @@ def test_every_picture_has_a_title_and_a_sentence_that_stands_below_it(made: sho
 def test_limits_on_attacks_are_part_of_the_verdict() -> None:
     release = shoal.anonymize(people(), LIMITED)
     assert sentence(release).startswith("This release satisfies its policy: all 2 requirements hold")
-    page = rendered(release)
+    page = render_report(release)
     assert 'class="verdict"' in page
     text = "".join(Texts(page).words)
     assert "linkage risk at most 0.3, measured" in text
     assert "identity linking" in text  # the release's own attacks are shown without being asked for
     linked = Risk("identity linking", "linkability", None, 100, 90.0, None, None, "Ninety were linked.")
-    failed = rendered(release, attacks=[linked])
+    failed = render_report(release, attacks=[linked])
     assert 'class="verdict fails"' in failed
     assert "does not satisfy its policy: 1 of 2 requirements failed" in failed
     assert "Linkability: possible (identity linking, 90 % above the control)." in failed
     assert "sets no limit on attacks" not in failed
     # What was not measured does not hold either.
-    unmeasured = rendered(replace(release, attacks=None), attacks=())
+    unmeasured = render_report(replace(release, attacks=None), attacks=())
     assert 'class="verdict fails"' in unmeasured
     assert "not measured" in unmeasured
 
 
 def test_what_attacks_answer_stands_beside_the_verdict(made: shoal.Release) -> None:
-    page = rendered(made)  # without being asked for
+    page = render_report(made)  # without being asked for
     text = "".join(Texts(page).words)
-    assert rendered(made.attacked()).partition("<h2")[0] == page.partition("<h2")[0]
+    assert render_report(made.attacked()).partition("<h2")[0] == page.partition("<h2")[0]
     for question in ("Singling out", "Linkability", "Inference"):
         assert f"{question}: " in text
     head = "".join(Texts(page.partition("<nav")[0]).words)
@@ -554,7 +568,7 @@ def test_what_attacks_answer_stands_beside_the_verdict(made: shoal.Release) -> N
 
 def test_the_certificate_is_that_of_the_release(made: shoal.Release, tmp_path: Path) -> None:
     saved = made.save(tmp_path / "out.csv")
-    page = "".join(Texts(rendered(made, certificate=saved)).words)
+    page = "".join(Texts(render_report(made, certificate=saved)).words)
     shown = page[page.index('{\n  "schema"') : page.rindex("}") + 1]
     assert json.loads(shown) == saved
     assert json.loads(compact_json(saved)) == saved
@@ -564,9 +578,9 @@ def test_the_certificate_is_that_of_the_release(made: shoal.Release, tmp_path: P
     }
     other = shoal.anonymize(people(), policy({"model": "k-anonymity", "k": 5}, max_suppression=0.05))
     with pytest.raises(OutputError, match="does not belong to this release"):
-        rendered(other, certificate=saved)
+        render_report(other, certificate=saved)
     with pytest.raises(OutputError, match="does not belong to this release"):
-        rendered(made, certificate={})
+        render_report(made, certificate={})
 
 
 def test_a_lattice_is_cut_in_two_columns(made: shoal.Release, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -586,7 +600,7 @@ def test_a_lattice_is_cut_in_two_columns(made: shoal.Release, monkeypatch: pytes
     chosen = next(node for node in cut.nodes if node.state == "chosen")
     assert {"zip": chosen.place, "age": chosen.height} == made.levels
     monkeypatch.setattr("shoal.report.summary.MOST_NODES", 10)
-    page = rendered(made)
+    page = render_report(made)
     assert "slice-chart-t" in Texts(page).ids
     assert "differ from the chosen one in\nage and zip only" in page
     with pytest.raises(PolicyError, match="two different columns"):
@@ -619,7 +633,7 @@ def test_characters_that_steer_are_shown_as_signs() -> None:
         "columns": {STEERING: {"role": "quasi"}, "s" + STEERING: {"role": "sensitive"}},
         "require": [{"model": "k-anonymity", "k": 3}],
     })  # fmt: skip
-    page = rendered(shoal.anonymize(table, asked))  # the drawing of charts would end the process
+    page = render_report(shoal.anonymize(table, asked))  # the drawing of charts would end the process
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e\ufffe]", page)
     assert visible(STEERING) == "a\u2407b\u241b[31m\ufffdc\ufffd"
     assert visible(STEERING) in "".join(Texts(page).words)
@@ -627,11 +641,11 @@ def test_characters_that_steer_are_shown_as_signs() -> None:
 
 
 def test_numbers() -> None:
-    assert number(2**60) == "1.15 × 10^18"
-    assert number(-1e15) == "-1.00 × 10^15"
-    assert number(999_999_999_999_999) == "999,999,999,999,999"
-    assert interval((0.00101, 0.00109)) == "0.1–0.2 %"
-    assert interval((0.0, 1.0)) == "0.0–100.0 %"
+    assert format_number(2**60) == "1.15 × 10^18"
+    assert format_number(-1e15) == "-1.00 × 10^15"
+    assert format_number(999_999_999_999_999) == "999,999,999,999,999"
+    assert format_interval((0.00101, 0.00109)) == "0.1–0.2 %"
+    assert format_interval((0.0, 1.0)) == "0.0–100.0 %"
 
 
 def test_labels_of_charts_are_broken_between_words() -> None:

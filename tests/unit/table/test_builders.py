@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from shoal.errors import HierarchyError, UncoveredValueError
 from shoal.table.builders import Dates, File, Flat, Intervals, Mask, Spec, Tree, build
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import number
+from shoal.table.intervals import parse_number
 
 SPEC: TypeAdapter[Any] = TypeAdapter(Spec)
 
@@ -131,7 +131,7 @@ class TestIntervals:
         ],
     )
     def test_what_is_no_sane_number_is_uncovered(self, text):
-        assert number(text) is None
+        assert parse_number(text) is None
         with pytest.raises(UncoveredValueError, match="'c': 1 of 2 distinct values are missing from"):
             made({"intervals": [5]}, ["20", text])
         ages = made({"intervals": [5]}, ["20", text], uncovered="suppress")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shoal.engines.frames import to_arrow
 from shoal.errors import DataError
 from shoal.table.builders import Dates
-from shoal.table.codec import Coded, texts
+from shoal.table.codec import Coded, encode_texts
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
 MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5)
@@ -25,7 +25,7 @@ MOMENT = dt.datetime(2020, 1, 2, 3, 4, 5)
 def coded(values: list[Any], kind: pa.DataType | None = None, chunks: int = 1) -> Coded:
     cuts = [len(values) * i // chunks for i in range(chunks + 1)]
     parts = [pa.array(values[a:b], kind) for a, b in pairwise(cuts)]
-    return texts("a", pa.chunked_array(parts))
+    return encode_texts("a", pa.chunked_array(parts))
 
 
 def decoded(found: Coded) -> list[str | None]:
@@ -74,7 +74,7 @@ def test_integers_with_a_gap_are_the_same_text_whatever_frame_they_come_from() -
         pa.table({"a": ["1", None, "3"]}),
     ]
     for frame in frames:
-        assert decoded(texts("a", to_arrow(frame)[0]["a"])) == ["1", None, "3"]
+        assert decoded(encode_texts("a", to_arrow(frame)[0]["a"])) == ["1", None, "3"]
 
 
 def test_nan_is_null_and_minus_zero_is_zero() -> None:
@@ -94,7 +94,7 @@ def test_nulls_alone_and_nothing() -> None:
         found = coded(values, kind)
         assert found.codes.tolist() == [-1, -1]
         assert found.texts == ()
-    found = texts("a", pa.chunked_array([], pa.string()))
+    found = encode_texts("a", pa.chunked_array([], pa.string()))
     assert (len(found.codes), found.texts) == (0, ())
 
 
@@ -105,7 +105,7 @@ def test_texts_are_sorted_by_code_point() -> None:
 
 def test_dictionaries_are_their_values() -> None:
     parts = [pa.array(["b", None, "a"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()]
-    found = texts("a", pa.chunked_array(parts))
+    found = encode_texts("a", pa.chunked_array(parts))
     assert decoded(found) == ["b", None, "a", "c", "a"]
     assert found.texts == ("a", "b", "c")
 

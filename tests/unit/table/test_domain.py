@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.table.codec import texts
+from shoal.table.codec import encode_texts
 from shoal.table.domain import domain_of
 
 
 def domain(*values: str | None):
-    return domain_of("s", texts("s", pa.chunked_array([pa.array(values, pa.string())])), None)[0]
+    return domain_of("s", encode_texts("s", pa.chunked_array([pa.array(values, pa.string())])), None)[0]
 
 
 def test_numbers_are_in_their_own_order_and_texts_in_theirs():

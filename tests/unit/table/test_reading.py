@@ -219,7 +219,7 @@ def test_what_a_hierarchy_calls_a_value_decides():
 
 
 def test_cells_that_were_not_understood_are_counted():
-    coded = codec.texts("q", pa.chunked_array([pa.array(["flu", "care", "care", None, "*"])]))
+    coded = codec.encode_texts("q", pa.chunked_array([pa.array(["flu", "care", "care", None, "*"])]))
     assert unread_cells(Reader(coded.texts, KINDS).understood, coded) == 2
 
 
@@ -243,3 +243,10 @@ def test_a_decimal_mark_that_is_named_counts_where_no_point_is_shown(text, value
     base = ["1.125", "1.5", "2.125", "1500"]
     found = Reader([text], base, mark=",").of(base)
     assert {value for value, texts in zip(base, found, strict=True) if texts} == values
+
+
+def test_which_texts_cover_a_value_depends_on_the_values_asked_for_and_not_on_their_order():
+    reader = Reader(["39.0", "30-40"], ["39", "039", "35"])
+    assert reader.of(["35", "039", "39"]) == [{1}, {1}, {0, 1}]
+    assert reader.of(["39", "35", "039", "39"]) == [{0, 1}, {1}, {1}, {0, 1}]
+    assert reader.of(["039"]) == [{0, 1}]  # as long as there is no 39

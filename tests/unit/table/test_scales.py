@@ -11,7 +11,7 @@ from shoal.table.builders import Flat, build
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
 from shoal.table.propose import propose
-from shoal.table.scales import SCALES, WORDS, Ordered, _words, places
+from shoal.table.scales import SCALES, WORDS, Ordered, _words, may_hold, places
 
 
 def built(scale: object, values: list[str]) -> Hierarchy:
@@ -159,3 +159,18 @@ def test_a_release_shows_neighbours_only(algorithm):
         members = read_set(text) or ((text,) if text != "*" else tuple(words))
         first = words.index(members[0])
         assert list(members) == words[first : first + len(members)], text
+
+
+@pytest.mark.parametrize(
+    ("scale", "values"),
+    [
+        ("agreement", ["agree", "disagree", "neutral"]),
+        ("marks", ["A", "B+", "C-"]),
+        ("numbered", ["grade 1", "grade 2", "grade 3"]),
+        ("ranges", ["0-10", "10-20", *map(str, range(20, 60))]),
+    ],
+)
+def test_a_few_values_never_rule_out_the_scale_that_all_of_them_are_on(scale: str, values: list[str]) -> None:
+    assert len(places(scale, values)) == len(values)
+    assert all(may_hold(scale, some) for some in (values[:1], values[1:], values[-2:], values))
+    assert not may_hold(scale, [*values, "person 1200"])

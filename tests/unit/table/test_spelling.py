@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.engines.cells import read_table
-from shoal.table.spelling import MARKS, Spelling, guess, shared
+from shoal.table.spelling import MARKS, Spelling, guess, missing_texts
 
 GERMAN = Spelling((), ",", ".")
 
@@ -106,4 +106,4 @@ def test_what_is_guessed(column: list[str], expected: Spelling) -> None:
 def test_a_text_that_is_missing_in_one_column_and_a_value_in_another() -> None:
     columns = {"land": ["NO", "NA"], "age": ["1", "NA"], "zip": ["1", "2"]}
     guessed = {name: guess(texts) for name, texts in columns.items()}
-    assert shared(guessed, columns) == (("NA",), {"land"})
+    assert missing_texts(guessed, columns) == (("NA",), {"land"})

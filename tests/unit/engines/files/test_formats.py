@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from examples import examples
 from shoal.engines.files import formats, layout
-from shoal.engines.files.formats import check_target, read, sql_source, write, write_text
+from shoal.engines.files.formats import check_target, read_table_file, sql_source, write_table_file, write_text
 from shoal.engines.files.layout import Dialect
 from shoal.errors import DataError, OutputError, VerificationError
 
@@ -39,12 +39,12 @@ def saved(folder: Path, content: bytes | str, name: str = "people.csv") -> Path:
 
 
 def rows(folder: Path, content: bytes | str, name: str = "people.csv", **options: str) -> list[dict[str, str | None]]:
-    return read(saved(folder, content, name), **options).table.to_pylist()
+    return read_table_file(saved(folder, content, name), **options).table.to_pylist()
 
 
 def failure(folder: Path, content: bytes | str, name: str = "people.csv", **options: str) -> str:
     with pytest.raises(DataError) as caught:
-        read(saved(folder, content, name), **options)
+        read_table_file(saved(folder, content, name), **options)
     message = str(caught.value)
     assert SECRET not in message
     assert caught.value.__cause__ is None
@@ -56,7 +56,9 @@ def failure(folder: Path, content: bytes | str, name: str = "people.csv", **opti
 
 
 def test_every_column_is_text_as_written(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, "zip,country,code,flag,gone\n02138,NO,1e5,True,NA\n  x ,null,-0,nan,N/A\n"))
+    source = read_table_file(
+        saved(tmp_path, "zip,country,code,flag,gone\n02138,NO,1e5,True,NA\n  x ,null,-0,nan,N/A\n")
+    )
     assert source.table.schema == pa.schema(
         [(name, pa.string()) for name in ("zip", "country", "code", "flag", "gone")]
     )
@@ -114,7 +116,7 @@ def test_long_fields_and_many_blocks(tmp_path: Path) -> None:
     long = "x,\n" * 3_000_000
     assert rows(tmp_path, f'a,b\n1,"{long}"\n2,\n') == [{"a": "1", "b": long}, {"a": "2", "b": None}]
     many = [f"{i},{'y' * 50}" for i in range(150_000)]
-    table = read(saved(tmp_path, "a,b\n" + "\n".join(many))).table
+    table = read_table_file(saved(tmp_path, "a,b\n" + "\n".join(many))).table
     assert table.num_rows == 150_000
     assert table["a"].to_pylist() == [str(i) for i in range(150_000)]
 
@@ -136,7 +138,7 @@ def test_reads_what_pythons_csv_module_wrote(records: list[tuple[str, str]], new
     writer.writerows([("first", "second"), *records])
     with tempfile.TemporaryDirectory() as folder:
         path = saved(Path(folder), text.getvalue())
-        table = read(path, separator=",").table
+        table = read_table_file(path, separator=",").table
     assert list(zip(*(column.to_pylist() for column in table.columns), strict=True)) == records
 
 
@@ -151,7 +153,7 @@ def test_reads_any_text_as_pythons_strict_csv_module_or_refuses_it_too(body: str
     fits = bool(expected) and all(len(record) == 2 for record in expected)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            table = read(saved(Path(folder), "h,k\n" + body), separator=",").table
+            table = read_table_file(saved(Path(folder), "h,k\n" + body), separator=",").table
         except DataError:
             assert not fits
         else:
@@ -166,7 +168,7 @@ def test_reads_any_text_as_pythons_strict_csv_module_or_refuses_it_too(body: str
 def test_the_separator_is_found(tmp_path: Path, separator: str) -> None:
     other = next(mark for mark in layout.SEPARATORS if mark != separator)
     lines = [("name", "city", "pay"), ("Ann", f'"a{separator}b"', f"1{other}5"), ("Bob", "", "2")]
-    source = read(saved(tmp_path, "\n".join(separator.join(line) for line in lines)))
+    source = read_table_file(saved(tmp_path, "\n".join(separator.join(line) for line in lines)))
     assert source.dialect == Dialect(separator, "utf-8")
     assert source.notes == ()
     assert source.table.to_pylist()[0] == {"name": "Ann", "city": f"a{separator}b", "pay": f"1{other}5"}
@@ -177,7 +179,7 @@ def test_a_decimal_comma_is_not_the_separator(tmp_path: Path) -> None:
 
 
 def test_an_ambiguous_separator_is_noted(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, "a,b;c,d\n1,2;3,4\n"))
+    source = read_table_file(saved(tmp_path, "a,b;c,d\n1,2;3,4\n"))
     assert source.table.column_names == ["a", "b;c", "d"]
     assert "';'" in source.notes[0]
 
@@ -187,7 +189,7 @@ def test_a_tsv_prefers_tabs(tmp_path: Path) -> None:
 
 
 def test_the_separator_can_be_given(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, "a,b:c\n1,2:3\n"), separator=":")
+    source = read_table_file(saved(tmp_path, "a,b:c\n1,2:3\n"), separator=":")
     assert source.table.to_pylist() == [{"a,b": "1,2", "c": "3"}]
     assert source.dialect == Dialect(":", "utf-8")
     for wrong in ("", "ab", '"', "\n", "\r", "\0", "€"):
@@ -200,7 +202,7 @@ def test_an_unknown_extension_is_tried_as_csv(tmp_path: Path) -> None:
 
 def test_gzip(tmp_path: Path) -> None:
     packed = gzip.compress(b"a,b\n1,\n")
-    source = read(saved(tmp_path, packed, "people.csv.gz"))
+    source = read_table_file(saved(tmp_path, packed, "people.csv.gz"))
     assert source.table.to_pylist() == [{"a": "1", "b": None}]
     assert source.sha256 == hashlib.sha256(packed).hexdigest()
     assert "gzip" in failure(tmp_path, packed[:-9], "cut.csv.gz")
@@ -218,7 +220,7 @@ def test_gzip(tmp_path: Path) -> None:
     ],
 )
 def test_unicode_is_found(tmp_path: Path, content: bytes, encoding: str) -> None:
-    source = read(saved(tmp_path, content))
+    source = read_table_file(saved(tmp_path, content))
     assert source.table.to_pylist() == [{"n": "1", "é": "ü€"}]
     assert source.dialect == Dialect(",", encoding)
     assert bool(source.notes) == (encoding != "utf-8")
@@ -226,7 +228,7 @@ def test_unicode_is_found(tmp_path: Path, content: bytes, encoding: str) -> None
 
 
 def test_other_bytes_are_windows_1252_and_noted(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, "n,m\n1,2\n3,é€\n".encode("cp1252")))
+    source = read_table_file(saved(tmp_path, "n,m\n1,2\n3,é€\n".encode("cp1252")))
     assert source.table.to_pylist()[1] == {"n": "3", "m": "é€"}
     assert source.dialect == Dialect(",", "cp1252")
     assert "Windows-1252" in source.notes[0]
@@ -234,7 +236,7 @@ def test_other_bytes_are_windows_1252_and_noted(tmp_path: Path) -> None:
 
 
 def test_a_given_encoding_is_used(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, "n,m\n1,Ł\n".encode("iso8859-2")), encoding="ISO-8859-2")
+    source = read_table_file(saved(tmp_path, "n,m\n1,Ł\n".encode("iso8859-2")), encoding="ISO-8859-2")
     assert source.table.to_pylist() == [{"n": "1", "m": "Ł"}]
     assert source.dialect == Dialect(",", "iso8859-2")
     assert rows(tmp_path, "n,m\n1,2\n".encode("utf-8-sig"), encoding="utf-8") == [{"n": "1", "m": "2"}]
@@ -254,9 +256,9 @@ def test_characters_across_the_pieces_that_are_decoded(tmp_path: Path, monkeypat
 
 def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="does not exist"):
-        read(tmp_path / "none.csv")
+        read_table_file(tmp_path / "none.csv")
     with pytest.raises(DataError, match="is a directory"):
-        read(tmp_path)
+        read_table_file(tmp_path)
     path = saved(tmp_path, "a\n1\n")
 
     def refused(*_: object, **__: object) -> None:
@@ -264,7 +266,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Path, "open", refused)
     with pytest.raises(DataError, match="cannot be read: Permission denied"):
-        read(path)
+        read_table_file(path)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +290,7 @@ def test_names(tmp_path: Path) -> None:
 
 
 def test_a_first_column_without_a_name_is_the_index_of_pandas(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, ",a\n0,x\n1,y\n"))
+    source = read_table_file(saved(tmp_path, ",a\n0,x\n1,y\n"))
     assert source.table.to_pydict() == {"Unnamed: 0": ["0", "1"], "a": ["x", "y"]}
     assert "the first column has no name" in source.notes[0]
     assert "more than once" in failure(tmp_path, ",Unnamed: 0\n0,x\n")
@@ -349,11 +351,11 @@ def test_a_quote_within_an_unquoted_field_is_a_letter(tmp_path: Path) -> None:
 
 
 def test_lines_that_a_quoted_value_swallows_are_noted(tmp_path: Path) -> None:
-    source = read(saved(tmp_path, f'a,b\n1,"x\n2,{SECRET}\n3,{SECRET}\n4,y"\n5,z\n'))
+    source = read_table_file(saved(tmp_path, f'a,b\n1,"x\n2,{SECRET}\n3,{SECRET}\n4,y"\n5,z\n'))
     assert source.table.num_rows == 2
     assert "2 lines within quoted values look like records of their own (first in line 3)" in source.notes[0]
     assert SECRET not in source.notes[0]
-    assert read(saved(tmp_path, 'a,b\n1,"dear sir,\nthank you\nbye"\n')).notes == ()
+    assert read_table_file(saved(tmp_path, 'a,b\n1,"dear sir,\nthank you\nbye"\n')).notes == ()
 
 
 def test_the_first_fault_is_told(tmp_path: Path) -> None:
@@ -378,10 +380,10 @@ def test_what_our_own_readers_would_refuse_is_not_published(tmp_path: Path, monk
     lines = iter([b"a,b\n", b'1,"2\n'])
     monkeypatch.setattr(formats, "csv_lines", lambda batch, separator: next(lines))
     with pytest.raises(VerificationError, match="never closed"):
-        write(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
+        write_table_file(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
     monkeypatch.setattr(formats, "csv_lines", lambda batch, separator: b"a,b\n" * 2)
     with pytest.raises(VerificationError, match="columns or rows of the written file differ"):
-        write(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
+        write_table_file(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -406,7 +408,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     })  # fmt: skip
     path = tmp_path / "people.parquet"
     pq.write_table(table, path)
-    source = read(path)
+    source = read_table_file(path)
     assert source.dialect is None
     assert source.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert source.table.schema == pa.schema([("n", pa.int16()), ("x", pa.float64()), ("s", pa.string())])
@@ -417,7 +419,7 @@ def test_a_saved_index_is_noted(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     path = tmp_path / "people.pq"
     pd.DataFrame({"a": [1, 2]}, index=[7, 8]).to_parquet(path)
-    source = read(path)
+    source = read_table_file(path)
     assert "'__index_level_0__'" in source.notes[0]
     assert source.table.schema.metadata is None
 
@@ -445,7 +447,7 @@ def test_parquet_text_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / "people.parquet"
     pq.write_table(pa.table({"name": broken}), path)
     with pytest.raises(DataError, match="'name'") as caught:
-        read(path)
+        read_table_file(path)
     assert SECRET not in str(caught.value)
 
 
@@ -460,7 +462,7 @@ def test_csv_is_spelled_plainly(tmp_path: Path) -> None:
         "yes": [True, False, None, *[True] * 7],
     })  # fmt: skip
     path = tmp_path / "safe.csv"
-    digest = write(table, path, verify=fine)
+    digest = write_table_file(table, path, verify=fine)
     assert path.read_bytes().decode() == (
         'text,n,x,yes\n"a""b",1,1,true\n"x,y",-2,0.1,false\n"",,,\n,0,0,true\n lead ,9223372036854775807,,true\n'
         '=1+1,5,1e+300,true\n"a\nb",6,5e-324,true\n"c\rd",7,-2.5,true\nNULL,8,1e+16,true\né;|,9,123456.75,true\n'
@@ -479,7 +481,7 @@ def test_csv_spells_dates_and_decimals(tmp_path: Path) -> None:
         "kind": pa.array(["u", "v"]).dictionary_encode(),
     })  # fmt: skip
     path = tmp_path / "safe.csv"
-    write(table, path, verify=fine)
+    write_table_file(table, path, verify=fine)
     assert path.read_text() == (
         "day,moment,instant,clock,money,kind\n"
         "2020-02-29,2020-07-01T03:04:05,2020-07-01T03:04:05Z,01:02:03,0.00000001,u\n"
@@ -495,7 +497,7 @@ def test_the_separator_follows_the_dialect_and_the_extension(tmp_path: Path) -> 
         ("three.tsv", Dialect(";", "utf-8"), "a\tb\n1;2\tx,y\n"),
         ("four.TXT", Dialect("|", "utf-8"), "a|b\n1;2|x,y\n"),
     ]:
-        write(table, tmp_path / name, dialect=dialect, verify=fine)
+        write_table_file(table, tmp_path / name, dialect=dialect, verify=fine)
         assert (tmp_path / name).read_bytes().decode() == expected
 
 
@@ -522,8 +524,8 @@ def tables(draw: st.DrawFn) -> pa.Table:
 def test_nasty_text_comes_back_by_both_paths(table: pa.Table, separator: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, dialect = Path(folder) / "safe.csv", Dialect(separator, "utf-8")
-        write(table, path, dialect=dialect, verify=fine)
-        assert read(path, separator=separator).table.equals(table)
+        write_table_file(table, path, dialect=dialect, verify=fine)
+        assert read_table_file(path, separator=separator).table.equals(table)
         result = duckdb.sql(f"SELECT * FROM {sql_source(path, dialect, table.column_names)}")
         assert result.columns == table.column_names
         assert result.fetchall() == [tuple(row.values()) for row in table.to_pylist()]
@@ -534,8 +536,8 @@ def test_nasty_text_comes_back_by_both_paths(table: pa.Table, separator: str) ->
 )
 def test_one_column_keeps_its_nulls(tmp_path: Path, cells: list[str | None]) -> None:
     path, table = tmp_path / "safe.csv", pa.table({"a": pa.array(cells, pa.string())})
-    write(table, path, verify=fine)
-    assert read(path).table.equals(table)
+    write_table_file(table, path, verify=fine)
+    assert read_table_file(path).table.equals(table)
     assert duckdb.sql(f"SELECT * FROM {sql_source(path, None, ['a'])}").fetchall() == [(cell,) for cell in cells]
 
 
@@ -545,8 +547,8 @@ def test_floats_read_back_equal(numbers: list[float], kind: pa.DataType) -> None
     column = pa.array(numbers, pa.float64()).cast(kind)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "safe.csv"
-        write(pa.table({"x": column}), path, verify=fine)
-        text = read(path).table["x"]
+        write_table_file(pa.table({"x": column}), path, verify=fine)
+        text = read_table_file(path).table["x"]
     assert [pa.scalar(float(cell), kind) for cell in text.to_pylist()] == list(column)
     assert "-0" not in text.to_pylist()
 
@@ -557,16 +559,17 @@ def test_equal_tables_give_equal_bytes(tmp_path: Path, extension: str) -> None:
     cut = pa.concat_tables([whole.slice(0, 1), whole.slice(1, 0), whole.slice(1, 2999), whole.slice(3000)])
     encoded = cut.set_column(0, "a", cut["a"].dictionary_encode()).replace_schema_metadata({"pandas": "{}"})
     digests = {
-        write(table, tmp_path / f"{i}.{extension}", verify=fine) for i, table in enumerate([whole, whole, cut, encoded])
+        write_table_file(table, tmp_path / f"{i}.{extension}", verify=fine)
+        for i, table in enumerate([whole, whole, cut, encoded])
     }
     assert len(digests) == 1
 
 
 def test_pieces_of_any_size_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"a": ["x" * i for i in range(50)], "b": ["é,"] * 50})
-    whole = write(table, tmp_path / "whole.csv", verify=fine)
+    whole = write_table_file(table, tmp_path / "whole.csv", verify=fine)
     monkeypatch.setattr("shoal.engines.frames.PIECE_BYTES", 100)
-    assert write(table, tmp_path / "pieces.csv", verify=fine) == whole
+    assert write_table_file(table, tmp_path / "pieces.csv", verify=fine) == whole
 
 
 def test_parquet_is_plain_and_readable_by_sql(tmp_path: Path) -> None:
@@ -574,13 +577,13 @@ def test_parquet_is_plain_and_readable_by_sql(tmp_path: Path) -> None:
         "kind": pa.array(["u", None, ""]).dictionary_encode(), "n": pa.array([1, 2, None], pa.int32()),
     }).replace_schema_metadata({"pandas": "{}"})  # fmt: skip
     path = tmp_path / "safe.parquet"
-    digest = write(table, path, verify=fine)
+    digest = write_table_file(table, path, verify=fine)
     stored = pq.read_table(path)
     assert stored.schema.equals(pa.schema([("kind", pa.string()), ("n", pa.int32())]), check_metadata=True)
     assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
     expected = [("u", 1), (None, 2), ("", None)]
     assert duckdb.sql(f"SELECT * FROM {sql_source(path, None, ['kind', 'n'])}").fetchall() == expected
-    assert [tuple(row.values()) for row in read(path).table.to_pylist()] == expected
+    assert [tuple(row.values()) for row in read_table_file(path).table.to_pylist()] == expected
 
 
 def test_sql_takes_a_path_as_it_is(tmp_path: Path) -> None:
@@ -588,10 +591,10 @@ def test_sql_takes_a_path_as_it_is(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for other in ("a", "it's a xy"):  # what the path would match if it were a pattern
         (tmp_path / "year=2020" / other).mkdir()
-        write(pa.table({"a": ["wrong"]}), tmp_path / "year=2020" / other / "safe.csv", verify=fine)
+        write_table_file(pa.table({"a": ["wrong"]}), tmp_path / "year=2020" / other / "safe.csv", verify=fine)
     for extension in ("csv", "parquet"):
         path = folder / f"safe.{extension}"
-        write(pa.table({"a": ["right"]}), path, verify=fine)
+        write_table_file(pa.table({"a": ["right"]}), path, verify=fine)
         result = duckdb.sql(f"SELECT * FROM {sql_source(path, None, ['a'])}")
         assert result.columns == ["a"]
         assert result.fetchall() == [("right",)]
@@ -602,16 +605,16 @@ def test_sql_reads_long_fields_and_many_line_breaks(tmp_path: Path) -> None:
         {"a": ["x\n" * 3_000_000, "", *["one\ntwo"] * 60_000], "b": pa.array([None, "y", *["z"] * 60_000])}
     )
     path = tmp_path / "safe.csv"
-    write(table, path, verify=fine)
+    write_table_file(table, path, verify=fine)
     query = f"SELECT a, b, count(*) FROM {sql_source(path, None, ['a', 'b'])} GROUP BY a, b ORDER BY length(a)"
     assert duckdb.sql(query).fetchall() == [("", "y", 1), ("one\ntwo", "z", 60_000), ("x\n" * 3_000_000, None, 1)]
-    assert read(path).table.equals(table)
+    assert read_table_file(path).table.equals(table)
 
 
 def test_sql_refuses_names_it_cannot_tell_apart(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="'id', 'ID'"):
         sql_source(tmp_path / "safe.csv", None, ["id", "x", "ID"])
-    write(pa.table({"ä": ["1"], "Ä": ["2"]}), tmp_path / "safe.csv", verify=fine)
+    write_table_file(pa.table({"ä": ["1"], "Ä": ["2"]}), tmp_path / "safe.csv", verify=fine)
     result = duckdb.sql(f"SELECT Ä, ä FROM {sql_source(tmp_path / 'safe.csv', None, ['ä', 'Ä'])}")
     assert result.fetchall() == [("2", "1")]
 
@@ -637,7 +640,7 @@ def test_targets_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(OutputError, match=expected):
             check_target(tmp_path / name, False)
         with pytest.raises(OutputError, match=expected):
-            write(TABLE, tmp_path / name, verify=fine)
+            write_table_file(TABLE, tmp_path / name, verify=fine)
     check_target(tmp_path / "there.csv", True)
     check_target(tmp_path / "new.PARQUET", False)
     with pytest.raises(OutputError, match="is a directory"):
@@ -651,7 +654,7 @@ def test_targets_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_force_overwrites(tmp_path: Path) -> None:
     path = saved(tmp_path, "old", "there.csv")
-    write(TABLE, path, force=True, verify=fine)
+    write_table_file(TABLE, path, force=True, verify=fine)
     assert path.read_text() == "a\n1\n"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -667,10 +670,10 @@ def test_the_file_is_judged_before_it_has_its_name(tmp_path: Path) -> None:
         assert hidden.read_text() == "a\n1\n"
         seen.append(hidden.name)
 
-    write(TABLE, path, verify=verify)
+    write_table_file(TABLE, path, verify=verify)
     assert list(tmp_path.iterdir()) == [path]
     path.unlink()
-    write(TABLE, path, verify=verify)
+    write_table_file(TABLE, path, verify=verify)
     assert len(set(seen)) == 2
 
 
@@ -687,7 +690,7 @@ def test_a_failed_verification_leaves_everything_as_it_was(
         raise error
 
     with pytest.raises(error):
-        write(TABLE, path, force=force, verify=verify)
+        write_table_file(TABLE, path, force=force, verify=verify)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == ([("safe.csv", "old")] if force else [])
 
 
@@ -699,7 +702,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(
     if not links:
         _forbid_links(monkeypatch)
     with pytest.raises(OutputError, match="already exists and was not overwritten"):
-        write(TABLE, path, verify=lambda _: path.write_text("theirs") and None)
+        write_table_file(TABLE, path, verify=lambda _: path.write_text("theirs") and None)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("safe.csv", "theirs")]
 
 
@@ -713,7 +716,7 @@ def _forbid_links(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _forbid_links(monkeypatch)
     path = tmp_path / "safe.csv"
-    write(TABLE, path, verify=fine)
+    write_table_file(TABLE, path, verify=fine)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("safe.csv", "a\n1\n")]
     path.unlink()
 
@@ -722,7 +725,7 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Path, "replace", refused)
     with pytest.raises(OutputError, match="Input/output error"):
-        write(TABLE, path, verify=fine)
+        write_table_file(TABLE, path, verify=fine)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -733,7 +736,7 @@ def test_a_full_disk_is_an_output_error(tmp_path: Path, extension: str, monkeypa
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match="No space left"):
-        write(TABLE, tmp_path / f"safe.{extension}", verify=fine)
+        write_table_file(TABLE, tmp_path / f"safe.{extension}", verify=fine)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -745,7 +748,7 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
         (pa.table({"tags": [[SECRET]]}), "'tags'"),
     ]:
         with pytest.raises((OutputError, DataError), match=expected) as caught:
-            write(table, tmp_path / "safe.csv", verify=fine)
+            write_table_file(table, tmp_path / "safe.csv", verify=fine)
         assert SECRET not in str(caught.value)
         assert list(tmp_path.iterdir()) == []
 

@@ -17,7 +17,7 @@ from shoal.engines.connect import from_files
 from shoal.engines.files.formulas import Formulas, unescaped, unescaped_source
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
-from shoal.release.replay import replay, save
+from shoal.release.replay import replay, save_recoding
 from shoal.verify.certified import verify_certificate
 
 LINK = '=HYPERLINK("http://example.org","x")'
@@ -94,7 +94,7 @@ def test_formulas_may_stay_and_parquet_has_none(tmp_path: Path) -> None:
 
 def test_new_rows_are_written_so_too(tmp_path: Path) -> None:
     release = shoal.anonymize(people(), policy())
-    save(release, tmp_path / "recoding.json")
+    save_recoding(release, tmp_path / "recoding.json")
     done = replay(tmp_path / "recoding.json", people())
     done.save(tmp_path / "more.csv")
     assert {row[0] for row in cells(tmp_path / "more.csv")[1:]} == {"'" + LINK, "b"}

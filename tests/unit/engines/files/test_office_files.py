@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.engines.files import office_files
-from shoal.engines.files.formats import read
+from shoal.engines.files.formats import read_table_file
 from shoal.engines.opening import opened
 from shoal.errors import DataError
 
@@ -27,7 +27,7 @@ def test_excel(tmp_path) -> None:
     with pd.ExcelWriter(path) as book:
         FRAME.to_excel(book, sheet_name="people", index=False)
         FRAME.to_excel(book, sheet_name="others", index=False)
-    found = read(path)
+    found = read_table_file(path)
     assert found.table["zip"].to_pylist() == ["02138", "02139", None, "NO", "NA"]
     assert found.table["age"].to_pylist() == [31, 34, 36, 38, 51]
     assert found.table["seen"].to_pylist()[:3] == [
@@ -43,7 +43,7 @@ def test_spss_and_stata(tmp_path, suffix: str, write) -> None:
     path = tmp_path / f"people{suffix}"
     frame = FRAME.assign(zip=FRAME["zip"].fillna("x")).drop(columns="seen")
     write(frame, str(path))
-    found = read(path).table
+    found = read_table_file(path).table
     assert found["zip"].to_pylist() == ["02138", "02139", "x", "NO", "NA"]
     assert found["age"].to_pylist() == [31, 34, 36, 38, 51]
     assert found["weight"].to_pylist() == [60.5, None, 70.0, 80.25, 0.0]
@@ -64,14 +64,14 @@ def test_spss_and_stata(tmp_path, suffix: str, write) -> None:
 def test_sas_transport(tmp_path) -> None:
     path = tmp_path / "people.xpt"
     pyreadstat.write_xport(FRAME[["age"]], str(path))
-    assert read(path).table["age"].to_pylist() == [31, 34, 36, 38, 51]
+    assert read_table_file(path).table["age"].to_pylist() == [31, 34, 36, 38, 51]
 
 
 @pytest.mark.parametrize("name", ["people.xlsx", "people.sav", "people.sas7bdat"])
 def test_files_that_are_none_of_these(tmp_path, name: str) -> None:
     (tmp_path / name).write_bytes(b"not what it says: secret")
     with pytest.raises(DataError, match="not a complete") as caught:
-        read(tmp_path / name)
+        read_table_file(tmp_path / name)
     assert "secret" not in str(caught.value)
 
 
@@ -83,7 +83,7 @@ def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch) -> None:
     for name, extra in (("a.xlsx", "excel"), ("a.sav", "statistics")):
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(DataError, match=rf"shoal\[{extra}\]"):
-            read(tmp_path / name)
+            read_table_file(tmp_path / name)
 
 
 def test_these_are_read_into_memory_whatever_is_asked(tmp_path) -> None:

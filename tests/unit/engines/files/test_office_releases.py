@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.commands import app
 from shoal.engines.files import office_files
-from shoal.engines.files.formats import check_target, read
+from shoal.engines.files.formats import check_target, read_table_file
 from shoal.errors import OutputError, VerificationError
 
 N = 120
@@ -151,7 +151,7 @@ def test_ranges_and_sets_of_codes_are_told_in_words_in_spss(tmp_path):
 def test_round_trip(tmp_path, suffix):
     release = shoal.anonymize(survey(tmp_path, suffix), policy())
     certificate = release.save(tmp_path / f"release{suffix}")
-    found = read(tmp_path / f"release{suffix}").table
+    found = read_table_file(tmp_path / f"release{suffix}").table
     assert found.column_names == release.table.column_names
     assert [found[name].to_pylist() for name in found.column_names] == [
         release.table[name].to_pylist() for name in found.column_names
@@ -189,14 +189,14 @@ def test_the_command_line(tmp_path, suffix, monkeypatch):
     run("verify", "c.json", out)
     run("attack", out, "--original", f"survey{suffix}", "-p", "policy.toml")
     run("apply", "r.json", f"survey{suffix}", "-o", f"again{suffix}")
-    assert read(Path(out)).table.equals(read(Path(f"again{suffix}")).table)
+    assert read_table_file(Path(out)).table.equals(read_table_file(Path(f"again{suffix}")).table)
 
 
 @KINDS
 def test_a_file_that_was_changed_is_noticed(tmp_path, suffix):
     release = shoal.anonymize(survey(tmp_path, suffix), policy())
     certificate = release.save(tmp_path / f"release{suffix}")
-    frame = read(tmp_path / f"release{suffix}").table.to_pandas()
+    frame = read_table_file(tmp_path / f"release{suffix}").table.to_pandas()
     frame.loc[0, "q17"] = "1900-1901"
     if suffix == ".xlsx":
         frame.to_excel(tmp_path / f"release{suffix}", index=False)
@@ -262,7 +262,7 @@ def test_names_that_a_file_cannot_have(tmp_path, suffix):
 def test_kinds_of_values_come_back(tmp_path, suffix, values):
     release = of_plain(values)
     release.save(tmp_path / f"release{suffix}")
-    found = read(tmp_path / f"release{suffix}").table["other"].cast(values.type)
+    found = read_table_file(tmp_path / f"release{suffix}").table["other"].cast(values.type)
     assert found.to_pylist() == release.table["other"].to_pylist()
 
 
@@ -311,5 +311,5 @@ def test_a_file_does_not_tell_when_it_was_written(tmp_path: Path, suffix: str) -
         assert path.read_bytes()[92:109] == b"01 Jan 8000:00:00"
     else:
         assert b"<timestamp>\x1101 Jan 1980 00:00</timestamp>" in path.read_bytes()
-    assert len(read(path).table) == N
+    assert len(read_table_file(path).table) == N
     assert [entry.name for entry in tmp_path.iterdir() if "undated" in entry.name] == []

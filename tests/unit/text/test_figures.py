@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from shoal.text.figures import format_number, format_share
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (5, "5"),
+        (5.0, "5"),
+        (1234567, "1,234,567"),
+        (-3, "-3"),
+        (0.25, "0.2500"),
+        (12.3456789, "12.3457"),
+        (1234.56, "1,234.6"),
+        (float("inf"), "∞"),
+        (float("-inf"), "-∞"),
+        (float("nan"), "–"),
+    ],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 10, "0.0 %"),
+        (10, 10, "100.0 %"),
+        (1, 3, "33.3 %"),
+        (1, 1_000_000, "<0.1 %"),
+        (999_999, 1_000_000, ">99.9 %"),
+        (0, 0, "0.0 %"),
+    ],
+)
+def test_shares_never_say_none_for_some_nor_all_for_less(part: float, whole: float, text: str) -> None:
+    assert format_share(part, whole) == text
