@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import shoal
-from shoal.engines.files.formats import read
+from shoal.engines.files.formats import read_table_file
 
 SENSITIVE = "job"
 
@@ -80,7 +80,7 @@ def main() -> None:
     shoal.attack(shoal.anonymize(small, by(asked, "mondrian")))  # kernels are compiled or loaded before the clock runs
     if given.data is not None:
         policy = shoal.Policy.load(given.policy)
-        measured(read(given.data).table, policy)
+        measured(read_table_file(given.data).table, policy)
     for n in given.rows:
         measured(*generated(n))
 

@@ -162,7 +162,7 @@ def figures(found: list[dict[str, Any]]) -> str:
     steps = ("group by", "search", "join and write", "verify")
     heads = ("rows", "distinct tuples", "seconds", "µs a row", "peak memory", "on disk", "group by", "search")
     return table(
-        (*heads, "join, sort, write", "count again"),
+        (*heads, "join, sort, write", "verify"),
         [
             (
                 f"{row['rows']:,}",

@@ -31,9 +31,9 @@ from shoal.engines.local import LocalEngine
 from shoal.models.size import KAnonymity
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.report.plots import save
+from shoal.report.plots import save_chart
 from shoal.search import SEARCHES, Problem
-from shoal.search.cells.classes import recoding
+from shoal.search.cells.classes import recoding_of_partition
 from shoal.search.cells.first_cover import first_cover
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.mondrian import BY
@@ -61,7 +61,7 @@ def covered(problem: Problem) -> Recoding:
     partition = first_cover(problem, Space(problem), sizes_decide=not problem.table.sensitive)
     if partition is None:
         raise SystemExit("the lattice is too large to be covered node by node")
-    return recoding(problem, partition, "cheapest node first")
+    return recoding_of_partition(problem, partition, "cheapest node first")
 
 
 def measured(search: Callable[[Problem], Recoding], make: Callable[..., Problem]) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def drawn(found: dict[str, Any]) -> Any:
 def put(found: dict[str, Any]) -> None:
     """Into docs/local.md, between the marks, and docs/local.svg."""
     between(DOCS / "local.md", "local.py", figures(found))
-    save(drawn(found), DOCS / "local.svg", force=True)
+    save_chart(drawn(found), DOCS / "local.svg", force=True)
 
 
 def main() -> None:

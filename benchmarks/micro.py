@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.masking import microaggregate
-from shoal.masking.groups import GroupOf, improved, mdav, univariate, v_mdav
+from shoal.masking.groups import GroupOf, improve_groups, mdav_groups, univariate, v_mdav
 from shoal.masking.points import Points
 
 ROWS = (1_000, 10_000)
@@ -71,12 +71,12 @@ def main() -> None:
         numbers = np.random.default_rng(0).normal(size=(n, 3))
         points = Points.of(list(numbers.T), n=n)
         runs: dict[str, Callable[[], GroupOf]] = {
-            "mdav": lambda points=points: mdav(points, 3),
+            "mdav": lambda points=points: mdav_groups(points, 3),
             "v-mdav": lambda points=points: v_mdav(points, 3),
             "univariate, one": lambda points=points: univariate(points.numbers[:, 0], 3),
         }
         if n <= LARGE:
-            runs["mdav, improved"] = lambda points=points: improved(points, mdav(points, 3), 3)
+            runs["mdav, improved"] = lambda points=points: improve_groups(points, mdav_groups(points, 3), 3)
         if n <= PLAIN_MOST:
             runs["plain NumPy"] = lambda points=points: plain(points.numbers, 3)
         for name, run in runs.items():

@@ -21,7 +21,7 @@ import numpy as np
 
 from shoal.engines.connect import text_source
 from shoal.engines.files import formats
-from shoal.engines.files.layout import layout_of, pieces, rewritten
+from shoal.engines.files.layout import decompressed_chunks, layout_of, rewritten
 
 
 def made(path: Path, rows: int) -> None:
@@ -56,7 +56,7 @@ def main() -> None:
         path = Path(folder) / "people.csv"
         made(path, rows)
         megabytes = path.stat().st_size / 10**6
-        raw = partial(pieces, path)
+        raw = partial(decompressed_chunks, path)
         found = layout_of(raw, path.name)  # compiled by now
         source = formats.sql_source(path, None, found.names, found=found)
         whole = bytearray(path.read_bytes())
@@ -65,7 +65,7 @@ def main() -> None:
             "scan alone": lambda: layout_of(raw, path.name),
             "scan and copy in plain spelling": lambda: rewritten(raw, path.name, found, lambda text: len(text)),
             "Arrow's parsing alone": lambda: formats._parsed(whole, path.name, found),
-            "read in memory, scan included": lambda: formats.read(path),
+            "read in memory, scan included": lambda: formats.read_table_file(path),
             "DuckDB's grouping alone": lambda: connection.execute(grouped.format(source)).fetchall(),
             "DuckDB, scan, count and grouping": lambda: connection.execute(
                 grouped.format(text_source(connection, path, layout_of(raw, path.name))[0])

@@ -25,7 +25,7 @@ from shoal.search import SEARCHES, Problem
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
 from shoal.table import builders
-from shoal.table.frequency import FrequencyTable, counted
+from shoal.table.frequency import FrequencyTable, count_records
 from shoal.table.hierarchy import Hierarchy
 
 K, SHARE = 5, 0.02
@@ -51,7 +51,7 @@ def table(n: int, columns: int) -> FrequencyTable:
     codes = np.concatenate(
         [np.column_stack([p[code] for p, code in zip(place, b, strict=False)]) for b in census.codes(n)]
     )
-    return counted(tuple(h.column for h in built), codes.astype(np.int32), {}, None, built)[0]
+    return count_records(tuple(h.column for h in built), codes.astype(np.int32), {}, None, built)[0]
 
 
 def solved(counts: FrequencyTable, **terms: Any) -> dict[str, Any]:
@@ -87,7 +87,9 @@ def large_lattice(seconds: float) -> dict[str, Any]:
         width = max(2, math.ceil(size ** (1 / 3)))
         paths = [(str(i), f"a{i // width}", f"b{i // width**2}", "*") for i in range(size)]
         built.append(Hierarchy.from_paths(f"c{j}", paths))
-    counts, _ = counted(tuple(h.column for h in built), np.column_stack(codes).astype(np.int32), {}, None, tuple(built))
+    counts, _ = count_records(
+        tuple(h.column for h in built), np.column_stack(codes).astype(np.int32), {}, None, tuple(built)
+    )
     return solved(counts, time_budget=seconds)
 
 

@@ -58,7 +58,7 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 NAVIGATION = {
-    "Start": ["Quick start <self>", "idea", "Tutorial <tutorial>", "web", "choosing", "glossary"],
+    "Start": ["Quick start <self>", "idea", "Tutorial <tutorial>", "web", "output", "choosing", "families", "glossary"],
     "Ask and recode": ["models", "algorithms", "The taxonomy <taxonomy>", "local"],
     "Judge a release": [
         "Disclosure risk <risk>",
@@ -67,10 +67,21 @@ NAVIGATION = {
         "Comparing with the original <consistency>",
         "ranges",
         "utility",
+        "integral_privacy",
+        "secure_computation",
+        "homomorphic_encryption",
+        "differential_privacy",
+        "result_privacy",
         "warnings",
         "Report and certificate <report>",
     ],
-    "At work": ["Engines <engines>", "Coming from other tools <migrate>", "performance", "benchmarks"],
+    "At work": [
+        "Engines <engines>",
+        "Coming from other tools <migrate>",
+        "performance",
+        "performance_sensitive",
+        "benchmarks",
+    ],
     "Reference": ["policy", "cli", "Python <api>", "how_it_works"],
     "Project": ["Changes <changes>", "contributing"],
 }

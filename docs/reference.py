@@ -85,8 +85,9 @@ def schema() -> dict[str, Any]:
     kinds["File"] = {"description": told, "minLength": 1, "type": "string"}  # a policy writes the name alone
     kinds["Flat"]["required"] = ["flat"]
     for kind in kinds.values():
-        if "model" in kind.get("properties", {}):
-            kind["required"] = ["model", *kind["required"]]
+        for tag in ("model", "result"):
+            if tag in kind.get("properties", {}):
+                kind["required"] = [tag, *kind["required"]]
     fields = kinds["Intervals"]["properties"]
     for field in ("origin", "log_from", "bottom", "top"):
         fields[field]["anyOf"].remove({"type": "string"})  # Pydantic's way to write decimals
@@ -205,6 +206,15 @@ def _requirements(chosen: Callable[[Any], bool], passes: str) -> Callable[[], st
     return lambda: _table(("`model`", "fields", passes), rows())
 
 
+def _forbidden() -> str:
+    rows = []
+    for name, kind in policy._RESULTS.items():
+        fields = [(field, of) for field, of in kind.model_fields.items() if field != "result"]
+        taken = "<br>".join(f"`{field}`: {of.description}" for field, of in fields)
+        rows.append((f"`{name}`", taken, _said(kind)))
+    return _table(("`result`", "fields", "what is forbidden"), rows)
+
+
 def _taken(field: FieldInfo) -> str:
     if field.is_required():
         return _values(field)
@@ -236,7 +246,7 @@ def _presets() -> str:
 def _algorithms() -> str:
     def lines() -> Iterator[str]:
         for name, search in SEARCHES.items():
-            told = sys.modules[search.__module__].__doc__ or ""
+            told = sys.modules[search.function.__module__].__doc__ or ""
             found = re.findall(r"^(Needs|Finds)  (.*?)\n(?=\S|\n)", told, re.MULTILINE | re.DOTALL)
             parts = {key: _markdown(re.sub(r"\s+", " ", text)) for key, text in found}
             does = _markdown(told.split("\n", 1)[0])
@@ -411,6 +421,7 @@ PARTS: dict[str, Callable[[], str]] = {
     ),
     "requirements of the release": _requirements(lambda model: issubclass(model, ReleaseModel), "the release"),
     "measured limits": _requirements(lambda model: issubclass(model, MeasuredLimit), "at most `max`"),
+    "forbidden results": _forbidden,
     "distances": _distances,
     "presets": _presets,
     "algorithms": _algorithms,
