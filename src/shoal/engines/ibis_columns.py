@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import ibis
@@ -11,7 +12,7 @@ from ibis.expr import types as ir
 
 from shoal.engines.backends.base import Place
 from shoal.engines.base import Groups
-from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_queries, spread_queries
+from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_query, spread_query
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
@@ -19,7 +20,7 @@ from shoal.engines.local_columns import require_names_apart
 from shoal.engines.sql import unused
 from shoal.table.frequency import Counts
 
-TOGETHER = 16  # one-row queries that are combined in one statement
+TOGETHER = 16  # columns or pairs that are counted in one statement
 
 
 class IbisColumns:
@@ -105,18 +106,23 @@ class IbisColumns:
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
         """Count how well each of some columns distinguishes the records."""
-        rows = self._asked(spread_queries(self.told(names), names))
-        return {
-            name: Spread(row["records"], row["groups"], row["alone"]) for name, row in zip(names, rows, strict=True)
-        }
+        found: dict[str, Spread] = {}
+        for i in range(0, len(names), TOGETHER):
+            some = names[i : i + TOGETHER]
+            rows = self._figures(spread_query(self._seen(some), len(some)), Spread)
+            found |= {name: Spread(*row) for name, row in zip(some, rows, strict=True)}
+        return found
 
     def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
         """Count how far the first column of each pair determines the second."""
-        rows = self.told(list(dict.fromkeys(name for pair in pairs for name in pair)))
-        return {
-            pair: Dependence(row["records"], row["groups"], row["first"], row["second"], row["beyond"])
-            for pair, row in zip(pairs, self._asked(dependence_queries(rows, pairs)), strict=True)
-        }
+        found: dict[TellingPair, Dependence] = {}
+        for i in range(0, len(pairs), TOGETHER):
+            some = pairs[i : i + TOGETHER]
+            names = list(dict.fromkeys(name for pair in some for name in pair))
+            places = [(names.index(first), names.index(second)) for first, second in some]
+            rows = self._figures(dependence_query(self._seen(names), places), Dependence)
+            found |= {pair: Dependence(*row) for pair, row in zip(some, rows, strict=True)}
+        return found
 
     def frequencies(self, name: str) -> Counts:
         """Count how often each value of a column occurs, most frequent first; null is a value."""
@@ -127,14 +133,16 @@ class IbisColumns:
         """Return the distinct values of a column as text."""
         return LocalEngine(self.groups([name]).table).texts(name)
 
-    def _asked(self, queries: Sequence[ir.Table]) -> list[dict[str, int]]:
-        """Run one-row queries and return their rows in order."""
-        found: list[dict[str, int]] = []
-        for i in range(0, len(queries), TOGETHER):
-            some = queries[i : i + TOGETHER]
-            rows = self.place.fetch(some[0] if len(some) == 1 else ibis.union(*some)).to_pylist()
-            found += sorted(rows, key=lambda row: int(row["place"]))
-        return found
+    def _seen(self, names: Sequence[str]) -> str:
+        """Return the query for some columns, called c0, c1, …, in the dialect of the place."""
+        rows = self.told(names)
+        return str(ibis.to_sql(rows.select(**{f"c{j}": rows[name] for j, name in enumerate(names)}), pretty=False))
+
+    def _figures(self, query: str, kind: type[Spread | Dependence]) -> list[tuple[int, ...]]:
+        """Run a query that returns a row of integers for each thing asked; return the rows in order."""
+        schema = {f"f{i}": "int64" for i in range(1 + len(dataclasses.fields(kind)))}
+        rows = self.place.fetch(self.place.backend.sql(query, schema=schema)).to_pydict()
+        return [row[1:] for row in sorted(zip(*(rows[name] for name in schema), strict=True))]
 
 
 class Partly:
