@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 import ibis
@@ -109,7 +108,7 @@ class IbisColumns:
         found: dict[str, Spread] = {}
         for i in range(0, len(names), TOGETHER):
             some = names[i : i + TOGETHER]
-            rows = self._figures(spread_query(self._seen(some), len(some)), Spread)
+            rows = self._figures(spread_query(self._seen(some), len(some)))
             found |= {name: Spread(*row) for name, row in zip(some, rows, strict=True)}
         return found
 
@@ -120,7 +119,7 @@ class IbisColumns:
             some = pairs[i : i + TOGETHER]
             names = list(dict.fromkeys(name for pair in some for name in pair))
             places = [(names.index(first), names.index(second)) for first, second in some]
-            rows = self._figures(dependence_query(self._seen(names), places), Dependence)
+            rows = self._figures(dependence_query(self._seen(names), places))
             found |= {pair: Dependence(*row) for pair, row in zip(some, rows, strict=True)}
         return found
 
@@ -138,11 +137,9 @@ class IbisColumns:
         rows = self.told(names)
         return str(ibis.to_sql(rows.select(**{f"c{j}": rows[name] for j, name in enumerate(names)}), pretty=False))
 
-    def _figures(self, query: str, kind: type[Spread | Dependence]) -> list[tuple[int, ...]]:
-        """Run a query that returns a row of integers for each thing asked; return the rows in order."""
-        schema = {f"f{i}": "int64" for i in range(1 + len(dataclasses.fields(kind)))}
-        rows = self.place.fetch(self.place.backend.sql(query, schema=schema)).to_pydict()
-        return [row[1:] for row in sorted(zip(*(rows[name] for name in schema), strict=True))]
+    def _figures(self, query: str) -> list[tuple[int, ...]]:
+        """Run a query that returns a row of integers for each thing asked, its index first; return them in order."""
+        return [row[1:] for row in sorted(self.place.integers(query))]
 
 
 class Partly:

@@ -23,6 +23,7 @@ from shoal.engines.files.formulas import Formulas
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
+Context = contextlib.AbstractContextManager[None]
 Judge = Callable[..., None]  # (table as written, function that restores the types of texts)
 
 TABLE = "table:"
@@ -47,6 +48,9 @@ class Place(Protocol):
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query into memory."""
+
+    def integers(self, query: str) -> list[tuple[int, ...]]:
+        """Run a query in the dialect of the backend, which returns a few rows of integers."""
 
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a file into memory, in their order in the file."""
@@ -140,8 +144,13 @@ class IbisPlace:
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query through Ibis."""
-        with self.failing("read"):
+        with self.reading():
             return expression.to_pyarrow()
+
+    def integers(self, query: str) -> list[tuple[int, ...]]:
+        """Ask the driver: Ibis would parse the query first."""
+        with self.reading():
+            return list(self.backend.con.execute(query).fetchall())
 
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch like ``fetch``: most backends have no row order."""
@@ -183,6 +192,10 @@ class IbisPlace:
             with contextlib.suppress(Exception):
                 execute("ROLLBACK")
             raise
+
+    def reading(self) -> Context:
+        """Return the context of a query."""
+        return self.failing("read")
 
     @contextlib.contextmanager
     def failing(self, what: str) -> Iterator[None]:

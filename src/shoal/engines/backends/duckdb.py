@@ -13,7 +13,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
-from shoal.engines.backends.base import TABLE, IbisPlace, Judge
+from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
 from shoal.engines.backends.reaching import reaching
 from shoal.engines.files import formats
 from shoal.engines.files.folders import check_file_or_folder, write_folder
@@ -55,10 +55,10 @@ class DuckDB(IbisPlace):
         self.dialect = dialect
         self.memory = memory  # bytes, for DuckDB and for data held in Python, such as the counted tuples
 
-    def fetch(self, expression: ir.Table) -> pa.Table:
-        """Fetch the rows of a query through Ibis."""
+    def reading(self) -> Context:
+        """Return the context of a query, for which there is room now."""
         self._make_room()
-        return super().fetch(expression)
+        return super().reading()
 
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows in the order of the file; by default, DuckDB's threads return them in any order."""

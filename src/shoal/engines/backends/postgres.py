@@ -73,6 +73,11 @@ class PostgreSQL(IbisPlace):
                 cursor.execute(f"ANALYZE {quoted(name)}")
         return made
 
+    def integers(self, query: str) -> list[tuple[int, ...]]:
+        """Ask within a transaction, which the driver would leave open otherwise."""
+        with self.reading(), self.transaction() as run:
+            return list(run(query).fetchall())
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:
         """Return a transaction of the driver."""

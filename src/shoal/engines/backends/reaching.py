@@ -34,7 +34,16 @@ def reaching(shown: str, what: str = "be reached") -> Iterator[None]:
         raise failure(shown, what, error) from None
 
 
-def answers(address: str) -> bool:
+def require_master(named: str) -> None:
+    """Raise an error if no Spark master listens; Spark itself would try for minutes. One of several is enough."""
+    if not named.startswith("local") and not any(map(_answers, named.split(","))):
+        raise DataError(
+            f"no Spark master answers at spark://{named}",
+            "is it running, and are host and port right? Without a cluster: spark://local[2]",
+        )
+
+
+def _answers(address: str) -> bool:
     """Return whether a server is listening at host:port."""
     host, _, port = address.rpartition(":")
     try:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import TABLE, IbisPlace, Judge
-from shoal.engines.backends.reaching import answers, reaching
+from shoal.engines.backends.reaching import reaching, require_master
 from shoal.engines.files.formulas import Formulas
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
@@ -52,8 +52,13 @@ class Spark(IbisPlace):
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch as Arrow: Ibis would go through pandas, which converts integers in columns with nulls to floats."""
-        with self.failing("read"):
+        with self.reading():
             return self._frame(expression).toArrow()
+
+    def integers(self, query: str) -> list[tuple[int, ...]]:
+        """Collect the rows."""
+        with self.reading():
+            return [tuple(row) for row in self._session.sql(query).collect()]
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Upload as a view of the session; Spark broadcasts it if it is small."""
@@ -135,12 +140,7 @@ class Spark(IbisPlace):
 def session(uri: str) -> Any:
     """Return a session on a cluster, or the existing session of this process."""
     named = uri.removeprefix("spark://")
-    # Spark would retry for minutes if the master is unreachable; one of several masters is enough.
-    if not named.startswith("local") and not any(map(answers, named.split(","))):
-        raise DataError(
-            f"no Spark master answers at {uri}",
-            "is it running, and are host and port right? Without a cluster: spark://local[2]",
-        )
+    require_master(named)
     try:
         from pyspark.sql import SparkSession
     except ImportError:
