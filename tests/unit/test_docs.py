@@ -7,7 +7,6 @@ import re
 import runpy
 import shlex
 import shutil
-import subprocess
 import sys
 import textwrap
 import tomllib
@@ -19,6 +18,7 @@ from pyarrow import csv, parquet
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import processes
 import shoal
 from demonstrations import Demonstration
 from shoal.alternatives.frontier import SWEPT, Point
@@ -65,7 +65,7 @@ def read(name: str) -> str:
 
 
 def run(*arguments: str, folder: Path) -> str:
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, *arguments],
         cwd=folder,
         capture_output=True,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import processes
 import shoal
 from serving import PATIENCE, user_at
 from shoal.web.screens.publish import CHECKS
@@ -47,7 +48,7 @@ def started(tmp_path: Path, module: str = "", name: str = "") -> Iterator[tuple[
         "TMPDIR": str(tmp_path / "temporary"),
         "PYTHONPATH": str(Path(shoal.__file__).parents[1]),
     }
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    process = processes.Forked(command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     assert process.stderr is not None
     try:
         address = re.findall(r"http://127\.0\.0\.1:\S+", process.stderr.readline())[0]

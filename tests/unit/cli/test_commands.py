@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import processes
 import shoal
 from demonstrations import Demonstration
 from people import HEADER, POLICY, SECRET, Place
@@ -454,7 +455,7 @@ def test_nulls_that_are_forbidden(place: Place) -> None:
 
 def test_errors_go_to_stderr_of_the_process_without_a_traceback(place: Place) -> None:
     place.data.write_text(f"{HEADER}{SECRET},21\n", encoding="utf-8")
-    done = subprocess.run([*MAIN, *place.anonymize()], capture_output=True, text=True)
+    done = processes.run([*MAIN, *place.anonymize()], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("DataError: people.csv: 1 record(s)")
     assert "Traceback" not in done.stderr
@@ -594,7 +595,7 @@ def on_a_terminal(arguments: list[str]) -> tuple[int, str, str]:
     """Exit code, stdout and what a terminal as stderr got."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    process = subprocess.Popen([*MAIN, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
+    process = processes.Forked([*MAIN, *arguments], stdout=subprocess.PIPE, stderr=theirs, env=environment)
     os.close(theirs)
     seen = b""
     while True:

@@ -10,7 +10,6 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+import processes
 from people import SECRET, Place
 from shoal import errors
 from shoal.cli import commands, exits
@@ -64,11 +64,11 @@ COMMANDS: dict[str, tuple[list[str], int]] = {
 
 
 def ended(place: Place, name: str, *more: str, **streams: Any) -> tuple[int, str]:
-    done = subprocess.run(
+    started = subprocess.run if "preexec_fn" in streams else processes.run
+    done = started(
         [*MAIN, *COMMANDS[name][0], *more],
         cwd=place.folder,
-        check=False,
-        timeout=600,  # longer than any machine takes
+        timeout=processes.PATIENCE,
         **{"stderr": subprocess.PIPE, **streams},
     )
     return done.returncode, (done.stderr or b"").decode()
@@ -112,23 +112,19 @@ def test_a_reader_that_has_gone_away_ends_it_as_a_broken_pipe_does(finished: Pla
         os.close(writing)
 
 
-def closing(*numbers: int) -> Callable[[], None]:
-    def close() -> None:
-        for number in numbers:
-            os.close(number)
-
-    return close
+def closing(*numbers: int) -> str:
+    return "import os\n" + "\n".join(f"os.close({number})" for number in numbers)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a child that closes its streams")
 @pytest.mark.parametrize("name", [pytest.param("check holds", marks=pytest.mark.long), "check fails"])
 def test_streams_that_are_closed(finished: Place, name: str) -> None:
-    code, told = ended(finished, name, preexec_fn=closing(0, 1))
+    code, told = ended(finished, name, before=closing(0, 1))
     assert (code, told) == (74, "OutputError: the results could not be printed (Bad file descriptor)\n")
     # Where the results are told, or none were to be, it is the verdict.
     verdict = COMMANDS[name][1]
-    assert ended(finished, name, stdout=subprocess.DEVNULL, stderr=None, preexec_fn=closing(2))[0] == verdict
-    assert ended(finished, name, "-q", preexec_fn=closing(0, 1)) == (verdict, "")
+    assert ended(finished, name, stdout=subprocess.DEVNULL, stderr=None, before=closing(2))[0] == verdict
+    assert ended(finished, name, "-q", before=closing(0, 1)) == (verdict, "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a child that closes its streams")
@@ -136,14 +132,14 @@ def test_streams_that_are_closed(finished: Place, name: str) -> None:
 def test_an_error_that_cannot_be_told_keeps_its_code(place: Place, streams: tuple[int, ...]) -> None:
     place.policy.write_text("nonsense", encoding="utf-8")
     open_output = {} if 1 in streams else {"stdout": subprocess.PIPE}
-    done = subprocess.run([*MAIN, *place.anonymize()], check=False, preexec_fn=closing(*streams), **open_output)
+    done = processes.run([*MAIN, *place.anonymize()], before=closing(*streams), **open_output)
     assert (done.returncode, done.stdout or b"") == (2, b"")  # nor does the message go to standard output
     assert place.names() == place.inputs
 
 
 def test_a_closed_output_does_not_end_up_in_the_release(place: Place) -> None:
     # The first file that is opened gets the lowest number that is free.
-    subprocess.run([*MAIN, *place.anonymize()], check=False, preexec_fn=closing(0, 1, 2))
+    processes.run([*MAIN, *place.anonymize()], before=closing(0, 1, 2))
     lines = place.output.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "age,zip,disease,note"
     assert len(lines) == 5
@@ -295,15 +291,11 @@ def test_a_working_folder_that_was_deleted(finished: Place, tmp_path: Path, engi
     script = f"import os; os.mkdir({str(gone)!r}); os.chdir({str(gone)!r}); os.rmdir({str(gone)!r})\n"
     script += "from shoal.cli.commands import main; main()"
     base = ["anonymize", str(finished.data), "-p", str(finished.policy), "--engine", engine, "-q"]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *base, "-o", "release.csv"], capture_output=True, text=True, check=False
-    )
+    done = processes.run([sys.executable, "-c", script, *base, "-o", "release.csv"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith("OutputError: release.csv cannot be written: ")
     target = tmp_path / "release.csv"  # what needs no working folder goes on
-    done = subprocess.run(
-        [sys.executable, "-c", script, *base, "-o", str(target)], capture_output=True, text=True, check=False
-    )
+    done = processes.run([sys.executable, "-c", script, *base, "-o", str(target)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert target.exists()
 

@@ -13,6 +13,7 @@ from types import FrameType
 
 import pytest
 
+import processes
 from people import Place
 from shoal.cli import exits, signals
 
@@ -65,7 +66,7 @@ def place(tmp_path: Path) -> Place:
 
 def stopped(place: Place, stage: str, how: str, number: signal.Signals, wait: float = 0.0) -> tuple[int, str, str]:
     arguments = [sys.executable, "-c", LINGER, stage, how, *place.anonymize("--force")]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with processes.Forked(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"
         time.sleep(wait)
@@ -197,7 +198,7 @@ cli.main()
 
 def test_a_terminal_that_is_closed_is_ignored_where_that_was_asked_for(place: Place) -> None:
     arguments = [sys.executable, "-c", NOHUP, *place.anonymize("-q")]
-    assert subprocess.run(arguments, capture_output=True, check=True).stderr == b""
+    assert processes.run(arguments, capture_output=True, check=True).stderr == b""
     assert place.output.exists()
 
 
