@@ -144,7 +144,12 @@ def require(verdicts: Verdicts) -> None:
             )
     for verdict in verdicts.verdicts:
         if verdict.outcome == "unknown":
-            raise CannotTellError(f"{verdict.asked}: cannot be determined ({verdict.missing}); nothing was written")
+            raise CannotTellError(
+                f"{verdict.asked}: cannot be determined ({verdict.missing}); nothing was written",
+                'suppress the records that leave it open, or set doubt = "accept" if doubt is protection enough'
+                if verdict.asked.startswith("forbid.")
+                else None,
+            )
 
 
 def as_seen(table: FrequencyTable, policy: Policy) -> FrequencyTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.errors import HierarchyError
 from shoal.judge.recount import regrouped
+from shoal.models.forbidden import Labels
 from shoal.policy import Policy
 from shoal.table import codec
+from shoal.table.builders import build
 from shoal.table.codec import Coded
-from shoal.table.containment import OUTSIDE, UNDECIDED, UNREAD, Placing, placing
+from shoal.table.containment import OUTSIDE, UNDECIDED, UNREAD, Placing, placing, vagueness
+from shoal.table.frequency import Floats
+from shoal.table.spans import spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +36,29 @@ class Mined:
         if (column, value) not in self._known:
             self._known[column, value] = self._of_texts(column, value)[self.columns[column].codes]
         return self._known[column, value]
+
+    def labels(self, column: str) -> Labels:
+        """Return for each group the number of its text; the null is the last, and says nothing."""
+        of = self.columns[column]
+        spec, mark = self.policy.columns[column].hierarchy, self.policy.marks.get(column)
+        try:
+            silent, coarse = vagueness(column, of.texts, spec, mark=mark, folder=self.policy.folder)
+        except HierarchyError:  # its file is not at hand, say
+            silent, coarse = np.zeros(len(of.texts), np.bool_), np.ones(len(of.texts), np.bool_)
+        codes = np.where(of.codes < 0, len(of.texts), of.codes).astype(np.int64)
+        return Labels(codes, np.append(silent, True)[codes], np.append(coarse, False)[codes])
+
+    def numbers(self, column: str) -> Floats:
+        """Return the least and the largest number that each cell may be; NaN if it is none, infinite for a null."""
+        of, policy = self.columns[column], self.policy
+        spec, mark = policy.columns[column].hierarchy, policy.marks.get(column)
+        try:
+            declared = build(column, spec, [], nulls=False, uncovered="error", folder=policy.folder)
+        except HierarchyError:
+            return np.full((len(self.counts), 2), math.nan)
+        read = spans(of.texts, declared if declared.leaves else None, mark)
+        ends = [(math.nan, math.nan) if x is None else (x[0][0], max(span[1] for span in x)) for x in read]
+        return np.asarray(np.array([*ends, (-math.inf, math.inf)], np.float64)[of.codes])
 
     def _of_texts(self, column: str, value: str) -> Placing:
         """Return the same for each text of a column, and last for a null: it is no value, or any as a wildcard."""

@@ -2,12 +2,14 @@
 
 Other models protect people; these protect what can be computed (result privacy). The finished release is mined, and it
 is refused where a forbidden result comes out. A cell may leave open whether a condition holds: ``*``, or 30-49 where
-30-39 is asked for. For a rule, records that leave it open are left out, as an analyst who drops incomplete records
-does: of all ways to treat them as non-matches or to drop them, none gives a larger support or confidence. For a count
-they do not match.
+30-39 is asked for. An analyst may drop records that leave it open, count them as non-matches, or fill them in. A result
+comes out if dropping them or counting them as non-matches shows it. If only some way to fill them in shows it, it may
+come out: that cannot be determined, unless the policy says that doubt is protection enough.
 
 M. Atallah, E. Bertino, A. Elmagarmid, M. Ibrahim, V. Verykios, "Disclosure limitation of sensitive rules", KDEX 1999.
 V. Verykios, A. Elmagarmid, E. Bertino, Y. Saygin, E. Dasseni, "Association rule hiding", TKDE 16(4), 2004.
+Y. Saygin, V. Verykios, C. Clifton, "Using unknowns to prevent discovery of association rules", SIGMOD Record 30(4),
+2001: hiding by cells that leave it open.
 """
 
 from __future__ import annotations
@@ -15,15 +17,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from shoal.models.verdict import Verdict
+from shoal.models.verdict import Outcome, Verdict
 from shoal.table.containment import OUTSIDE, UNDECIDED, UNREAD, WITHIN, Placing
+from shoal.table.frequency import Floats
 from shoal.table.notation import is_star
+from shoal.text.figures import format_count
 
 Conditions = dict[str, str]  # a value, range, mask or label by column
 
@@ -37,6 +41,20 @@ class Minable(Protocol):
 
     def placed(self, column: str, value: str) -> Placing:
         """Return for each group whether its cell lies within a value."""
+
+    def labels(self, column: str) -> Labels:
+        """Return for each group the text of its cell, by number."""
+
+    def numbers(self, column: str) -> Floats:
+        """Return for each group the least and the largest number that its cell may be; NaN if it is no number."""
+
+
+class Labels(NamedTuple):
+    """The texts of a column as numbers: equal texts have equal numbers."""
+
+    codes: NDArray[np.int64]
+    silent: NDArray[np.bool_]  # the cell says nothing: a star, or a missing value
+    coarse: NDArray[np.bool_]  # it may be one of several values of the column
 
 
 class RuleCounts(NamedTuple):
@@ -63,6 +81,11 @@ class ForbiddenResult(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
     result: str
+    doubt: Literal["refuse", "accept"] = Field(
+        default="refuse",
+        description="If cells leave open whether the result comes out, that cannot be determined, and nothing is "
+        'released (`"refuse"`), or doubt is protection enough (`"accept"`).',
+    )
     figure: ClassVar[str]
 
     @property
@@ -75,18 +98,56 @@ class ForbiddenResult(BaseModel):
         """The prohibition as one readable line, without the values that it names: errors and logs contain it."""
         raise NotImplementedError
 
-    def judge(self, mined: Minable | None) -> Verdict:
-        """Judge whether the result comes out; unknown where nothing was mined or a cell cannot be read."""
+    def found(self, mined: Minable) -> Mining:
+        """Return whether the result comes out, or may come out."""
         raise NotImplementedError
 
-    def _verdict(self, comes_out: bool, figure: float, missing: str) -> Verdict:
-        if missing:
+    def unread(self, mined: Minable) -> str:
+        """Return which cells, or which value of the policy, cannot be read; empty if all can."""
+        raise NotImplementedError
+
+    def judge(self, mined: Minable | None) -> Verdict:
+        """Judge whether the result comes out; unknown where nothing was mined or a cell cannot be read."""
+        missing = NOT_MINED if mined is None else self.unread(mined)
+        if mined is None or missing:
             return Verdict(self.asked, "unknown", self.figure, math.nan, 0, 0, missing)
-        return Verdict(self.asked, "fails" if comes_out else "holds", self.figure, figure, 0, 0)
+        found = self.found(mined)
+        outcome: Outcome = "fails" if found.shown else "holds"
+        if outcome == "holds" and found.possible and self.doubt == "refuse":
+            outcome = "unknown"
+        return Verdict(
+            self.asked, outcome, self.figure, found.figure, 0, 0, found.open_cells if outcome == "unknown" else ""
+        )
+
+
+class Mining(NamedTuple):
+    """What was mined: whether a result comes out, whether it may, and its figure."""
+
+    shown: bool
+    possible: bool
+    figure: float
+    open_cells: str  # how many records leave it open
+
+
+NOT_MINED = "the rows were not mined"
 
 
 class _Matched(ForbiddenResult):
     """A result about records that match given values."""
+
+    enforce: bool = Field(
+        default=False,
+        description="Suppress the fewest cells, in whole classes, so that the result does not come out; needs `doubt = "
+        '"accept"`, because a suppressed cell may still be what it was.',
+    )
+
+    @model_validator(mode="after")
+    def _doubt_is_accepted(self) -> Self:
+        if self.enforce and self.doubt == "refuse":
+            raise ValueError(
+                'enforce needs doubt = "accept": a suppressed cell may still be what it was, so the result may come out'
+            )
+        return self
 
     @field_validator("where", "when", "then", mode="before", check_fields=False)
     @classmethod
@@ -134,20 +195,24 @@ class ForbiddenCount(_Matched):
         up = f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
         return f"no count of {up} in a group by {_listed(self.where)}"
 
-    def count(self, mined: Minable) -> int:
-        """Return the number of records that certainly match."""
-        return int(mined.counts[met(mined, self.where) == WITHIN].sum())
+    def count(self, mined: Minable) -> tuple[int, int]:
+        """Return the number of records that certainly match, and of those that may."""
+        placed = met(mined, self.where)
+        return int(mined.counts[placed == WITHIN].sum()), int(mined.counts[placed != OUTSIDE].sum())
 
     def comes_out(self, count: int) -> bool:
         """Return whether a count is forbidden."""
         return self.min <= count and (self.max is None or count <= self.max)
 
-    def judge(self, mined: Minable | None) -> Verdict:
-        """Judge whether the count of the group is forbidden."""
-        if mined is None or (missing := _unread(mined, self.where)):
-            return self._verdict(False, math.nan, NOT_MINED if mined is None else missing)
-        n = self.count(mined)
-        return self._verdict(self.comes_out(n), n, "")
+    def unread(self, mined: Minable) -> str:
+        """Return which cells or value of the group cannot be read."""
+        return unread_values(mined, self.where)
+
+    def found(self, mined: Minable) -> Mining:
+        """Return whether the count of certain matches is forbidden, or that with some open ones."""
+        least, most = self.count(mined)
+        possible = most >= self.min and (self.max is None or least <= self.max)  # a count between is forbidden
+        return Mining(self.comes_out(least), possible, least, open_records(most - least))
 
 
 class ForbiddenRule(_Matched):
@@ -195,20 +260,40 @@ class ForbiddenRule(_Matched):
             int(n[(body == OUTSIDE) | fires].sum()), int(n[fires].sum()), int(n[fires & (head == WITHIN)].sum())
         )
 
+    def filled_in(self, mined: Minable) -> RuleCounts:
+        """Count with every record that may match the whole rule as a match, and without the other open ones.
+
+        One more match raises both shares, so no other way to fill in or drop open records gives more of either.
+        """
+        told, body, both = self.counted(mined)
+        condition, conclusion = met(mined, self.when), met(mined, self.then)
+        may = (condition != OUTSIDE) & (conclusion != OUTSIDE)
+        more = int(mined.counts[may & ((condition == UNDECIDED) | (conclusion == UNDECIDED))].sum())
+        return RuleCounts(told + more, body + more, both + more)
+
     def comes_out(self, found: RuleCounts) -> bool:
         """Return whether a miner with these thresholds finds the rule; exact, as thresholds are decimal numbers."""
         enough = found.both >= Fraction(str(self.support)) * found.told
         return found.both > 0 and enough and found.both >= Fraction(str(self.confidence)) * found.body
 
-    def judge(self, mined: Minable | None) -> Verdict:
-        """Judge whether the rule comes out."""
-        if mined is None or (missing := _unread(mined, {**self.when, **self.then})):
-            return self._verdict(False, math.nan, NOT_MINED if mined is None else missing)
-        found = self.counted(mined)
-        return self._verdict(self.comes_out(found), found.confidence, "")
+    def unread(self, mined: Minable) -> str:
+        """Return which cells or value of the rule cannot be read."""
+        return unread_values(mined, {**self.when, **self.then})
+
+    def found(self, mined: Minable) -> Mining:
+        """Return whether the rule comes out without the open records, or with some of them filled in."""
+        certain, filled = self.counted(mined), self.filled_in(mined)
+        return Mining(
+            self.comes_out(certain),
+            self.comes_out(filled),
+            certain.confidence,
+            open_records(filled.both - certain.both),
+        )
 
 
-NOT_MINED = "the rows were not mined"
+def open_records(n: int) -> str:
+    """Return how many records leave a result open, as words."""
+    return f"{format_count(n, 'record')} may match: their cells leave it open"
 
 
 def met(mined: Minable, values: Conditions) -> Placing:
@@ -218,7 +303,7 @@ def met(mined: Minable, values: Conditions) -> Placing:
     return np.where((placed == OUTSIDE).any(axis=0), OUTSIDE, none).astype(np.int8)
 
 
-def _unread(mined: Minable, values: Conditions) -> str:
+def unread_values(mined: Minable, values: Conditions) -> str:
     """Return which cells could not be read, or that a value could not."""
     for name, value in values.items():
         unread = mined.placed(name, value) == UNREAD
@@ -231,6 +316,3 @@ def _unread(mined: Minable, values: Conditions) -> str:
 
 def _listed(values: Conditions) -> str:
     return ", ".join(values)
-
-
-Forbidden = Annotated[ForbiddenCount | ForbiddenRule, Field(discriminator="result")]

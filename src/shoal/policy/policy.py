@@ -24,7 +24,8 @@ from pydantic import (
 
 from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
-from shoal.models.forbidden import Forbidden, ForbiddenResult
+from shoal.models.forbidden import ForbiddenResult
+from shoal.models.learned import Forbidden
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
 from shoal.policy.presets import PRESETS, PresetName

@@ -22,7 +22,17 @@ from shoal.table.builders import SafeHarbor, Spec, build
 from shoal.table.dates import Dates
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.labels import read_set
-from shoal.table.notation import DAY, DecimalMark, Range, is_star, read_date, read_mask, read_period, read_range
+from shoal.table.notation import (
+    DAY,
+    DecimalMark,
+    Range,
+    is_star,
+    read_date,
+    read_mask,
+    read_number,
+    read_period,
+    read_range,
+)
 from shoal.table.reading import Reader
 
 _WHOLE = re.compile(r"([+-]?[0-9]+)\.0*")
@@ -46,6 +56,52 @@ def placing(
     [1, 1, 0, 2, 2]
     """
     asked = list(dict.fromkeys([value, *texts]))  # each once: the reader numbers them by text
+    covers, silent, _, _ = _covers(column, asked, spec, mark, folder)
+    if not covers[0] or 0 in silent:
+        return np.full(len(texts), UNREAD, np.int8)
+    place = {text: UNDECIDED if i in silent else _place(covers[i], covers[0]) for i, text in enumerate(asked)}
+    return np.array([place[text] for text in texts], np.int8)
+
+
+def vagueness(
+    column: str,
+    texts: Sequence[str],
+    spec: Spec | None,
+    *,
+    mark: DecimalMark | None = None,
+    folder: Path = Path(),
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which texts say nothing, and which may be one of several values; a text that cannot be read may be any.
+
+    >>> [flags.tolist() for flags in vagueness("age", ["34", "30-39", "*"], None)]
+    [[False, False, True], [False, True, False]]
+    >>> vagueness("zip", ["13053", "1306*"], None)[1].tolist()
+    [False, True]
+    """
+    asked = list(dict.fromkeys(texts))
+    covers, silent, points, listed = _covers(column, asked, spec, mark, folder)
+    place = {text: i for i, text in enumerate(asked)}
+    says_nothing = np.array([place[text] in silent for text in texts], np.bool_)
+    one = [
+        len(of) == 1 and (listed or _equal(text, points[next(iter(of))]))
+        for text, of in zip(asked, covers, strict=True)
+    ]
+    several = np.array([not one[place[text]] for text in texts], np.bool_)
+    return says_nothing, several & ~says_nothing
+
+
+def _equal(text: str, point: str) -> bool:
+    """Return whether a text is a value and not a range or mask of which only one point is known."""
+    if text == point:
+        return True
+    own, other = read_number(text, "."), read_number(point, ".")
+    return own is not None and own == other
+
+
+def _covers(
+    column: str, asked: Sequence[str], spec: Spec | None, mark: DecimalMark | None, folder: Path
+) -> tuple[list[set[int]], set[int], list[str], bool]:
+    """Return the points that each text covers, the texts that say nothing, the points, and whether these are all."""
     declared = build(column, spec, [], nulls=False, uncovered="error", folder=folder)
     if declared.leaves:
         hierarchies, points = [declared], [leaf for leaf in declared.leaves if leaf is not None]
@@ -57,11 +113,7 @@ def placing(
     for point, found in enumerate(reader.of(points)):
         for i in found:
             covers[i].add(point)
-    silent = set(reader.everything)
-    if not covers[0] or 0 in silent:
-        return np.full(len(texts), UNREAD, np.int8)
-    place = {text: UNDECIDED if i in silent else _place(covers[i], covers[0]) for i, text in enumerate(asked)}
-    return np.array([place[text] for text in texts], np.int8)
+    return covers, set(reader.everything), points, bool(declared.leaves)
 
 
 def _place(covers: set[int], inside: set[int]) -> int:
@@ -98,7 +150,8 @@ def _points(texts: Iterable[str], dated: bool) -> set[str]:
         elif not dated and (found := read_range(text)) is not None:
             ranges.append(found)
         elif "*" in text and (masked := read_mask(text)) is not None:
-            points.add(masked.replace("*", "0"))
+            # Any one filler could be a value's own character: 130** and 1300* both cover 13000, and only one 13011.
+            points.update(masked.replace("*", digit) for digit in "0123456789")
         else:
             points.add(text)
     # 34.0 is another text for 34, which the reader finds only if 34.0 is no value of its own.

@@ -29,6 +29,9 @@ DAYS = Dates.model_validate({"dates": ["month", "year"]})
         (AGES, "[0.5, 1)", {"0.5": WITHIN, "0.75": WITHIN, "1": OUTSIDE, "[0.5, 1]": UNDECIDED, "[1, 2)": OUTSIDE}),
         (Mask(mask="right"), "35138", {"35138": WITHIN, "3513*": UNDECIDED, "352**": OUTSIDE, "*****": UNDECIDED}),
         (Mask(mask="right"), "351**", {"35138": WITHIN, "3513*": WITHIN, "351**": WITHIN, "35***": UNDECIDED}),
+        (Mask(mask="right"), "35130", {"3513*": UNDECIDED, "35130": WITHIN}),  # and no other value of 3513*
+        (Mask(mask="right"), "3510*", {"351**": UNDECIDED, "35100": WITHIN, "3510*": WITHIN}),
+        (None, "{350, 351}", {"35*": UNDECIDED, "350": WITHIN}),
         (TREE, "viral", {"flu": WITHIN, "viral": WITHIN, "cancer": OUTSIDE, "lung": OUTSIDE, "*": UNDECIDED}),
         (TREE, "flu", {"flu": WITHIN, "viral": UNDECIDED, "cancer": OUTSIDE, "{flu, lung}": UNDECIDED}),
         (Flat(), "a", {"a": WITHIN, "b": OUTSIDE, "*": UNDECIDED, "{a, b}": UNDECIDED, "{b, c}": OUTSIDE}),
