@@ -24,6 +24,7 @@ from shoal.errors import (
     PolicyError,
     VerificationError,
 )
+from shoal.judge.hiding import with_hidden_results
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.propose.inspect import Purpose
 from shoal.recoding import Recoding
@@ -191,7 +192,7 @@ def _entry(
         begin = time.perf_counter()
         try:
             problem = Problem.of(counted.table, policy, population=population, progress=progress)
-            recoding = SEARCHES[name](problem)
+            recoding = with_hidden_results(engine, counted, SEARCHES[name](problem), policy)
         except (PolicyError, HierarchyError, InfeasibleError, OutOfTimeError) as error:
             return Entry(name, _OUTCOMES.get(type(error), "declined"), error.message), None
         seconds = time.perf_counter() - begin

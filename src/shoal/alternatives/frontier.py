@@ -18,6 +18,7 @@ from shoal.engines.data import Data
 from shoal.engines.opening import engine_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
 from shoal.judge import judge_release, require
+from shoal.judge.hiding import with_hidden_results
 from shoal.pipeline import finished
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.recoding import FullDomain, Recoding
@@ -158,6 +159,7 @@ def solve(
             recoding = SEARCHES[policy.release.algorithm](problem)
             if isinstance(recoding, FullDomain):
                 answers.append(recoding.node)
+            recoding = with_hidden_results(start.engine, start.counted, recoding, posed)
             require_answer(start.engine, start.counted, problem, recoding, posed, population)
         except tuple(_STATES) as error:
             state = _STATES[type(error)]

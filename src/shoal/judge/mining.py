@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,7 @@ from shoal.table.builders import build
 from shoal.table.codec import Coded
 from shoal.table.containment import OUTSIDE, UNDECIDED, UNREAD, Placing, placing, vagueness
 from shoal.table.frequency import Floats
+from shoal.table.notation import is_star
 from shoal.table.spans import spans
 
 
@@ -48,6 +49,11 @@ class Mined:
         codes = np.where(of.codes < 0, len(of.texts), of.codes).astype(np.int64)
         return Labels(codes, np.append(silent, True)[codes], np.append(coarse, False)[codes])
 
+    def silent(self, column: str) -> NDArray[np.bool_]:
+        """Return for each group whether its cell is a star or missing."""
+        of = self.columns[column]
+        return np.array([*(is_star(text) for text in of.texts), True], np.bool_)[of.codes]
+
     def numbers(self, column: str) -> Floats:
         """Return the least and the largest number that each cell may be; NaN if it is none, infinite for a null."""
         of, policy = self.columns[column], self.policy
@@ -60,23 +66,34 @@ class Mined:
         ends = [(math.nan, math.nan) if x is None else (x[0][0], max(span[1] for span in x)) for x in read]
         return np.asarray(np.array([*ends, (-math.inf, math.inf)], np.float64)[of.codes])
 
+    def placed_text(self, column: str, text: str, value: str) -> int:
+        """Return where a text that the column may not have yet lies."""
+        return int(self._placing(column, [text], value)[0])
+
     def _of_texts(self, column: str, value: str) -> Placing:
         """Return the same for each text of a column, and last for a null: it is no value, or any as a wildcard."""
         of = self.policy.columns[column]
         wildcard = of.role == "quasi" and self.policy.release.nulls == "wildcard"
-        mark, texts = self.policy.marks.get(column), self.columns[column].texts
-        try:
-            found = placing(column, texts, value, of.hierarchy, mark=mark, folder=self.policy.folder)
-        except HierarchyError:  # its file is not at hand, say
-            return np.full(len(texts) + 1, UNREAD, np.int8)
+        found = self._placing(column, self.columns[column].texts, value)
         return np.append(found, np.int8(UNDECIDED if wildcard else OUTSIDE))
+
+    def _placing(self, column: str, texts: Sequence[str], value: str) -> Placing:
+        spec, mark = self.policy.columns[column].hierarchy, self.policy.marks.get(column)
+        try:
+            return placing(column, texts, value, spec, mark=mark, folder=self.policy.folder)
+        except HierarchyError:  # its file is not at hand, say
+            return np.full(len(texts), UNREAD, np.int8)
 
 
 def mine(released: Rows | Query | Groups | WrittenFile, policy: Policy) -> Mined | None:
     """Group released rows by the columns of forbidden results; None if the policy forbids none."""
     if not policy.forbid:
         return None
-    names = list(dict.fromkeys(name for result in policy.forbid for name in result.columns))
+    return mined_by(released, list(dict.fromkeys(name for result in policy.forbid for name in result.columns)), policy)
+
+
+def mined_by(released: Rows | Query | Groups | WrittenFile, names: Sequence[str], policy: Policy) -> Mined:
+    """Group released rows by some columns."""
     groups = regrouped(released, names)
     columns = {name: codec.encode_texts(name, groups.table[name]) for name in names}
     return Mined(columns, np.asarray(groups.table[groups.weight]).astype(np.int64), policy)

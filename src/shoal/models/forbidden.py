@@ -132,8 +132,8 @@ class Mining(NamedTuple):
 NOT_MINED = "the rows were not mined"
 
 
-class _Matched(ForbiddenResult):
-    """A result about records that match given values."""
+class MatchedResult(ForbiddenResult):
+    """A result about records that match given values, which suppressing cells can hide."""
 
     enforce: bool = Field(
         default=False,
@@ -148,6 +148,10 @@ class _Matched(ForbiddenResult):
                 'enforce needs doubt = "accept": a suppressed cell may still be what it was, so the result may come out'
             )
         return self
+
+    def flags(self, mined: Minable) -> tuple[NDArray[np.bool_], ...]:
+        """Return the groups that each figure of the result counts."""
+        raise NotImplementedError
 
     @field_validator("where", "when", "then", mode="before", check_fields=False)
     @classmethod
@@ -169,7 +173,7 @@ class _Matched(ForbiddenResult):
         return given
 
 
-class ForbiddenCount(_Matched):
+class ForbiddenCount(MatchedResult):
     """The number of records that match ``where`` must not come out between ``min`` and ``max``."""
 
     result: Literal["count"] = "count"
@@ -195,6 +199,10 @@ class ForbiddenCount(_Matched):
         up = f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
         return f"no count of {up} in a group by {_listed(self.where)}"
 
+    def flags(self, mined: Minable) -> tuple[NDArray[np.bool_], ...]:
+        """Return which groups certainly match."""
+        return (met(mined, self.where) == WITHIN,)
+
     def count(self, mined: Minable) -> tuple[int, int]:
         """Return the number of records that certainly match, and of those that may."""
         placed = met(mined, self.where)
@@ -215,7 +223,7 @@ class ForbiddenCount(_Matched):
         return Mining(self.comes_out(least), possible, least, open_records(most - least))
 
 
-class ForbiddenRule(_Matched):
+class ForbiddenRule(MatchedResult):
     """The association rule ``when`` → ``then`` must not have this support and this confidence, or more of both."""
 
     result: Literal["rule"] = "rule"
@@ -251,14 +259,19 @@ class ForbiddenRule(_Matched):
             f"and confidence of at least {self.confidence:g}"
         )
 
-    def counted(self, mined: Minable) -> RuleCounts:
-        """Count the records that tell whether they match; a record that fails the condition tells."""
+    def flags(self, mined: Minable) -> tuple[NDArray[np.bool_], ...]:
+        """Return which groups tell whether they match the rule, match its condition, and match both parts.
+
+        A record that fails the condition tells, whatever its conclusion is.
+        """
         body, head = met(mined, self.when), met(mined, self.then)
         fires = (body == WITHIN) & (head != UNDECIDED)
-        n = mined.counts
-        return RuleCounts(
-            int(n[(body == OUTSIDE) | fires].sum()), int(n[fires].sum()), int(n[fires & (head == WITHIN)].sum())
-        )
+        return (body == OUTSIDE) | fires, fires, fires & (head == WITHIN)
+
+    def counted(self, mined: Minable) -> RuleCounts:
+        """Count the records that tell whether they match."""
+        told, body, both = (int(mined.counts[flag].sum()) for flag in self.flags(mined))
+        return RuleCounts(told, body, both)
 
     def filled_in(self, mined: Minable) -> RuleCounts:
         """Count with every record that may match the whole rule as a match, and without the other open ones.

@@ -24,7 +24,7 @@ from pydantic import (
 
 from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
-from shoal.models.forbidden import ForbiddenResult
+from shoal.models.forbidden import ForbiddenResult, MatchedResult
 from shoal.models.learned import Forbidden
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
@@ -384,6 +384,8 @@ class Policy(_Frozen, Shown):
                 f"forbid.{i}: {', '.join(map(repr, strange))} has neither role 'quasi' nor 'sensitive', and only such "
                 "columns are protected"
             )
+        if isinstance(result, MatchedResult) and result.enforce and not set(result.columns) & set(self.quasi):
+            raise ValueError(f"forbid.{i}: enforce suppresses cells of quasi-identifiers, and it names none")
 
     def _check_safe_harbor(self) -> None:
         for name in self.quasi:

@@ -19,6 +19,7 @@ from shoal.table.frequency import Codes, Counts, FrequencyTable, among
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import sum_by_class
 from shoal.table.values import Ids, Values
+from shoal.text.figures import format_count, format_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,36 @@ class Parts:
         return int(self.counts[self.suppressed].sum())
 
 
+@dataclass(frozen=True)
+class Hiding:
+    """Cells suppressed so that forbidden results do not come out; for the owner, as it tells which would have."""
+
+    results: int  # forbidden results that came out before
+    cells: int
+    least: int  # at least so many cells must be suppressed in whole classes
+    rules: int | None = None  # other association rules before; None if no rule was enforced
+    lost: int | None = None  # of these, rules that no longer come out
+    ghosts: int | None = None  # rules that come out only now
+
+    @property
+    def proved(self) -> bool:
+        """Whether no fewer cells can be suppressed in whole classes."""
+        return self.cells == self.least
+
+    @property
+    def sentence(self) -> str:
+        """What was done, as a sentence."""
+        if not self.results:
+            return "No forbidden result came out, and no cell was suppressed to hide one."
+        proof = "proved to be the fewest" if self.proved else f"at least {format_number(self.least)} are needed"
+        results, cells = format_count(self.results, "forbidden result"), format_count(self.cells, "suppressed cell")
+        done = f"{results} hidden by {cells} ({proof}, in whole classes)"
+        if self.rules is None:
+            return f"{done}."
+        others = f"of {format_count(self.rules, 'other rule')}, {self.lost} lost"
+        return f"{done}; {others}; {format_count(self.ghosts or 0, 'ghost rule')}."
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recoding:
     """The base class of all recodings."""
@@ -49,6 +80,7 @@ class Recoding:
     n_nodes: int | None = None  # the total number of nodes, if known
     bound: float | None = None  # a lower bound on the loss, if the solution is not proved optimal
     unfinished: str = ""  # says that the time budget ended the search, and how far it got
+    hiding: Hiding | None = None  # cells suppressed beyond the search, if the policy enforces forbidden results
 
     @property
     def released(self) -> tuple[Values, ...]:

@@ -12,6 +12,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, An
         "loss": dict(release.loss),
         "search": {"nodes": recoding.n_nodes, "evaluated": recoding.n_evaluated, "bound": recoding.bound},
         "attacks": None if release.attacks is None else release.attacks.as_dict(),
+        **({} if recoding.hiding is None else {"hiding": asdict(recoding.hiding)}),
         "created": certificate["created"],
     }
     return {name: finite(value) for name, value in receipt.items()}

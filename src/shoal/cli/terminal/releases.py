@@ -66,6 +66,8 @@ def show_brief(release: Release) -> None:
     scale = " (0: every value kept, 1: all suppressed)" if objective in SHARES else ""
     loss = f"{objective[:1].upper()}{objective[1:]} {format_number(release.loss[objective])}{scale}"
     console.print(text(f"{loss}: {proof(release.recoding)}."))
+    if release.recoding.hiding is not None:
+        console.print(text(f"{release.recoding.hiding.sentence} Do not publish this line."))
 
 
 def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
