@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.engines.base import Rows
 from shoal.errors import InfeasibleError
 from shoal.judge.mining import mine
@@ -59,7 +60,9 @@ def fewest(table: pa.Table, policy: Policy) -> int | None:
             tuple("*" if name in hidden[row[:2]] else cell for name, cell in zip("xyz", row, strict=True))
             for row in rows
         ]
-        cells = sum(a != b for before, after in zip(rows, seen, strict=True) for a, b in zip(before, after, strict=True))
+        cells = sum(
+            a != b for before, after in zip(rows, seen, strict=True) for a, b in zip(before, after, strict=True)
+        )
         if best is not None and cells >= best:
             continue
         mined = mine(Rows(pa.table({name: [row[i] for row in seen] for i, name in enumerate("xyz")})), policy)
@@ -68,7 +71,7 @@ def fewest(table: pa.Table, policy: Policy) -> int | None:
     return best
 
 
-@settings(max_examples=25)
+@examples(40)
 @given(TABLES, st.lists(results(), min_size=1, max_size=2), st.sampled_from(["suppress_cells", "optimal", "mondrian"]))
 def test_no_choice_of_cells_in_whole_classes_hides_results_with_fewer(records, forbid, algorithm):
     table = pa.table({name: [record[i] for record in records] for i, name in enumerate("xyz")})
