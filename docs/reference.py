@@ -210,6 +210,7 @@ def _forbidden() -> str:
     rows = []
     for name, kind in policy._RESULTS.items():
         fields = [(field, of) for field, of in kind.model_fields.items() if field != "result"]
+        fields.sort(key=lambda field: field[0] in ("doubt", "enforce"))  # what all share comes last
         taken = "<br>".join(f"`{field}`: {of.description}" for field, of in fields)
         rows.append((f"`{name}`", taken, _said(kind)))
     return _table(("`result`", "fields", "what is forbidden"), rows)

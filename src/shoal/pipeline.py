@@ -17,7 +17,6 @@ from shoal.errors import PolicyError
 from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.evidence import of_release, of_table
 from shoal.judge.figures import Figures, figures
-from shoal.judge.hiding import with_hidden_results
 from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_by
 from shoal.judge.warning_list import warnings_of
@@ -72,7 +71,10 @@ def anonymize(
     log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
     counted, problem, population, recoding = _solved(engine, policy, outside, progress, visits)
-    recoding = with_hidden_results(engine, counted, recoding, policy)
+    if policy.enforced:
+        from shoal.judge.hiding import with_hidden_results  # SciPy, which few policies need
+
+        recoding = with_hidden_results(engine, counted, recoding, policy)
     progress("recoding", 0)
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written

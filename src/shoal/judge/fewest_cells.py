@@ -17,13 +17,15 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import block_diag, csr_array, vstack
 
 from shoal.models.forbidden import ForbiddenCount, ForbiddenRule, MatchedResult, RuleCounts
 
 MOST_PATTERNS = 512  # sets of columns that a class may hide
 
 Whole = NDArray[np.int64]
-Pattern = tuple[str, ...]  # columns that a class hides
+HiddenColumns = tuple[str, ...]  # columns that a class hides
 
 
 class HideableClasses(Protocol):
@@ -40,26 +42,26 @@ class HideableClasses(Protocol):
     def hideable(self, results: Sequence[MatchedResult]) -> tuple[str, ...]:
         """Return the columns whose cells decide the results and may be hidden."""
 
-    def cost(self, pattern: Pattern) -> Whole:
+    def cost(self, pattern: HiddenColumns) -> Whole:
         """Return the cells of each class that a pattern newly hides."""
 
-    def figures(self, results: Sequence[MatchedResult], pattern: Pattern) -> Whole:
+    def figures(self, results: Sequence[MatchedResult], pattern: HiddenColumns) -> Whole:
         """Return what each class adds to the figures of the results, a row per class, if it hides a pattern."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
+class _AlikeClasses:
     """Classes that cost and count the same: what each pattern costs one of them and adds to the figures."""
 
     classes: tuple[int, ...]
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[HiddenColumns, ...]
     costs: Whole  # (patterns)
     figures: Whole  # (patterns, figures)
 
 
 def fewest_cells(
     classes: HideableClasses, results: Sequence[MatchedResult], seconds: float
-) -> tuple[list[Pattern] | None, int]:
+) -> tuple[list[HiddenColumns] | None, int]:
     """Return the columns that each class hides, or None if no way was found, and how many cells are needed at least."""
     kinds, all_patterns = _kinds(classes, results)
     deadline = time.monotonic() + seconds
@@ -81,7 +83,7 @@ def fewest_cells(
         if best is None:
             return None, 0
         cost = float(sum(x @ kind.costs for x, kind in zip(best, kinds, strict=True)))
-    hidden: list[Pattern] = [()] * classes.n_classes
+    hidden: list[HiddenColumns] = [()] * classes.n_classes
     for kind, x in zip(kinds, best, strict=True):
         chosen = chain.from_iterable([pattern] * int(n) for pattern, n in zip(kind.patterns, x, strict=True))
         for number, pattern in zip(kind.classes, chosen, strict=True):
@@ -89,7 +91,7 @@ def fewest_cells(
     return hidden, int(min([cost, *(np.ceil(bound - 1e-6) for bound in unsettled)]))
 
 
-def _kinds(classes: HideableClasses, results: Sequence[MatchedResult]) -> tuple[list[_Kind], bool]:
+def _kinds(classes: HideableClasses, results: Sequence[MatchedResult]) -> tuple[list[_AlikeClasses], bool]:
     """Return the kinds of classes, and whether every useful pattern is among theirs.
 
     One hidden cell leaves a result open, so no class needs to hide more columns than there are results.
@@ -108,7 +110,7 @@ def _kinds(classes: HideableClasses, results: Sequence[MatchedResult]) -> tuple[
         alike.setdefault(key, []).append(i)
         kept[key] = ids
     kinds = [
-        _Kind(
+        _AlikeClasses(
             tuple(members),
             tuple(patterns[p] for p in kept[key].tolist()),
             costs[members[0]][kept[key]],
@@ -126,10 +128,10 @@ def _cheapest(costs: Whole, figures: Whole) -> NDArray[np.int64]:
     return np.sort(order[firsts])
 
 
-Bound = tuple[tuple[int, ...], int]  # coefficients of the figures of a result, and what their sum may be at most
+FigureBound = tuple[tuple[int, ...], int]  # coefficients of the figures of a result, and what their sum may be at most
 
 
-def _ways(result: MatchedResult) -> Iterator[Bound]:
+def _ways(result: MatchedResult) -> Iterator[FigureBound]:
     """Return the ways in which a result does not come out, each a bound on its figures, exact in whole numbers."""
     if isinstance(result, ForbiddenRule):
         support, confidence = Fraction(str(result.support)), Fraction(str(result.confidence))
@@ -143,15 +145,16 @@ def _ways(result: MatchedResult) -> Iterator[Bound]:
 
 
 def _solved(
-    kinds: Sequence[_Kind], results: Sequence[MatchedResult], ways: Sequence[Bound], below: float, seconds: float
+    kinds: Sequence[_AlikeClasses],
+    results: Sequence[MatchedResult],
+    ways: Sequence[FigureBound],
+    below: float,
+    seconds: float,
 ) -> tuple[list[Whole] | None, float | None]:
     """Return how many classes of each kind hide each pattern, for less than ``below`` cells; None if that is not so.
 
     The second value is a bound on the cells of a solution that may have been missed; None if there is none.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import block_diag, csr_array, vstack
-
     costs = np.concatenate([kind.costs for kind in kinds]).astype(np.float64)
     figures = np.concatenate([kind.figures for kind in kinds])
     most = np.concatenate([np.full(len(kind.costs), len(kind.classes)) for kind in kinds])
@@ -189,11 +192,11 @@ def _bound_of(answer: Any) -> float:
     return float(bound) if bound is not None and np.isfinite(bound) else 0.0
 
 
-def _divided(x: Whole, kinds: Sequence[_Kind]) -> list[Whole]:
+def _divided(x: Whole, kinds: Sequence[_AlikeClasses]) -> list[Whole]:
     return np.split(x, np.cumsum([len(kind.costs) for kind in kinds])[:-1])
 
 
-def _is_hidden(kinds: Sequence[_Kind], results: Sequence[MatchedResult], chosen: Sequence[Whole]) -> bool:
+def _is_hidden(kinds: Sequence[_AlikeClasses], results: Sequence[MatchedResult], chosen: Sequence[Whole]) -> bool:
     """Return whether no result comes out, in whole numbers: a solver's rounding does not decide."""
     if any(x.sum() != len(kind.classes) or x.min(initial=0) < 0 for x, kind in zip(chosen, kinds, strict=True)):
         return False
@@ -208,7 +211,7 @@ def _is_hidden(kinds: Sequence[_Kind], results: Sequence[MatchedResult], chosen:
     return True
 
 
-def _most_hidden(kinds: Sequence[_Kind], results: Sequence[MatchedResult]) -> list[Whole] | None:
+def _most_hidden(kinds: Sequence[_AlikeClasses], results: Sequence[MatchedResult]) -> list[Whole] | None:
     """Return the choice with the fewest matches everywhere, if that hides all results; not the cheapest."""
     ends = np.cumsum([3 if isinstance(result, ForbiddenRule) else 1 for result in results]) - 1
     chosen = []

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from shoal.engines.base import Counted, Engine
 from shoal.errors import InfeasibleError
-from shoal.judge.fewest_cells import Pattern, Whole, fewest_cells
+from shoal.judge.fewest_cells import HiddenColumns, Whole, fewest_cells
 from shoal.judge.mining import Mined, mined_by
 from shoal.judge.rules import rules_of
-from shoal.models.forbidden import ForbiddenRule, Labels, MatchedResult
+from shoal.models.forbidden import CellTexts, ForbiddenRule, MatchedResult
 from shoal.policy import Policy
-from shoal.recoding import Cells, Hiding, Parts, Recoding
+from shoal.recoding import Cells, HiddenResults, Parts, Recoding
 from shoal.search.cells.classes import merge_equal_parts
 from shoal.table.containment import Placing
 from shoal.table.frequency import Floats
@@ -37,14 +37,14 @@ SECONDS = 10.0  # for all integer programs together
 
 def with_hidden_results(engine: Engine, counted: Counted, recoding: Recoding, policy: Policy) -> Recoding:
     """Return the recoding with the cells suppressed that the policy's enforced results need; unchanged without any."""
-    results = [each for each in policy.forbid if isinstance(each, MatchedResult) and each.enforce]
+    results = policy.enforced
     if not results:
         return recoding
     rows = engine.apply(counted, recoding, policy)
     mined = mined_by(rows, [*policy.quasi, *policy.sensitive], policy)
     shown = [result for result in results if not result.unread(mined) and result.found(mined).shown]
     if not shown:
-        return replace(recoding, hiding=Hiding(0, 0, 0))
+        return replace(recoding, hiding=HiddenResults(0, 0, 0))
     classes = _Classes.of(mined, recoding, counted, policy)
     hidden, least = fewest_cells(classes, results, min(SECONDS, policy.release.time_budget or SECONDS))
     if hidden is None:
@@ -56,7 +56,7 @@ def with_hidden_results(engine: Engine, counted: Counted, recoding: Recoding, po
     cells = sum(int(classes.cost(pattern)[i]) for i, pattern in enumerate(hidden))
     return replace(
         _recoded(recoding, counted, classes, hidden),
-        hiding=Hiding(len(shown), cells, least, *_other_rules(classes, results, hidden)),
+        hiding=HiddenResults(len(shown), cells, least, *_other_rules(classes, results, hidden)),
     )
 
 
@@ -98,14 +98,14 @@ class _Classes:
         named = dict.fromkeys(name for result in results for name in result.columns)
         return tuple(name for name in named if name in self.tops)
 
-    def cost(self, pattern: Pattern) -> Whole:
+    def cost(self, pattern: HiddenColumns) -> Whole:
         """Return the cells of each class that a pattern newly hides."""
         sizes = np.bincount(self.class_of, self.mined.counts, self.n_classes).astype(np.int64)
         places = [self.quasi.index(name) for name in pattern]
         new = [sum(of[place] != self.tops[self.quasi[place]] for place in places) for of in self.texts]
         return sizes * np.array(new, np.int64)
 
-    def figures(self, results: Sequence[MatchedResult], pattern: Pattern) -> Whole:
+    def figures(self, results: Sequence[MatchedResult], pattern: HiddenColumns) -> Whole:
         """Return what each class adds to the figures of the results, a row per class, if it hides a pattern."""
         seen = _SeenWith(self.mined, {name: self.tops[name] for name in pattern})
         flags = [flag for result in results for flag in result.flags(seen)]
@@ -131,7 +131,7 @@ class _SeenWith:
             return found
         return np.full_like(found, self.mined.placed_text(column, self.tops[column], value))
 
-    def labels(self, column: str) -> Labels:
+    def labels(self, column: str) -> CellTexts:
         return self.mined.labels(column)
 
     def numbers(self, column: str) -> Floats:
@@ -148,7 +148,7 @@ def _released_tuples(recoding: Recoding, parts: Parts) -> list[tuple[Label, ...]
     return [tuple(of[code] for of, code in zip(labels, row, strict=True)) for row in rows]
 
 
-def _recoded(recoding: Recoding, counted: Counted, classes: _Classes, hidden: Sequence[Pattern]) -> Cells:
+def _recoded(recoding: Recoding, counted: Counted, classes: _Classes, hidden: Sequence[HiddenColumns]) -> Cells:
     parts = recoding.parts(counted.table)
     pattern_of = dict(zip(classes.texts, hidden, strict=True))
     of_parts = [pattern_of.get(each, ()) for each in _released_tuples(recoding, parts)]
@@ -195,7 +195,7 @@ def _with_top(values: Values) -> tuple[Values, int]:
 
 
 def _other_rules(
-    classes: _Classes, results: Sequence[MatchedResult], hidden: Sequence[Pattern]
+    classes: _Classes, results: Sequence[MatchedResult], hidden: Sequence[HiddenColumns]
 ) -> tuple[int | None, int | None, int | None]:
     """Count the other rules before, those lost and those that come out only now; None without an enforced rule."""
     enforced = [result for result in results if isinstance(result, ForbiddenRule)]

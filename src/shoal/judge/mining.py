@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.errors import HierarchyError
 from shoal.judge.recount import regrouped
-from shoal.models.forbidden import Labels
+from shoal.models.forbidden import CellTexts
 from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.builders import build
@@ -38,7 +38,7 @@ class Mined:
             self._known[column, value] = self._of_texts(column, value)[self.columns[column].codes]
         return self._known[column, value]
 
-    def labels(self, column: str) -> Labels:
+    def labels(self, column: str) -> CellTexts:
         """Return for each group the number of its text; the null is the last, and says nothing."""
         of = self.columns[column]
         spec, mark = self.policy.columns[column].hierarchy, self.policy.marks.get(column)
@@ -47,7 +47,7 @@ class Mined:
         except HierarchyError:  # its file is not at hand, say
             silent, coarse = np.zeros(len(of.texts), np.bool_), np.ones(len(of.texts), np.bool_)
         codes = np.where(of.codes < 0, len(of.texts), of.codes).astype(np.int64)
-        return Labels(codes, np.append(silent, True)[codes], np.append(coarse, False)[codes])
+        return CellTexts(codes, np.append(silent, True)[codes], np.append(coarse, False)[codes])
 
     def silent(self, column: str) -> NDArray[np.bool_]:
         """Return for each group whether its cell is a star or missing."""

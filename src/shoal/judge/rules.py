@@ -16,8 +16,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-Item = tuple[int, int]  # a column and a code
-MinedRule = tuple[frozenset[Item], Item]
+RuleItem = tuple[int, int]  # a column and a code
+MinedRule = tuple[frozenset[RuleItem], RuleItem]
 MOST_PAIRS = 5_000  # conditions of two values that are tried; beyond, only those of one
 
 

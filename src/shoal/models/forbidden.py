@@ -42,14 +42,14 @@ class Minable(Protocol):
     def placed(self, column: str, value: str) -> Placing:
         """Return for each group whether its cell lies within a value."""
 
-    def labels(self, column: str) -> Labels:
+    def labels(self, column: str) -> CellTexts:
         """Return for each group the text of its cell, by number."""
 
     def numbers(self, column: str) -> Floats:
         """Return for each group the least and the largest number that its cell may be; NaN if it is no number."""
 
 
-class Labels(NamedTuple):
+class CellTexts(NamedTuple):
     """The texts of a column as numbers: equal texts have equal numbers."""
 
     codes: NDArray[np.int64]

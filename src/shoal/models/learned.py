@@ -164,14 +164,14 @@ class ForbiddenSign(ForbiddenResult):
         return Mining(shown, shown or possible, whole.coefficient, words)
 
 
-class _Told(NamedTuple):
+class _Readable(NamedTuple):
     """Which records tell the values of the other columns: as one value each, or at least as something to read."""
 
     exact: NDArray[np.bool_]
     readable: NDArray[np.bool_]
 
 
-def _explaining(mined: Minable, names: tuple[str, ...]) -> tuple[Floats, _Told]:
+def _explaining(mined: Minable, names: tuple[str, ...]) -> tuple[Floats, _Readable]:
     """Return a column of ones and the other columns of a regression: midpoints, or an indicator per text."""
     n = len(mined.counts)
     blocks, exact, readable = [np.ones((n, 1))], np.ones(n, np.bool_), np.ones(n, np.bool_)
@@ -186,7 +186,7 @@ def _explaining(mined: Minable, names: tuple[str, ...]) -> tuple[Floats, _Told]:
         exact &= bounded & (numbers[:, 0] == numbers[:, 1])
         readable &= bounded
         blocks.append(np.where(bounded[:, None], numbers, 0.0).mean(axis=1, keepdims=True))
-    return np.column_stack(blocks), _Told(exact, readable)
+    return np.column_stack(blocks), _Readable(exact, readable)
 
 
 class _Partial(NamedTuple):

@@ -477,6 +477,11 @@ class Policy(_Frozen, Shown):
         }
 
     @property
+    def enforced(self) -> tuple[MatchedResult, ...]:
+        """The forbidden results that are hidden by suppressing cells."""
+        return tuple(result for result in self.forbid if isinstance(result, MatchedResult) and result.enforce)
+
+    @property
     def marks(self) -> dict[str, DecimalMark]:
         """The decimal marks of the columns that specify one."""
         return {name: mark for name, of in self.spellings.items() if (mark := of.mark) is not None}

@@ -38,7 +38,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Hiding:
+class HiddenResults:
     """Cells suppressed so that forbidden results do not come out; for the owner, as it tells which would have."""
 
     results: int  # forbidden results that came out before
@@ -80,7 +80,7 @@ class Recoding:
     n_nodes: int | None = None  # the total number of nodes, if known
     bound: float | None = None  # a lower bound on the loss, if the solution is not proved optimal
     unfinished: str = ""  # says that the time budget ended the search, and how far it got
-    hiding: Hiding | None = None  # cells suppressed beyond the search, if the policy enforces forbidden results
+    hiding: HiddenResults | None = None  # cells suppressed beyond the search, if the policy enforces forbidden results
 
     @property
     def released(self) -> tuple[Values, ...]:

@@ -15,7 +15,7 @@ from shoal.cli.terminal.releases import show_brief
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.judge import hiding
 from shoal.models import SensitiveModel
-from shoal.recoding import Hiding
+from shoal.recoding import HiddenResults
 from shoal.search import SEARCHES
 
 RNG = np.random.default_rng(7)
@@ -124,10 +124,10 @@ def test_what_was_hidden_is_told_to_the_owner_only(tmp_path):
 def test_a_release_from_which_nothing_comes_out_stays_as_it_is():
     policy = policy_with(RULE | {"confidence": 1.0, "support": 0.9})
     release = shoal.anonymize(PEOPLE, policy)
-    assert release.recoding.hiding == Hiding(0, 0, 0)
+    assert release.recoding.hiding == HiddenResults(0, 0, 0)
     assert release.recoding.proved
     assert release.table.equals(shoal.anonymize(PEOPLE, policy_with()).table)
-    assert "No forbidden result" in Hiding(0, 0, 0).sentence
+    assert "No forbidden result" in HiddenResults(0, 0, 0).sentence
 
 
 def test_without_time_a_release_is_found_and_nothing_is_claimed(monkeypatch):
