@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,16 +60,24 @@ class Recurrence:
 class Change:
     """What the results before and after a change of the database tell about the change.
 
-    An intruder who sees both asks which changes lead from a generator of the first to a generator of the second.
+    They are those that may be published; of a table of which none may, the discretized result of the whole table. An
+    intruder who sees both asks which changes lead from a generator of the first to a generator of the second.
     """
 
     before: Any
     after: Any
+    added_records: int  # the actual change; for the owner only, as all that follows
+    removed_records: int
     changes: int  # different changes that explain both results, at least
     added: float  # the largest probability, over persons, of having been added
     removed: float
     by_chance: float  # the same for a person who was drawn independently of both results
     hidden: bool  # whether nobody was added, or removed, in more than ``max_share`` of the changes
+
+    @property
+    def shows(self) -> bool:
+        """Whether the two results differ."""
+        return bool(self.before != self.after)
 
 
 @dataclass(frozen=True)
@@ -215,12 +223,11 @@ class _Asked:
         database = self.database(table, group)
         found = _Generated.of(database, self)
         recurrences = tuple(found.recurrence(key, self) for key in found.most_frequent())
-        chosen = next((i for i, each in enumerate(recurrences) if each.qualifies), None)
-        key = None if chosen is None else found.most_frequent()[chosen]
+        key = found.published(recurrences)
         loss = {} if key is None else database.result.loss(key, database.rows)
         change = None
         if later is not None:
-            change = _change(self, table, later, group)
+            change = _change(self, table, later, group, None if key is None else database.result.value(key))
         return IntegralResult(
             database.result.asked,
             group,
@@ -300,6 +307,11 @@ class _Generated:
         order = sorted(self.numbers, key=lambda key: (-len(self.numbers[key]), str(key)))
         return order[:MOST_JUDGED]
 
+    def published(self, recurrences: Sequence[Recurrence]) -> Hashable | None:
+        """Return the key of the qualifying result with the most generators."""
+        keys = zip(self.most_frequent(), recurrences, strict=True)
+        return next((key for key, each in keys if each.qualifies), None)
+
     def shares(self, key: Hashable) -> NDArray[np.float64]:
         """Return the share of the generators that each person is in."""
         numbers = self.numbers[key]
@@ -349,28 +361,53 @@ class _Generated:
         return float(np.mean(found))
 
 
-def _change(asked: _Asked, before: LocalEngine, after: LocalEngine, group: str | None) -> Change:
+def _change(asked: _Asked, before: LocalEngine, after: LocalEngine, group: str | None, published: Any | None) -> Change:
     """Explain the results of two versions of a database by subsets of all persons who are in either.
 
-    A person is a row of equal values, or an entity; persons in both versions are counted once. The generators of the
-    two results are drawn independently, so a person was added with probability (1 - share before) · share after.
+    A person is a row of equal values, or an entity; persons in both versions are counted once, and the rows of an
+    entity that only one version has come and go on their own. The generators of the two results are drawn
+    independently, so a person was added with probability (1 - share before) · share after.
     """
     both, were, are = _united(asked, before, after)
-    database = asked.database(both, group)
+    database = _apart(asked.database(both, group), were, are)
     found = _Generated.of(database, asked)
-    first, second = (database.result.key(database.rows[side[database.rows]], 1.0) for side in (were, are))
-    if first is None or second is None:
-        raise DataError("the result of one of the two tables cannot be computed")
+    key_of = {str(database.result.value(key)): key for key in found.numbers}  # codes of a tree differ by table
+    results, keys = [], []
+    for value, side in ((published, were), (_published(asked, after, group), are)):
+        own = database.result.key(database.rows[side[database.rows]], 1.0) if value is None else None
+        if value is None and own is None:
+            raise DataError("the result of one of the two tables cannot be computed")
+        results.append(database.result.value(own) if value is None else value)
+        keys.append(key_of.get(str(results[-1])))
     chance = asked.share * (1 - asked.share)
-    was, now = database.result.value(first), database.result.value(second)
-    if first not in found.numbers or second not in found.numbers:
+    moved = [int((side & ~other)[database.rows].sum()) for side, other in ((are, were), (were, are))]
+    same = results[0] == results[1]
+    first, second = keys
+    if first is None or second is None:
         # Equal results are explained by no change at all; otherwise nothing that was drawn explains them.
-        same = first == second
-        return Change(was, now, int(same), float(not same), float(not same), chance, same)
+        return Change(
+            results[0], results[1], moved[0], moved[1], int(same), float(not same), float(not same), chance, same
+        )
     low, high = found.shares(first), found.shares(second)
     added, removed = float(((1 - low) * high).max()), float((low * (1 - high)).max())
-    hidden = first == second or max(added, removed) < asked.max_share
-    return Change(was, now, _different_changes(found, first, second), added, removed, chance, hidden)
+    hidden = same or max(added, removed) < asked.max_share
+    n_changes = _different_changes(found, first, second)
+    return Change(results[0], results[1], moved[0], moved[1], n_changes, added, removed, chance, hidden)
+
+
+def _published(asked: _Asked, table: LocalEngine, group: str | None) -> Any | None:
+    """Return the result that a table publishes; None if it publishes none."""
+    database = asked.database(table, group)
+    found = _Generated.of(database, asked)
+    key = found.published([found.recurrence(each, asked) for each in found.most_frequent()])
+    return None if key is None else database.result.value(key)
+
+
+def _apart(database: _Database, were: NDArray[np.bool_], are: NDArray[np.bool_]) -> _Database:
+    """Return the database with the rows of a person that only one version has as another person."""
+    units = np.column_stack([database.persons, were[database.rows], are[database.rows]])
+    persons = np.unique(units, axis=0, return_inverse=True)[1].ravel()
+    return replace(database, persons=persons, n_persons=int(persons.max()) + 1)
 
 
 def _different_changes(found: _Generated, first: Hashable, second: Hashable) -> int:

@@ -7,6 +7,7 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -172,6 +173,48 @@ def test_each_version_is_computed_from_its_own_rows_also_where_a_person_changed(
     found = only(shoal.integral_privacy(before, "mean", "x", step=1, entity="id", k=2, max_share=1.0, after=after))
     assert found.change is not None
     assert (found.change.before, found.change.after) == (20, 40)
+
+
+def test_what_is_compared_is_what_may_be_published() -> None:
+    before, after = incomes().slice(0, 99), incomes().slice(0, 98)
+    found = only(shoal.integral_privacy(before, "mean", "income", step=200, k=20, after=after))
+    again = only(shoal.integral_privacy(after, "mean", "income", step=200, k=20))
+    assert found.change is not None
+    assert (found.change.before, found.change.after) == (found.published, again.published)
+    assert found.change.shows == (found.published != again.published)
+    assert (found.change.added_records, found.change.removed_records) == (0, 1)
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=2, max_size=4),
+    st.lists(st.integers(0, 6), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_a_change_is_explained_by_all_databases_of_both_versions(kept: list[int], new: list[int], named: bool) -> None:
+    before = [(i, x) for i, x in enumerate(kept)]
+    after = [*before[1:], *((0 if named else 10 + i, 10 + x) for i, x in enumerate(new))]  # 0 left, or changed
+    tables = [pa.table({"id": [i for i, _ in rows], "x": [x for _, x in rows]}) for rows in (before, after)]
+    given_ = {"step": 1, "entity": "id", "k": 2, "subsets": 1000, "max_share": 1.0}
+    found = only(shoal.integral_privacy(tables[0], "mean", "x", after=tables[1], **given_))
+    units = {**{("kept", i): [x] for i, x in before[1:]}, ("gone", 0): [kept[0]]}
+    for i, x in after[len(before) - 1 :]:
+        units.setdefault(("new", i), []).append(x)
+    names = list(units)
+    generators: dict[int, list[set[Any]]] = {}
+    for size in range(1, len(names) + 1):
+        for chosen in itertools.combinations(names, size):
+            values = [x for name in chosen for x in units[name]]
+            generators.setdefault(math.floor(Fraction(sum(values), len(values)) + Fraction(1, 2)), []).append(
+                set(chosen)
+            )
+    assert found.change is not None
+    first, second = (generators.get(int(value), []) for value in (found.change.before, found.change.after))
+    if first and second:
+        low, high = (
+            {name: Fraction(sum(name in own for own in of), len(of)) for name in names} for of in (first, second)
+        )
+        assert found.change.added == pytest.approx(float(max((1 - low[name]) * high[name] for name in names)))
+        assert found.change.removed == pytest.approx(float(max(low[name] * (1 - high[name]) for name in names)))
 
 
 @pytest.mark.parametrize("statistic", ["sum", "count"])

@@ -42,6 +42,7 @@ def show_integral(found: Sequence[IntegralResult]) -> None:
         if each.change is not None:
             change = each.change
             told = "hidden" if change.hidden else "NOT hidden"
+            told += f" (for the owner: {change.added_records} records added, {change.removed_records} removed)"
             console.print(
                 text(
                     f"Change from {change.before} to {change.after}: {told}; a person was added with probability up "
