@@ -274,8 +274,8 @@ class _Database:
     n_persons: int
     missing: int
 
-    def key(self, members: NDArray[np.bool_]) -> Hashable | None:
-        return self.result.key(self.rows[members[self.persons]], float(members.mean()))
+    def key(self, members: NDArray[np.bool_], drawn: float) -> Hashable | None:
+        return self.result.key(self.rows[members[self.persons]], drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,13 +291,15 @@ class _Generated:
         subsets = Subsets(database.n_persons, asked.subsets, asked.share, asked.seed)
         numbers: dict[Hashable, list[int]] = {}
         seen: set[bytes] = set()
+        # Of all subsets, a person is in half. The share of this very subset would give the size of the table away.
+        drawn = 0.5 if subsets.exhaustive else asked.share
         for i, members in enumerate(subsets):
             if not subsets.exhaustive:
                 digest = hashlib.blake2b(np.packbits(members).tobytes(), digest_size=16).digest()
                 if digest in seen or not members.any():
                     continue  # the same database twice is one generator
                 seen.add(digest)
-            key = database.key(members)
+            key = database.key(members, drawn)
             if key is not None:
                 numbers.setdefault(key, []).append(i)
         return cls(database, subsets, numbers)

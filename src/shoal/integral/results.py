@@ -33,7 +33,7 @@ class Result(Protocol):
         """What is computed, as one readable line."""
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:
-        """Return the discretized result of the rows of a share ``drawn`` of the persons; None if it has none."""
+        """Return the discretized result of rows drawn with probability ``drawn``; None if there is none."""
 
     def value(self, key: Hashable) -> Any:
         """Return the published form of a key."""
@@ -47,7 +47,7 @@ class Number:
     """One number: its key is the multiple of ``step`` nearest to it."""
 
     asked: str
-    exact: Callable[[SubsetRows, float], float]  # rows, and the share of the persons that was drawn
+    exact: Callable[[SubsetRows, float], float]  # rows, and the probability with which each person was drawn
     step: float
 
     def key(self, rows: SubsetRows, drawn: float) -> Hashable | None:

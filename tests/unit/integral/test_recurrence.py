@@ -57,7 +57,7 @@ def test_few_persons_are_judged_on_all_their_databases(values: list[int], statis
     generators: dict[int, list[set[int]]] = {}
     for size in range(1, len(values) + 1):
         for chosen in itertools.combinations(range(len(values)), size):
-            exact = by_hand(statistic, [ordered[i] for i in chosen], Fraction(size, len(values)))
+            exact = by_hand(statistic, [ordered[i] for i in chosen])
             generators.setdefault(math.floor(exact + Fraction(1, 2)), []).append(set(chosen))
     assert found.different == len(generators)
     everybody = set(range(len(values)))
@@ -69,13 +69,23 @@ def test_few_persons_are_judged_on_all_their_databases(values: list[int], statis
         assert each.qualifies == (len(own) >= 2 and not set.intersection(*own) and set[int]().union(*own) == everybody)
 
 
-def by_hand(statistic: str, values: list[int], drawn: Fraction) -> Fraction:
+def by_hand(statistic: str, values: list[int]) -> Fraction:
     values = sorted(values)
     middle = Fraction(values[(len(values) - 1) // 2] + values[len(values) // 2], 2)
     mean = Fraction(sum(values), len(values))
-    # A sum or count of a part is projected to the whole; floats divide by the share, as the code does.
-    projected = {"sum": sum(values) / float(drawn), "count": len(values) / float(drawn)}
-    return {"mean": mean, "median": middle}.get(statistic) or Fraction(projected.get(statistic, 0.0))
+    # A sum or count of a part is projected to the whole: of all databases, a person is in half.
+    return {"mean": mean, "median": middle, "sum": Fraction(2 * sum(values)), "count": Fraction(2 * len(values))}[
+        statistic
+    ]
+
+
+@pytest.mark.parametrize("statistic", ["count", "sum"])
+def test_a_count_or_sum_does_not_give_the_size_of_the_table_away(statistic: str) -> None:
+    found = only(shoal.integral_privacy(pa.table({"x": [1] * 101}), statistic, "x", step=1, k=20))
+    # Half the people, drawn at random, are not 101 / 2 each time.
+    assert found.different > 10
+    assert found.published % 2 == 0
+    assert max(each.share for each in found.recurrences) < 0.2
 
 
 def people(n: int = 300) -> pa.Table:
