@@ -8,8 +8,12 @@ Costs  one integer program (HiGHS) for each way to hide every result: a rule by 
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations, product
@@ -171,13 +175,14 @@ def _solved(
         rows.append(csr_array(costs[None, :]))
         low.append(np.array([-np.inf]))
         high.append(np.array([below - 1]))
-    answer = milp(
-        costs,
-        constraints=LinearConstraint(vstack(rows, format="csr"), np.concatenate(low), np.concatenate(high)),
-        integrality=np.ones(len(costs)),
-        bounds=Bounds(0, most),
-        options={"time_limit": seconds, "mip_rel_gap": 0.0},
-    )
+    with _printing_to_standard_error():
+        answer = milp(
+            costs,
+            constraints=LinearConstraint(vstack(rows, format="csr"), np.concatenate(low), np.concatenate(high)),
+            integrality=np.ones(len(costs)),
+            bounds=Bounds(0, most),
+            options={"time_limit": seconds, "mip_rel_gap": 0.0},
+        )
     if answer.status == 2:  # infeasible: nothing was missed
         return None, None
     bound = _bound_of(answer)
@@ -185,6 +190,25 @@ def _solved(
     if found is None or not _is_hidden(kinds, results, found):
         return None, bound
     return found, None if answer.status == 0 else bound
+
+
+@contextmanager
+def _printing_to_standard_error() -> Iterator[None]:
+    """Send what the solver prints, although it was told to be silent, to standard error: the other may be JSON."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # there is no standard output
+        yield
+        return
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError, TypeError):  # no C library to be found by this name
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _bound_of(answer: Any) -> float:

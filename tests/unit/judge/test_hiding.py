@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import ibis
@@ -13,7 +14,7 @@ import shoal
 from shoal.cli.columns import console
 from shoal.cli.terminal.releases import show_brief
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.judge import hiding
+from shoal.judge import fewest_cells, hiding
 from shoal.models import SensitiveModel
 from shoal.recoding import HiddenResults
 from shoal.search import SEARCHES
@@ -138,6 +139,20 @@ def test_without_time_a_release_is_found_and_nothing_is_claimed(monkeypatch):
     assert (found.proved, found.least) == (False, 0)
     assert "at least 0 are needed" in found.sentence
     assert release.verdicts.holds
+
+
+def test_what_the_solver_prints_does_not_mix_with_results(monkeypatch, capfd):
+    solve = fewest_cells.milp
+
+    def loud(*given: Any, **options: Any) -> Any:
+        os.write(1, b"solving")
+        return solve(*given, **options)
+
+    monkeypatch.setattr(fewest_cells, "milp", loud)
+    shoal.anonymize(PEOPLE, policy_with(RULE))
+    said = capfd.readouterr()
+    assert "solving" not in said.out
+    assert "solving" in said.err
 
 
 def test_frontier_and_compare_hide_too():
