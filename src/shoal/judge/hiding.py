@@ -53,7 +53,8 @@ def with_hidden_results(engine: Engine, counted: Counted, recoding: Recoding, po
             "do not come out",
             "remove max_level or after from a column that they name, or generalize it",
         )
-    cells = sum(int(classes.cost(pattern)[i]) for i, pattern in enumerate(hidden))
+    costs = {pattern: classes.cost(pattern) for pattern in set(hidden)}
+    cells = sum(int(costs[pattern][i]) for i, pattern in enumerate(hidden))
     return replace(
         _recoded(recoding, counted, classes, hidden),
         hiding=HiddenResults(len(shown), cells, least, *_other_rules(classes, results, hidden)),
