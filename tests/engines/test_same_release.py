@@ -91,12 +91,16 @@ KINDS_OF_COUNTING = ("k-anonymity", "t-closeness", "k-map")
 
 
 def by_engine(values: Iterable[Any], kinds: Collection[Any], long_on_spark: Collection[Any] = ()) -> list[Any]:
-    """All on DuckDB; on a server one for each kind, since more would tell nothing new.
+    """One for each kind, since more would tell nothing new; the others on DuckDB alone, where the long matrices run.
 
     Some of the kinds meet Spark in other tests too: those run where the long matrices do, on a cluster.
     """
+
+    def marks(engine: str, value: Any) -> list[Any]:
+        return [pytest.mark.long] if value not in kinds or (engine == "spark" and value in long_on_spark) else []
+
     return [
-        pytest.param(engine, value, marks=[pytest.mark.long] if engine == "spark" and value in long_on_spark else [])
+        pytest.param(engine, value, marks=marks(engine, value))
         for engine in ("duckdb", "postgres", "spark")
         for value in values
         if engine == "duckdb" or value in kinds
@@ -109,8 +113,8 @@ def test_values_that_look_alike(database: Bench, quasi: str, algorithm: str) -> 
     same(database, policy(algorithm, QUASI[quasi], max_suppression=0.2))
 
 
-# A join, and a join with a window; the rest where the long matrices run, on a cluster.
-ON_SPARK = {("numbers", "mondrian_relaxed"), ("times", "optimal")}
+# One kind of value; the rest where the long matrices run, on a cluster.
+ON_SPARK = {("times", "optimal")}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_values_that_look_alike_on_spark(spark: Bench, quasi: str, algorithm: st
 RELEASES = [{"suppressed": "keep"}, {"entity": "who"}, {"nulls": "wildcard"}]
 
 
-@pytest.mark.parametrize(("bench", "release"), by_engine(RELEASES, RELEASES, RELEASES[:1]), indirect=["bench"], ids=str)
+@pytest.mark.parametrize(("bench", "release"), by_engine(RELEASES, RELEASES, RELEASES), indirect=["bench"], ids=str)
 def test_what_a_policy_may_ask_of_a_release(bench: Bench, release: dict) -> None:
     same(bench, policy("optimal", QUASI["text"], max_suppression=0.2, **release))
 
@@ -142,7 +146,7 @@ RANGES = {
 FORMS = ("bounds", "midpoint")
 
 
-@pytest.mark.parametrize(("bench", "form"), by_engine(FORMS, FORMS, FORMS[1:]), indirect=["bench"])
+@pytest.mark.parametrize(("bench", "form"), by_engine(FORMS, FORMS, FORMS), indirect=["bench"])
 def test_columns_beside_ranges(bench: Bench, form: str) -> None:
     asked = policy("mondrian", RANGES, ranges=form)
     local = shoal.anonymize(nasty(), asked)
@@ -227,7 +231,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("bench", "model"),
-    by_engine([model["model"] for model in MODELS], KINDS_OF_COUNTING, ("k-anonymity",)),
+    by_engine([model["model"] for model in MODELS], KINDS_OF_COUNTING, ("k-anonymity", "k-map")),
     indirect=["bench"],
 )
 def test_every_requirement(bench: Bench, model: str, people: Path) -> None:
