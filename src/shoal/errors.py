@@ -5,6 +5,11 @@ A message never contains a value from the data, because logs are shared more wid
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class ShoalError(Exception):
     """Base class of all errors; ``hint`` says what the caller can do, in terms of Python and the command line.
@@ -50,6 +55,14 @@ class UncoveredValueError(HierarchyError):
 
 class DataError(ShoalError):
     """The table cannot be read, or cannot be anonymized as it is."""
+
+
+class EmptyTableError(DataError):
+    """The table has no rows; ``columns`` is an Arrow table without rows, for callers to whom that is an answer."""
+
+    def __init__(self, message: str, columns: pa.Table) -> None:
+        super().__init__(message, "it contains no records to protect or release")
+        self.columns = columns
 
 
 class MissingValueError(DataError):

@@ -11,7 +11,7 @@ from shoal.cli import exits
 from shoal.cli.options import Force, Printing, Reading, Rows, names_in, with_options
 from shoal.cli.signals import loading
 from shoal.cli.targets import check_different
-from shoal.errors import PolicyError
+from shoal.errors import EmptyTableError, PolicyError
 
 Named = list[str] | None
 
@@ -143,7 +143,7 @@ def query(
 
     arguments = spending.as_arguments() | questions.as_arguments() | known.as_arguments() | {"people": people}
     arguments["granularity"] = _mapped(granularity, "granularity", "cost=0.01", str)
-    rows = reading.opened(data)
+    rows = _opened(reading, data)
     if spending.plan:
         found = plan_query(rows, **arguments)
         printing.show(found.as_dict, lambda: show_plan(found))
@@ -192,7 +192,7 @@ def synthesize(
     arguments = spending.as_arguments() | known.as_arguments() | {"columns": names_in(columns)}
     arguments["pairs"] = None if pair is None else [names_in(names) for names in pair]
     if spending.plan:
-        found = plan_synthesis(reading.opened(data), **arguments)
+        found = plan_synthesis(_opened(reading, data), **arguments)
         printing.show(found.as_dict, lambda: show_plan(found))
         return
     if out is None:
@@ -200,10 +200,18 @@ def synthesize(
     check_different({"the synthetic table": out, "the ledger": spending.ledger, "the data": data})
     refuse_to_overwrite(data, out)
     check_target(out, force)  # before anything is spent
-    made = run(reading.opened(data), rows=n_rows, seed=seed, **arguments)
+    made = run(_opened(reading, data), rows=n_rows, seed=seed, **arguments)
     made.save(out, force=force)
     exits.written.append(str(out))
     printing.show(lambda: made.as_dict() | {"written": str(out)}, lambda: show_synthetic(made, str(out)))
+
+
+def _opened(reading: Reading, data: str) -> Any:
+    """Open the rows; a file without any is answered too, since a refusal would reveal that nobody is in it."""
+    try:
+        return reading.opened(data)
+    except EmptyTableError as error:
+        return error.columns
 
 
 def _mapped(given: Named, what: str, example: str, read: Callable[[str], Any]) -> dict[str, Any]:

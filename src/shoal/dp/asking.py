@@ -35,7 +35,7 @@ from shoal.errors import PolicyError
 from shoal.policy import Policy
 
 NO_LEDGER = "No ledger: this cost is not added to that of other queries about the same people."
-GIVEN_DELTA = 1e-6  # at which the ε of a ρ is told
+GIVEN_DELTA = Decimal("1e-6")  # at which the ε of a ρ is told; that of unknown keys comes on top
 
 
 def query(
@@ -124,7 +124,8 @@ class Prepared:
         found = [COVERS]
         if self.budget.loss == "rho":
             epsilon = epsilon_of(self.budget.amount, GIVEN_DELTA)
-            found.append(f"{self.budget} is at most ε = {epsilon:.3g} with δ = {GIVEN_DELTA:g}.")
+            delta = Budget("epsilon", self.budget.amount, GIVEN_DELTA + self.budget.delta).as_dict()["delta"]
+            found.append(f"{self.budget} is at most ε = {epsilon:.3g} with δ = {delta}.")
         if self.ledger is None:
             found.append(NO_LEDGER)
         return tuple(found)
@@ -147,7 +148,7 @@ def _query(prepared: Prepared) -> Answers:
     if prepared.ledger is not None:
         prepared.ledger.check(prepared.budget, unit=prepared.unit.name)  # before the engine works for nothing
     asks = [one.ask for one in prepared.asks]
-    exact = counted_exactly(prepared.rows, asks, prepared.by, prepared.unit)
+    exact = counted_exactly(prepared.rows, asks, prepared.by, prepared.unit, people=prepared.keys is None)
     left = None
     if prepared.ledger is not None:
         names = [ask.name for ask in asks] + ([f"by {', '.join(prepared.by)}"] if prepared.by else [])
@@ -259,8 +260,12 @@ class _AskedOf:
         for cells in keys or ():
             n_groups *= cells.n_cells
         require_few_cells(asks, unit.contributions, grouped, n_groups)
-        rows = groupable(data, self.policy)
+        for ask in asks:
+            if isinstance(ask, TableAsk):
+                ask.require_own_labels()
+        rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
         rows.require([*by, *(name for ask in asks for name in ask.columns), *([self.entity] if self.entity else [])])
+        rows.require_numbers([name for ask in asks for name in ask.numbers])
         shares = budget.shares([1] * (len(asks) + (keys is None)))
         threshold = None
         if keys is None:

@@ -54,6 +54,10 @@ class Ask(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads."""
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Those of the columns that must be numbers."""
+
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Return the statistics of one group, with the sensitivity of all groups together."""
 
@@ -79,6 +83,7 @@ class CountAsk:
     kind: Literal["count"] = "count"
     name: str = "count"
     columns: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record counts 1."""
@@ -96,6 +101,7 @@ class PersonsAsk:
     kind: Literal["persons"] = "persons"
     name: str = "persons"
     columns: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """A person counts 1 in c groups at most, in one if there are none."""
@@ -114,6 +120,7 @@ class ContributionsAsk:
     upto: int
     kind: Literal["contributions"] = "contributions"
     columns: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -147,6 +154,11 @@ class SumAsk:
         """The columns that it reads."""
         return (self.values.column,)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.columns
+
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds the bound of greater absolute value at most; a missing value adds nothing."""
         values = self.values
@@ -175,6 +187,11 @@ class MeanAsk:
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads."""
         return (self.values.column,)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.columns
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds half the width of the bounds at most to the sum, and 1 to the count of values."""
@@ -218,9 +235,28 @@ class TableAsk:
         return tuple(cells.column for cells in self.cells)
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns with bins."""
+        return tuple(cells.column for cells in self.cells if cells.edges)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The number of cells along each column."""
         return tuple(cells.n_cells for cells in self.cells)
+
+    @property
+    def labels(self) -> list[str]:
+        """The label of each cell, in the order of the counts."""
+        found = [""]
+        for i, cells in enumerate(self.cells):
+            words = ["" if label is None else label for label in cells.labels]
+            found = [f"{label}, {word}" if i else word for label in found for word in words]
+        return found
+
+    def require_own_labels(self) -> None:
+        """Raise an error if two cells would have the same label, so that one cannot be told from the other."""
+        if len(set(labels := self.labels)) < len(labels):
+            raise PolicyError(f"{self.name}: two cells share the label of their categories", "rename a category")
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record is in one cell, or in none if a value is missing or not among the categories."""
@@ -228,13 +264,7 @@ class TableAsk:
 
     def figures(self, noisy: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: float) -> list[Figure]:
         """Return a count for each cell."""
-        labels = [""]
-        for cells in self.cells:
-            words = ["" if label is None else label for label in cells.labels]
-            labels = [
-                f"{label}, {word}" if len(self.cells) > 1 and label else word for label in labels for word in words
-            ]
-        return [_whole(n, noises[0], confidence, label) for label, n in zip(labels, noisy[0], strict=True)]
+        return [_whole(n, noises[0], confidence, label) for label, n in zip(self.labels, noisy[0], strict=True)]
 
 
 def require_few_cells(asks: Sequence[Ask], c: int, grouped: bool, groups: int, most: int = 1_000_000) -> None:

@@ -1,8 +1,8 @@
 """The exact statistics, by the engine's own GROUP BY: one for all sums and counts, one for each table of cells.
 
-A person's records are limited to ``contributions``: which are kept depends on that person's records alone (on a hash of
-them), so nobody else's presence changes it. Records without a person are left out. Nothing here fails because of a
-single value: an error would reveal that the value is there.
+A person's records are limited to ``contributions``: which are kept depends on that person's name and records alone (on
+a hash of them), so nobody else's presence changes it, and no value is preferred over all people. Records without a
+person are left out. Nothing here fails because of a single value: an error would reveal that the value is there.
 """
 
 from __future__ import annotations
@@ -71,16 +71,13 @@ class ExactStatistics:
     people: Mapping[GroupKey, int]
 
 
-def counted_exactly(rows: Groupable, asks: Sequence[Ask], by: Sequence[str], unit: PrivacyUnit) -> ExactStatistics:
-    """Run the queries without noise."""
-    names = list(dict.fromkeys([*by, *(name for ask in asks for name in ask.columns)]))
-    return counted_of_limited(rows, limited_records(rows, names, unit), asks, by, unit)
-
-
-def counted_of_limited(
-    rows: Groupable, limited: ir.Table, asks: Sequence[Ask], by: Sequence[str], unit: PrivacyUnit
+def counted_exactly(
+    rows: Groupable, asks: Sequence[Ask], by: Sequence[str], unit: PrivacyUnit, *, people: bool = True
 ) -> ExactStatistics:
-    """Run the queries on records that were limited before."""
+    """Run the queries without noise; count the ``people`` behind each key only if they decide what is shown."""
+    names = list(dict.fromkeys([*by, *(name for ask in asks for name in ask.columns)]))
+    limited = limited_records(rows, names, unit)
+    people = people or any(isinstance(ask, PersonsAsk) for ask in asks)
     scalars = [
         (i, ask)
         for i, ask in enumerate(asks)
@@ -91,21 +88,22 @@ def counted_of_limited(
     fields: dict[int, list[list[str]]] = {}
     for i, ask in scalars:
         fields[i] = []
-        for piece in _sums(rows, limited, ask, unit):
+        for piece in _sums(rows, limited, ask):
             named = {unused(f"s{len(aggregates) + j}", by): one for j, one in enumerate(piece)}
             aggregates |= named
             fields[i].append(list(named))
     who = unused("people", [*by, *aggregates])
-    aggregates[who] = _people(limited, unit)
-    found = _grouped(rows, limited, by, aggregates)
-    people: dict[GroupKey, int] = {}
-    for key, row in found:
+    if people:
+        aggregates[who] = limited.count() if unit.entity is None else limited[unit.entity].nunique()
+    found = _grouped(rows, limited, by, aggregates) if aggregates else []
+    behind: dict[GroupKey, int] = {}
+    for key, row in found if people else ():
         # Values that share a text are one key, and somebody may have records with each: added up, one person would
         # change that key by more than 1.
-        people[key] = max(people.get(key, 0), row[who])
+        behind[key] = max(behind.get(key, 0), row[who])
     for i, ask in scalars:
         if isinstance(ask, PersonsAsk):
-            exact[i] = {key: [[n]] for key, n in people.items()}
+            exact[i] = {key: [[n]] for key, n in behind.items()}
             continue
         exact[i] = _added((key, [[row[name] for name in piece] for piece in fields[i]]) for key, row in found)
     for i, other in enumerate(asks):
@@ -115,60 +113,81 @@ def counted_of_limited(
             exact[i] = _trees(rows, limited, by, other)
         elif isinstance(other, ContributionsAsk):
             exact[i] = _contributions(rows, other, unit)
-    return ExactStatistics(exact, people)
+    return ExactStatistics(exact, behind)
 
 
 def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) -> ir.Table:
-    """Keep at most ``contributions`` records of each person."""
+    """Keep at most ``contributions`` records of each person.
+
+    The person is hashed with the records: by their values alone, all people would keep the same ward of two. Texts with
+    the hash's own marks in them share a hash, so texts decide at last; records that are still equal count alike.
+    """
     if unit.entity is None:
         return rows.table
     table = rows.table.filter(rows.table[unit.entity].notnull())
     used = [name for name in names if name != unit.entity]
     place = unused("shoal_place", table.columns)
-    order = order_keys(table.select(used), 0, of=table) if used else [table[unit.entity]]
+    order = order_keys(table.select(unit.entity, *used), 0, of=table)
+    order += [table[name] for name in used if table[name].type().is_string()]
     number = ibis.row_number().over(ibis.window(group_by=[table[unit.entity]], order_by=order))
     numbered = table.mutate(**{place: number})
     return numbered.filter(numbered[place] < unit.contributions).drop(place)
 
 
-def _people(table: ir.Table, unit: PrivacyUnit) -> Any:
-    return table.count() if unit.entity is None else table[unit.entity].nunique()
-
-
 # ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
 
 
-def clamped(column: Any, low: Any, high: Any) -> Any:
-    """Return the nearest value within bounds; null stays null, which GREATEST and LEAST do not promise."""
-    return ibis.ifelse(column < low, low, ibis.ifelse(column > high, high, column))
+def clamped(number: Any, low: Any, high: Any) -> Any:
+    """Return the nearest value within bounds; what it makes of null differs by engine, so callers keep nulls apart."""
+    return ibis.least(ibis.greatest(number, low), high)
 
 
 def _real(rows: Groupable, table: ir.Table, name: str) -> Any:
-    return rows.place.plain(rows.number(name, table).cast("float64"), key=False)
+    """Return a column of numbers without NaN."""
+    number = rows.number(name, table)
+    real = number.cast("float64")
+    return rows.place.plain(real, key=False) if number.type().is_floating() else real
+
+
+def _rounded(
+    rows: Groupable, table: ir.Table, values: FixedPoint, zero: float, times: float, by: float, ends: tuple[int, int]
+) -> Any:
+    """Return ``times`` / ``by`` of the distance from ``zero``, rounded; null where there is no number.
+
+    It is clamped as a float, so that it fits, and again as an integer, which is exact. Half a step is added before
+    dividing: PostgreSQL raises an error where a quotient is too small for a double, and one cell must not end a query.
+    """
+    real = _real(rows, table, values.column)
+    inside = clamped(real, float(values.lower), float(values.upper))
+    whole = (((inside - zero) * times + by / 2) / by).floor().cast("int64")
+    return ibis.ifelse(real.notnull(), clamped(whole, *ends), ibis.null("int64"))
 
 
 def _in_units(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
-    """Return a column in whole units, clamped as a float, so that it fits, and again as an integer, which is exact."""
-    real = clamped(_real(rows, table, values.column), float(values.lower), float(values.upper))
+    """Return a column in whole units."""
     unit = values.unit
-    scaled = real / float(unit) if unit >= 1 else real * float(round(1 / unit))
-    return clamped((scaled + 0.5).floor().cast("int64"), values.least, values.most)
+    times, by = (1.0, float(unit)) if unit >= 1 else (float(round(1 / unit)), 1.0)
+    return _rounded(rows, table, values, 0.0, times, by, (values.least, values.most))
 
 
 def _in_steps(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
     """Return a column scaled to the whole numbers from -STEPS to STEPS."""
     low, high = float(values.lower), float(values.upper)
-    real = clamped(_real(rows, table, values.column), low, high)
-    scaled = (real - (low + high) / 2) / ((high - low) / 2) * float(STEPS)
-    return clamped((scaled + 0.5).floor().cast("int64"), -STEPS, STEPS)
+    return _rounded(rows, table, values, (low + high) / 2, STEPS, (high - low) / 2, (-STEPS, STEPS))
 
 
-def _sums(rows: Groupable, table: ir.Table, ask: Ask, unit: PrivacyUnit) -> list[list[Any]]:
-    """Return the aggregates of each piece of a query."""
+def _in_cells(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
+    """Return the number of the cell of equal width that each value is in: that whose middle is nearest."""
+    low, high = float(values.lower), float(values.upper)
+    return _rounded(rows, table, values, low + (high - low) / N_CELLS / 2, N_CELLS, high - low, (0, N_CELLS - 1))
+
+
+def _sums(rows: Groupable, table: ir.Table, ask: Ask) -> list[list[Any]]:
+    """Return the aggregates of each piece of a query; people are counted by the caller."""
     if isinstance(ask, CountAsk):
         return [[table.count()]]
     if isinstance(ask, PersonsAsk):
-        return [[_people(table, unit)]]
+        return []
     if isinstance(ask, SumAsk):
         return [[_in_units(rows, table, ask.values).sum()]]
     if isinstance(ask, MeanAsk):
@@ -230,11 +249,9 @@ def _table(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: TableAsk)
 
 def _trees(rows: Groupable, limited: ir.Table, by: Sequence[str], ask: QuantileAsk) -> Exact:
     """Count the values in each of 1024 cells of equal width, and in blocks of them."""
-    low, high = float(ask.values.lower), float(ask.values.upper)
-    real = clamped(_real(rows, limited, ask.values.column), low, high)
-    cell, n = unused("cell", limited.columns), unused("n", [*by, "cell"])
-    number = ((real - low) / ((high - low) / N_CELLS)).floor().cast("int64")
-    made = limited.mutate(**{cell: clamped(number, 0, N_CELLS - 1)})
+    cell = unused("cell", limited.columns)
+    n = unused("n", [*by, cell])
+    made = limited.mutate(**{cell: _in_cells(rows, limited, ask.values)})
     made = made.filter(made[cell].notnull())
     fetched = rows.fetch(made.group_by([*by, cell]).agg(**{n: made.count()}))
     cells: dict[GroupKey, list[int]] = {}
@@ -247,11 +264,12 @@ def _contributions(rows: Groupable, ask: ContributionsAsk, unit: PrivacyUnit) ->
     """Count the people with each number of records, before the limit."""
     entity = str(unit.entity)
     table = rows.table.filter(rows.table[entity].notnull())
-    people = table.group_by(entity).agg(shoal_n=table.count())
-    upto = people.mutate(shoal_n=clamped(people.shoal_n, 1, ask.upto + 1))
-    fetched = rows.fetch(upto.group_by("shoal_n").agg(shoal_people=upto.count()))
+    records = unused("records", [entity])
+    people = table.group_by(entity).agg(**{records: table.count()})
+    upto = people.select(records=clamped(people[records], 1, ask.upto + 1))
+    fetched = rows.fetch(upto.group_by("records").agg(people=upto.count()))
     counts = [0] * (ask.upto + 1)
-    for n, people_with in zip(fetched["shoal_n"].to_pylist(), fetched["shoal_people"].to_pylist(), strict=True):
+    for n, people_with in zip(fetched["records"].to_pylist(), fetched["people"].to_pylist(), strict=True):
         counts[int(n) - 1] += int(people_with)
     return {(): [counts]}
 

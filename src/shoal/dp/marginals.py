@@ -18,6 +18,7 @@ from shoal.table.frequency import Codes, Floats
 TreePair = tuple[int, int]  # numbers of two columns, the lower one first
 
 SWEEPS = 200  # of proportional fitting, at most
+LARGEST_CELL = 2.0**40  # of the independent table: a million such cells add up within 64 bits
 SPREAD = 1e-9  # of the independent table, mixed in so that fitting never meets a row of zeros that needs records
 
 
@@ -50,7 +51,9 @@ def dependence(exact: Floats, rows: Floats, columns: Floats) -> int:
     A record changes one cell of ``exact`` by 1, and so the sum by 1 at most; ``rows`` and ``columns`` are noisy.
     """
     total = max(rows.sum(), 1.0)
-    return int(np.abs(exact - np.rint(np.outer(rows, columns) / total)).sum())
+    # Whole numbers of 64 bits: among floats beyond 2^53, which a tiny budget leads to, a change of 1 is rounded up.
+    expected = np.minimum(np.rint(np.outer(rows, columns) / total), LARGEST_CELL).astype(np.int64)
+    return int(np.abs(exact.astype(np.int64) - expected).sum())
 
 
 def on_simplex(values: Floats, total: float) -> Floats:

@@ -49,6 +49,11 @@ class QuantileAsk:
         """The columns that it reads."""
         return (self.values.column,)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.columns
+
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record is in one block and in one cell; a missing value in none."""
         return (Piece("records", FANOUT + N_CELLS, ChangeBound(2 * c, 2 * c * c, c, 2 * c)),)

@@ -46,6 +46,11 @@ class RegressionAsk:
         return tuple(one.column for one in self.variables)
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.columns
+
+    @property
     def variables(self) -> tuple[FixedPoint, ...]:
         """The features, then the target."""
         return (*self.features, self.target)

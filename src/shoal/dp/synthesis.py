@@ -89,7 +89,7 @@ def synthesize(
 ) -> SyntheticTable:
     """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns.
 
-    ``asked`` are the arguments of ``plan_synthesis``. As many rows as the noisy counts say, or ``rows``. ``seed``
+    ``asked`` are the arguments of ``plan_synthesis``. As many rows as the noisy counts say, at least one, or ``rows``. ``seed``
     repeats only how rows are drawn from the noisy counts: the noise comes from a secure source and is never the same.
 
     >>> import pyarrow as pa, shoal
@@ -176,8 +176,9 @@ class _Wanted:
         pairs = self._pairs()
         candidates = list(combinations(range(len(cells)), 2)) if pairs is None else pairs
         require_few_cells([TableAsk((cells[i], cells[j])) for i, j in candidates], unit.contributions, False, 1)
-        rows = groupable(data, self.policy)
+        rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
         rows.require([*self.columns, *([self.entity] if self.entity else [])])
+        rows.require_numbers([one.column for one in cells if one.edges])
         n_pairs = len(cells) - 1 if pairs is None else len(pairs)
         weights = (1, 1, 1) if pairs is None and n_pairs else (1, 0, 1 if n_pairs else 0)
         each, choice, both = budget.shares(weights)
@@ -250,12 +251,12 @@ class PreparedSynthesis:
             pieces.append(PlannedPiece(ask.name, "records", str(noise), width, _short(self.column_cost)))
         n_pairs = len(self.cells) - 1 if self.pairs is None else len(self.pairs)
         if self.pairs is None and n_pairs:
-            # Each chosen pair is within this of the best one (McSherry, Talwar 2007).
+            # Each chosen pair is within this of the best one (McSherry, Talwar 2007; McKenna, Sheldon 2020).
             spend = float(self.choice_cost)
             scale = 2 * self.unit.contributions / (spend if self.budget.loss == "epsilon" else math.sqrt(8 * spend))
             within = scale * math.log(math.comb(len(self.cells), 2) / (1 - self.confidence))
             what = f"choice of {n_pairs} pairs"
-            pieces.append(PlannedPiece(what, "dependence", "exponential mechanism", within, _short(self.choice_cost)))
+            pieces.append(PlannedPiece(what, "dependence", "noisy maximum", within, _short(self.choice_cost)))
         if n_pairs:
             noise = self.noise_of(TableAsk((self.cells[0], self.cells[1])))
             width = noise.half_width(self.confidence)
@@ -270,7 +271,7 @@ class PreparedSynthesis:
         candidates = list(combinations(range(len(self.cells)), 2)) if self.pairs is None else self.pairs
         singles = [TableAsk((one,)) for one in self.cells]
         paired = [TableAsk((self.cells[i], self.cells[j])) for i, j in candidates]
-        counted = counted_exactly(self.source, [*singles, *paired], (), self.unit).exact
+        counted = counted_exactly(self.source, [*singles, *paired], (), self.unit, people=False).exact
         exact = [
             np.array(found[()][0] if () in found else np.zeros(math.prod(ask.shape)), np.float64).reshape(ask.shape)
             for ask, found in zip([*singles, *paired], counted, strict=True)
@@ -285,7 +286,7 @@ class PreparedSynthesis:
         of_pair = dict(zip(candidates, zip(paired, exact[len(singles) :], strict=True), strict=True))
         tree = self.pairs if self.pairs is not None else self._chosen({p: of_pair[p][1] for p in candidates}, columns)
         marginals = consistent(columns, {pair: self._measured(*of_pair[pair]) for pair in tree})
-        n_rows = min(round(marginals.total), MOST_ROWS) if n_rows is None else n_rows
+        n_rows = min(max(round(marginals.total), 1), MOST_ROWS) if n_rows is None else n_rows  # no file has no rows
         codes = drawn_rows(marginals, n_rows, np.random.default_rng(seed))
         made = {cells.column: _labelled(cells, codes[:, i]) for i, cells in enumerate(self.cells)}
         names_of = [(self.cells[i].column, self.cells[j].column) for i, j in tree]
@@ -297,7 +298,7 @@ class PreparedSynthesis:
         return MeasuredTable(noisy, (2 if noise.law == "laplace" else 1) * noise.scale**2)
 
     def _chosen(self, exact: Mapping[TreePair, Floats], columns: Sequence[MeasuredTable]) -> list[TreePair]:
-        """Choose a tree of pairs that depend on each other, by the exponential mechanism."""
+        """Choose a tree of pairs that depend on each other, each by a noisy maximum."""
         margins = [np.maximum(one.noisy, 0.0) for one in columns]
         scores = {(i, j): dependence(table, margins[i], margins[j]) for (i, j), table in exact.items()}
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import DataError
+from shoal.errors import DataError, EmptyTableError
 
 # Arrow's strings have int32 offsets; a quarter of that range leaves room for quotes and separators.
 PIECE_BYTES = 2**29
@@ -70,7 +70,7 @@ def with_plain_types(table: pa.Table) -> pa.Table:
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
-        raise DataError("the table has no rows", "it contains no records to protect or release")
+        raise EmptyTableError("the table has no rows", table)
     columns = [_plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=names)
 

@@ -24,7 +24,7 @@ from shoal.engines.ibis import IbisEngine
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
 from shoal.engines.scratch import spilling
-from shoal.errors import DataError
+from shoal.errors import DataError, EmptyTableError
 from shoal.policy import Policy
 
 # A number within a text, in the notation of ``intervals.NUMBER`` and valid in all engines. Its length is limited:
@@ -74,6 +74,16 @@ class Groupable:
                 f"its columns: {', '.join(self.columns)}",
             )
 
+    def require_numbers(self, names: Sequence[str]) -> None:
+        """Raise an error that names a column whose type holds no numbers; texts may, and are never looked at here."""
+        for name in names:
+            kind = self.engine.expression[name].type()
+            if not (kind.is_numeric() or kind.is_boolean() or kind.is_null() or self.table[name].type().is_string()):
+                raise DataError(
+                    f"column {name!r} is of type {kind}, which is not a number",
+                    "choose a column of numbers, or convert this one, such as a date to an age",
+                )
+
     def number(self, name: str, table: ir.Table | None = None) -> Any:
         """Return a column of numbers; a text that is no number is null, and so are NaN and values of other types.
 
@@ -88,7 +98,7 @@ class Groupable:
         if kind.is_decimal() and column.type().is_decimal():
             return column
         if not column.type().is_string():  # dates and times
-            return ibis.null("float64")
+            return column.isnull().cast("float64") + ibis.null("float64")
         text = column.strip()
         return ibis.ifelse(text.re_search(NUMERAL), text, ibis.null("string")).cast("float64")
 
@@ -110,12 +120,21 @@ def groupable(
     *,
     separator: str | None = None,
     encoding: str | None = None,
+    even_empty: bool = False,
 ) -> Groupable:
     """Open a path, a URI, a frame, an Ibis table, a release or an engine for queries on its rows.
 
-    Cells are parsed as the policy says, if one is given: missing values, decimal and thousands marks.
+    Cells are parsed as the policy says, if one is given: missing values, decimal and thousands marks. A file or frame
+    without rows is an error, unless ``even_empty``: it is then counted like any other.
     """
-    engine = engine_of(data, policy, separator=separator, encoding=encoding)
+    try:
+        engine = engine_of(data, policy, separator=separator, encoding=encoding)
+    except EmptyTableError as error:
+        if not even_empty:
+            raise
+        nowhere = DuckDB(ibis.duckdb.connect())
+        bare = IbisEngine(nowhere.upload(error.columns, {}), nowhere)
+        engine = bare if policy is None else bare.reading(policy)
     if isinstance(engine, IbisEngine):
         return Groupable(engine, engine)
     if not isinstance(engine, LocalEngine):

@@ -56,6 +56,17 @@ def test_answers_are_printed_for_people_and_as_csv(patients: Path, tmp_path: Pat
     assert len(lines.splitlines()) == 5
 
 
+def test_a_file_without_records_is_answered_too(tmp_path: Path) -> None:
+    path, made = tmp_path / "nobody.csv", tmp_path / "synthetic.csv"
+    path.write_text("age,ward\n")
+    spend = ["--budget", "rho=40", "--ledger", str(tmp_path / "ledger.json"), "--total", "rho=80"]
+    shown = RUN.invoke(app, ["query", str(path), *spend, *ASKED, "--json"], catch_exceptions=False)
+    assert len(json.loads(shown.stdout)["answers"]) == 4
+    rows = ["synthesize", str(path), *spend, *MADE, "--rows", "3", "-o", str(made)]
+    assert RUN.invoke(app, rows, catch_exceptions=False).exit_code == 0
+    assert len(made.read_text().splitlines()) == 4
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

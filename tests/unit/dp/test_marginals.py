@@ -83,6 +83,15 @@ def test_one_record_changes_the_score_of_a_pair_by_one_at_most(counts: list[int]
     assert abs(dependence(after, rows, columns) - dependence(before, rows, columns)) <= 1
 
 
+@given(st.floats(0, 1e19), st.floats(0, 1e19))
+def test_so_it_is_where_a_tiny_budget_has_made_the_noise_huge(first: float, second: float) -> None:
+    # Floats of that size cannot hold a change of 1: 2^53 and 2^53 + 2 are neighbours.
+    before = np.array([[3.0, 5], [0, 9]])
+    after = np.array([[4.0, 5], [0, 9]])
+    rows, columns = np.array([first, 7.5]), np.array([second, 2.25])
+    assert abs(dependence(after, rows, columns) - dependence(before, rows, columns)) <= 1
+
+
 def test_counts_without_noise_are_dealt_exactly() -> None:
     # Three columns along a path: 0 - 1 - 2, and a fourth by itself.
     draw = np.random.default_rng(5)

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+import pyarrow as pa
+
 from shoal.engines.files.grammar import FoundGrammar, Scan
 from shoal.engines.frames import require_names
-from shoal.errors import DataError
+from shoal.errors import DataError, EmptyTableError
 
 SEPARATORS = (",", ";", "\t", "|")
 
@@ -153,7 +155,9 @@ def _scanned(
     first, last = found.header
     names, more = _names(bytes(head[first:last]).decode(), separator)
     if not found.records:
-        raise DataError(f"{name} has a header and no rows", "it contains no records to protect or release")
+        raise EmptyTableError(
+            f"{name} has a header and no rows", pa.table({column: pa.array([], pa.string()) for column in names})
+        )
     return Layout(
         Dialect(separator, encoding),
         names,
