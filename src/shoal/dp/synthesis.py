@@ -89,8 +89,9 @@ def synthesize(
 ) -> SyntheticTable:
     """Make a synthetic table with differential privacy, from noisy counts of columns and of pairs of columns.
 
-    ``asked`` are the arguments of ``plan_synthesis``. As many rows as the noisy counts say, at least one, or ``rows``. ``seed``
-    repeats only how rows are drawn from the noisy counts: the noise comes from a secure source and is never the same.
+    ``asked`` are the arguments of ``plan_synthesis``. As many rows as the noisy counts say, at least one, or ``rows``.
+    ``seed`` repeats only how rows are drawn from the noisy counts: the noise comes from a secure source and is never
+    the same.
 
     >>> import pyarrow as pa, shoal
     >>> patients = pa.table({"age": [31, 34, 58, 61, 64] * 200, "ward": ["A", "A", "B", "B", "B"] * 200})
