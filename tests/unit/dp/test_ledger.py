@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ def test_processes_at_once_never_spend_more_than_the_total(tmp_path: Path) -> No
         worker.start()
     done = sum(queue.get(timeout=120) for _ in workers)
     for worker in workers:
-        worker.join()
+        worker.join(120)
     account = Ledger(path).read()
     assert done == len(account.expenses) == 33  # 33 · 0.03 = 0.99
     assert str(account.spent) == "ε = 0.99"
@@ -58,6 +60,54 @@ def test_a_kill_between_ledger_and_answer_has_spent(tmp_path: Path) -> None:
     worker.join(120)
     assert worker.exitcode == -signal.SIGKILL
     assert str(Ledger(path).read().left) == "ε = 0.6"
+
+
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from shoal.dp.budget import Budget
+from shoal.dp.ledger import Ledger
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+path, where, n = sys.argv[1:]
+wait = [die] if n == "1" else [os.fsync, die]
+if where == "fsync":
+    os.fsync = lambda file: wait.pop(0)(file)
+else:
+    Path.replace = die
+Ledger(path).charge(Budget.of("epsilon=0.3"), [], unit="record")
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "n", "spent"), [("fsync", 1, "0.5"), ("replace", 1, "0.5"), ("fsync", 2, "0.8")], ids=str
+)
+def test_a_kill_while_the_ledger_is_written_leaves_the_old_one_or_the_new_one(
+    tmp_path: Path, where: str, n: int, spent: str
+) -> None:
+    path = tmp_path / "ledger.json"
+    Ledger(path, "epsilon=1").charge(Budget.of("epsilon=0.5"), [], unit="record")
+    dead = subprocess.run([sys.executable, "-c", DYING, str(path), where, str(n)], timeout=120, check=False)
+    assert dead.returncode == -signal.SIGKILL
+    assert str(Ledger(path).read().spent) == f"ε = {spent}"
+    Ledger(path).charge(Budget.of("epsilon=0.1"), [], unit="record")  # the lock died with its holder
+
+
+def test_every_truncated_ledger_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    ledger = Ledger(path, "epsilon=1")
+    for _ in range(2):
+        ledger.charge(Budget.of("epsilon=0.25"), ["count", "by ward"], unit="entity:who")
+    whole = path.read_bytes().rstrip()
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        with pytest.raises(shoal.DataError, match="ledger"):
+            ledger.check(Budget.of("epsilon=0.1"), unit="entity:who")
+        with pytest.raises(shoal.DataError, match="ledger"):
+            ledger.charge(Budget.of("epsilon=0.1"), [], unit="entity:who")
+        assert path.read_bytes() == whole[:end]  # nothing is repaired, and nothing starts anew
 
 
 def test_a_failed_write_spends_and_answers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
