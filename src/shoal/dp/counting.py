@@ -137,30 +137,30 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
 # ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
 
 
-def clamped(number: Any, low: Any, high: Any) -> Any:
-    """Return the nearest value within bounds; what it makes of null differs by engine, so callers keep nulls apart."""
-    return ibis.least(ibis.greatest(number, low), high)
-
-
 def _real(rows: Groupable, table: ir.Table, name: str) -> Any:
-    """Return a column of numbers without NaN."""
-    number = rows.number(name, table)
-    real = number.cast("float64")
-    return rows.place.plain(real, key=False) if number.type().is_floating() else real
+    """Return a column of numbers; ``rows.table`` has no NaN."""
+    return rows.number(name, table).cast("float64")
 
 
 def _rounded(
     rows: Groupable, table: ir.Table, values: FixedPoint, zero: float, times: float, by: float, ends: tuple[int, int]
 ) -> Any:
-    """Return ``times`` / ``by`` of the distance from ``zero``, rounded; null where there is no number.
+    """Return ``times`` / ``by`` of the distance from ``zero``, rounded and clamped to ``ends``; null without a number.
 
-    It is clamped as a float, so that it fits, and again as an integer, which is exact. Half a step is added before
-    dividing: PostgreSQL raises an error where a quotient is too small for a double, and one cell must not end a query.
+    What rounds to an end or beyond becomes that end before it is calculated with. So everything fits, and the others
+    are so far within, by half a step at least, that no rounding of floats takes them beyond. Half a step is added
+    before dividing: PostgreSQL raises an error where a quotient is too small for a double, and one cell must not end a
+    query.
     """
     real = _real(rows, table, values.column)
-    inside = clamped(real, float(values.lower), float(values.upper))
-    whole = (((inside - zero) * times + by / 2) / by).floor().cast("int64")
-    return ibis.ifelse(real.notnull(), clamped(whole, *ends), ibis.null("int64"))
+    inner = (real - zero if zero else real) * times + by / 2
+    first, last = ends
+    whole = ibis.cases(
+        (real >= zero + (last - 0.5) * by / times, float(last)),
+        (real < zero + (first + 0.5) * by / times, float(first)),
+        else_=inner if by == 1 else inner / by,
+    )
+    return whole.floor().cast("int64")
 
 
 def _in_units(rows: Groupable, table: ir.Table, values: FixedPoint) -> Any:
@@ -266,7 +266,7 @@ def _contributions(rows: Groupable, ask: ContributionsAsk, unit: PrivacyUnit) ->
     table = rows.table.filter(rows.table[entity].notnull())
     records = unused("records", [entity])
     people = table.group_by(entity).agg(**{records: table.count()})
-    upto = people.select(records=clamped(people[records], 1, ask.upto + 1))
+    upto = people.select(records=ibis.least(people[records], ask.upto + 1))
     fetched = rows.fetch(upto.group_by("records").agg(people=upto.count()))
     counts = [0] * (ask.upto + 1)
     for n, people_with in zip(fetched["records"].to_pylist(), fetched["people"].to_pylist(), strict=True):

@@ -85,7 +85,9 @@ class DuckDB(IbisPlace):
     def plain(self, column: Any, *, key: bool) -> Any:
         """Normalize without isnan: DuckDB infers it to be false from Parquet's column bounds, which ignore NaN."""
         if (kind := column.type()).is_floating():
-            return ibis.ifelse(isfinite(column) | column.isinf(), column + 0.0, ibis.null(kind)).cast(kind)
+            # Two cases, not one condition: only numbers that are not finite are asked whether they are infinite.
+            number = column + 0.0
+            return ibis.cases((isfinite(column), number), (column.isinf(), number), else_=ibis.null(kind)).cast(kind)
         return super().plain(column, key=key)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
