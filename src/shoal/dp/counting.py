@@ -127,11 +127,15 @@ def limited_records(rows: Groupable, names: Sequence[str], unit: PrivacyUnit) ->
     table = rows.table.filter(rows.table[unit.entity].notnull())
     used = [name for name in names if name != unit.entity]
     place = unused("shoal_place", table.columns)
+    # Only the records of people with too many are hashed and sorted, which takes far longer than counting them.
+    people = table.group_by(unit.entity).agg(**{place: table.count()})
+    many = people.filter(people[place] > unit.contributions).select(unit.entity)
+    few, table = table.anti_join(many, unit.entity), table.semi_join(many, unit.entity)
     order = order_keys(table.select(unit.entity, *used), 0, of=table)
     order += [table[name] for name in used if table[name].type().is_string()]
     number = ibis.row_number().over(ibis.window(group_by=[table[unit.entity]], order_by=order))
     numbered = table.mutate(**{place: number})
-    return numbered.filter(numbered[place] < unit.contributions).drop(place)
+    return few.union(numbered.filter(numbered[place] < unit.contributions).drop(place))
 
 
 # ── numbers in whole units ──────────────────────────────────────────────────────────────────────────────────
