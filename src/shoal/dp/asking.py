@@ -264,7 +264,9 @@ class _AskedOf:
             if isinstance(ask, TableAsk):
                 ask.require_own_labels()
         rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
-        rows.require([*by, *(name for ask in asks for name in ask.columns), *([self.entity] if self.entity else [])])
+        names = [*by, *(name for ask in asks for name in ask.columns), *([self.entity] if self.entity else [])]
+        rows.require(names)
+        rows = rows.only(names)
         rows.require_numbers([name for ask in asks for name in ask.numbers])
         shares = budget.shares([1] * (len(asks) + (keys is None)))
         threshold = None

@@ -195,8 +195,8 @@ def _sums(rows: Groupable, table: ir.Table, ask: Ask) -> list[list[Any]]:
     if isinstance(ask, SumAsk):
         return [[_in_units(rows, table, ask.values).sum()]]
     if isinstance(ask, MeanAsk):
-        units = _in_units(rows, table, ask.values)
-        return [[(units - ask.values.centre).sum()], [units.count()]]
+        n = _real(rows, table, ask.values.column).count()
+        return [[_in_units(rows, table, ask.values).sum() - n * ask.values.centre], [n]]
     if isinstance(ask, RegressionAsk):
         steps = [_in_steps(rows, table, one) for one in ask.variables]
         every = sum(steps[1:], steps[0])  # null if one of them is

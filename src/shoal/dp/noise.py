@@ -64,15 +64,7 @@ class Noise:
 
     def half_width(self, confidence: float) -> int:
         """Return the smallest known whole number that the noise exceeds with probability 1 - ``confidence`` at most."""
-        alpha = 1 - confidence
-        if self.law == "laplace":
-            # P(|X| > a) = 2 p^(a + 1) / (1 + p) with p = exp(-1 / scale).
-            log_p = -1 / self.scale
-            log_tail = math.log(alpha) + math.log1p(math.exp(log_p)) - math.log(2)
-            return max(0, math.ceil(log_tail / log_p - 1 + 1e-9))
-        if self.scale <= LARGEST_SUM:
-            return math.ceil(float(opendp().discrete_gaussian_scale_to_accuracy(float(self.scale), alpha)))
-        return math.ceil(float(opendp().gaussian_scale_to_accuracy(float(self.scale), alpha))) + 1
+        return _half_width(self.law, self.scale, 1 - confidence)
 
     def log_mgf(self, at: float) -> float:
         """Return a bound of the logarithm of E exp(at · noise), from which Chernoff's bound follows."""
@@ -86,6 +78,18 @@ class Noise:
     def draw(self, values: Sequence[int]) -> list[int]:
         """Return the values with noise from OpenDP's secure generator."""
         return list(_measurement(self.law, self.scale)(list(values))) if values else []
+
+
+@cache  # every group has the same
+def _half_width(law: NoiseLaw, scale: float, alpha: float) -> int:
+    if law == "laplace":
+        # P(|X| > a) = 2 p^(a + 1) / (1 + p) with p = exp(-1 / scale).
+        log_p = -1 / scale
+        log_tail = math.log(alpha) + math.log1p(math.exp(log_p)) - math.log(2)
+        return max(0, math.ceil(log_tail / log_p - 1 + 1e-9))
+    if scale <= LARGEST_SUM:
+        return math.ceil(float(opendp().discrete_gaussian_scale_to_accuracy(float(scale), alpha)))
+    return math.ceil(float(opendp().gaussian_scale_to_accuracy(float(scale), alpha))) + 1
 
 
 def calibrated(loss: LossKind, cost: Decimal, sensitivity: ChangeBound) -> Noise:

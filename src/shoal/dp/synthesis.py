@@ -178,7 +178,9 @@ class _Wanted:
         candidates = list(combinations(range(len(cells)), 2)) if pairs is None else pairs
         require_few_cells([TableAsk((cells[i], cells[j])) for i, j in candidates], unit.contributions, False, 1)
         rows = groupable(data, self.policy, even_empty=True)  # a refusal would reveal that nobody is in it
-        rows.require([*self.columns, *([self.entity] if self.entity else [])])
+        names = [*self.columns, *([self.entity] if self.entity else [])]
+        rows.require(names)
+        rows = rows.only(names)
         rows.require_numbers([one.column for one in cells if one.edges])
         n_pairs = len(cells) - 1 if pairs is None else len(pairs)
         weights = (1, 1, 1) if pairs is None and n_pairs else (1, 0, 1 if n_pairs else 0)

@@ -74,6 +74,11 @@ class Groupable:
                 f"its columns: {', '.join(self.columns)}",
             )
 
+    def only(self, names: Sequence[str]) -> Groupable:
+        """Return the rows with some of the columns; the others are not even looked at."""
+        kept = list(dict.fromkeys(names)) or self.columns[:1]
+        return Groupable(IbisEngine(self.engine.expression.select(*kept), self.place), self.source)
+
     def require_numbers(self, names: Sequence[str]) -> None:
         """Raise an error that names a column whose type holds no numbers; texts may, and are never looked at here."""
         for name in names:
