@@ -1,5 +1,6 @@
 """Private queries: answers near the truth, plans, and refusals that cost nothing."""
 
+import math
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import shoal
 from shoal.dp.asking import _opened
 from shoal.dp.budget import Budget
 from shoal.dp.counting import counted_exactly
+from shoal.dp.noise import opendp
 
 
 def people(n: int = 400) -> pa.Table:
@@ -95,6 +97,20 @@ def test_bad_questions_are_refused_and_nothing_is_spent(asked: dict[str, Any], m
     with pytest.raises(shoal.ShoalError, match=message):
         shoal.query(people(20), **({"budget": "epsilon=1", "ledger": shoal.Ledger(path, "epsilon=1")} | FACTS | asked))
     assert not path.exists()
+
+
+def test_the_plan_has_the_figures_of_opendps_typical_workflow() -> None:
+    # In its guide, ε = 1 is spent on three queries about numbers between 0 and 100: the noise of a count has scale 3,
+    # and differs from 0 by no more than 9 with 95 % confidence; that of a sum is 100 times as much.
+    rows = pa.table({"x": list(range(100))})
+    asked = {"count": True, "sum": ["x"], "histogram": ["x"]}
+    known = {"bounds": {"x": (0, 100)}, "bins": {"x": 10}, "granularity": {"x": 1}}
+    count, total, bins = shoal.plan_query(rows, budget="epsilon=1", **asked, **known).pieces
+    assert (count.noise, count.width) == ("discrete Laplace, scale 3", 9)
+    assert (total.noise, total.width) == ("discrete Laplace, scale 300", math.ceil(300 * math.log(20) - 0.5))
+    assert (bins.noise, bins.width) == (count.noise, count.width)
+    accuracy = opendp().discrete_laplacian_scale_to_accuracy(scale=3.0000000000000004, alpha=0.05)
+    assert accuracy == pytest.approx(9.445721638273584)  # of which the whole part may be taken
 
 
 def test_the_plan_does_not_depend_on_the_data_and_spends_nothing(tmp_path: Path) -> None:
