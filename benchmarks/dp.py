@@ -54,8 +54,8 @@ def pairs(groups: int) -> list[Pair]:
         Pair("count", count, {"count": True} | known),
         Pair("count, towns not listed", count, {"count": True}, "epsilon=1,delta=1e-8"),
         Pair("count and mean", mean, {"count": True} | incomes | known),
-        Pair("count and persons, each with at most 9 records, which most have", persons, _limited(9) | known),
-        Pair("count and persons, each with at most 2 records, which few have", persons, _limited(2) | known),
+        Pair("count and persons, 9 records of each at most (few have more)", persons, _limited(9) | known),
+        Pair("count and persons, 2 records of each at most (most have more)", persons, _limited(2) | known),
     ]
 
 

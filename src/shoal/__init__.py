@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.errors import CannotTellError as CannotTellError
     from shoal.errors import CiphertextError as CiphertextError
     from shoal.errors import DataError as DataError
+    from shoal.errors import EmptyTableError as EmptyTableError
     from shoal.errors import HierarchyError as HierarchyError
     from shoal.errors import InfeasibleError as InfeasibleError
     from shoal.errors import MissingValueError as MissingValueError
@@ -62,6 +63,7 @@ _HOME = {
     "CiphertextError": "errors",
     "Data": "engines.data",
     "DataError": "errors",
+    "EmptyTableError": "errors",
     "HierarchyError": "errors",
     "InfeasibleError": "errors",
     "Ledger": "dp.ledger",
@@ -111,6 +113,7 @@ __all__ = [
     "CiphertextError",
     "Data",
     "DataError",
+    "EmptyTableError",
     "HierarchyError",
     "InfeasibleError",
     "Ledger",

@@ -60,8 +60,14 @@ class DataError(ShoalError):
 class EmptyTableError(DataError):
     """The table has no rows; ``columns`` is an Arrow table without rows, for callers to whom that is an answer."""
 
-    def __init__(self, message: str, columns: pa.Table) -> None:
-        super().__init__(message, "it contains no records to protect or release")
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = "it contains no records to protect or release",
+        *,
+        columns: pa.Table = None,
+    ) -> None:
+        super().__init__(message, hint)
         self.columns = columns
 
 

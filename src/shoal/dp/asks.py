@@ -156,7 +156,7 @@ class SumAsk:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """All of them."""
+        """All of its columns."""
         return self.columns
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
@@ -190,7 +190,7 @@ class MeanAsk:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """All of them."""
+        """All of its columns."""
         return self.columns
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:

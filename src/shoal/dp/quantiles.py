@@ -51,7 +51,7 @@ class QuantileAsk:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """All of them."""
+        """All of its columns."""
         return self.columns
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:

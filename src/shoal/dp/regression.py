@@ -47,7 +47,7 @@ class RegressionAsk:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """All of them."""
+        """All of its columns."""
         return self.columns
 
     @property

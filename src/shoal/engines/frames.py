@@ -70,7 +70,7 @@ def with_plain_types(table: pa.Table) -> pa.Table:
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
-        raise EmptyTableError("the table has no rows", table)
+        raise EmptyTableError("the table has no rows", columns=table)
     columns = [_plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
     return pa.Table.from_arrays(columns, names=names)
 

@@ -56,6 +56,22 @@ def test_answers_are_printed_for_people_and_as_csv(patients: Path, tmp_path: Pat
     assert len(lines.splitlines()) == 5
 
 
+def test_a_synthetic_table_is_checked_and_attacked_like_any_release(patients: Path, tmp_path: Path) -> None:
+    made, policy = tmp_path / "synthetic.csv", tmp_path / "policy.toml"
+    policy.write_text(
+        '[columns]\nage = {role = "quasi"}\nward = {role = "sensitive"}\n[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+    )
+    spend = ["--budget", "rho=5000", "--ledger", str(tmp_path / "ledger.json"), "--total", "rho=5000"]
+    run = ["synthesize", str(patients), *spend, *MADE, "-o", str(made)]
+    assert RUN.invoke(app, run, catch_exceptions=False).exit_code == 0
+    judged = RUN.invoke(app, ["check", str(made), "-p", str(policy), "--json"], catch_exceptions=False)
+    assert (judged.exit_code, json.loads(judged.stdout)["records"]) == (0, 200)
+    attack = ["attack", str(made), "-p", str(policy), "--original", str(patients), "--json"]
+    risks = json.loads(RUN.invoke(app, attack, catch_exceptions=False).stdout)["attacks"]
+    # With so much budget the bins and wards are the true ones, and each bin has one ward only.
+    assert {risk["name"]: risk["successes"] for risk in risks}["homogeneity"] == 200
+
+
 def test_a_file_without_records_is_answered_too(tmp_path: Path) -> None:
     path, made = tmp_path / "nobody.csv", tmp_path / "synthetic.csv"
     path.write_text("age,ward\n")

@@ -155,9 +155,8 @@ def _scanned(
     first, last = found.header
     names, more = _names(bytes(head[first:last]).decode(), separator)
     if not found.records:
-        raise EmptyTableError(
-            f"{name} has a header and no rows", pa.table({column: pa.array([], pa.string()) for column in names})
-        )
+        columns = pa.table({column: pa.array([], pa.string()) for column in names})
+        raise EmptyTableError(f"{name} has a header and no rows", columns=columns)
     return Layout(
         Dialect(separator, encoding),
         names,
