@@ -26,12 +26,12 @@ Key = tuple[Label, ...]
 
 @dataclass(frozen=True)
 class Feature:
-    """What tells records apart: the values of a column, the bands of a column, or whether conditions hold."""
+    """What tells records apart by one column: its values, its bands, whether conditions hold or it has a number."""
 
     column: str = ""
     cuts: tuple[float, ...] = ()
     conditions: tuple[str, ...] = ()
-    present: str = ""  # with conditions: a column that must have a number
+    present: str = ""
 
     def expression(self, rows: Groupable) -> Any:
         """Return the feature as a column of an Ibis table."""
@@ -58,11 +58,9 @@ class Feature:
         return (f"< {shown[0]}", *between, f">= {shown[-1]}")
 
     @property
-    def columns(self) -> list[str]:
-        """The columns that it reads."""
-        if self.column:
-            return [self.column]
-        return [*(_parsed(condition)[0] for condition in self.conditions), *([self.present] if self.present else [])]
+    def source(self) -> str:
+        """The one column that it reads."""
+        return self.column or self.present or _parsed(self.conditions[0])[0]
 
 
 def _parsed(condition: str) -> tuple[str, str, str]:
@@ -161,11 +159,18 @@ class AskedTable:
         return bool({"sum", "mean"} & set(self.statistics))
 
     @property
-    def inside(self) -> Feature | None:
-        """The condition on the records that the table is about; None if it is about all."""
-        if not self.where and self.value is None:
-            return None
-        return Feature(conditions=tuple(sorted(self.where)), present=self.value or "")
+    def insides(self) -> tuple[Feature, ...]:
+        """What holds for the records that the table is about, a feature per column; nothing if it is about all."""
+        by_column: dict[str, list[str]] = {}
+        for condition in sorted(self.where):
+            by_column.setdefault(_parsed(condition)[0], []).append(condition)
+        found = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
+        return (*found, *([] if self.value is None else [Feature(present=self.value)]))
+
+    @property
+    def conditional(self) -> list[str]:
+        """The columns of its conditions."""
+        return list(dict.fromkeys(_parsed(condition)[0] for condition in self.where))
 
     def feature(self, name: str) -> Feature:
         """Return the feature of a column to group by."""
@@ -174,7 +179,7 @@ class AskedTable:
     @property
     def features(self) -> list[Feature]:
         """All that tells its cells apart."""
-        return [*map(self.feature, self.names), *([] if self.inside is None else [self.inside])]
+        return [*map(self.feature, self.names), *self.insides]
 
     @property
     def depths(self) -> Iterator[tuple[int, ...]]:

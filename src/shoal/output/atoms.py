@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
-from shoal.output.asked import Feature, Key
+from shoal.output.asked import Feature, Key, Label
 from shoal.table.frequency import Counts, Floats
 
 MOST = 50_000  # groups beyond which programs over them would take too long
@@ -34,46 +34,60 @@ class PersonParts:
 
 @dataclass(frozen=True, eq=False)
 class AtomTable:
-    """Groups of records that the features do not tell apart."""
+    """Groups of records that the features do not tell apart; some may be possible only, without records."""
 
     features: list[Feature]
-    keys: list[Key]  # (atoms)  a label per feature
+    labels: list[list[Label]]  # per feature
+    codes: NDArray[np.int64]  # (atoms, features)  places in the labels
     records: Counts
     persons: Counts  # in each atom
     sums: Floats
     sizes: Floats  # sums of contributions without their signs
     largest: Floats  # (atoms, n)  the largest contributions without their signs, descending
     most: Floats  # (atoms, n)  the largest numbers of records of one person, descending
-    negative: bool  # whether some value is below zero
+    ends: Floats  # (atoms, 2)  the least and the largest contribution with its sign
+    binary: bool = False  # whether every contribution is 0 or 1, and both occur
     parts: PersonParts | None = None  # where persons are in several atoms
 
-    def column(self, feature: Feature) -> list[str | None]:
-        """Return the labels of one feature."""
-        j = self.features.index(feature)
-        return [key[j] for key in self.keys]
+    @property
+    def negative(self) -> bool:
+        """Whether some contribution is below zero."""
+        return bool((self.ends[:, 0] < 0).any())
 
-    def with_empty(self, keys: Sequence[Key]) -> AtomTable:
+    @property
+    def keys(self) -> list[Key]:
+        """A label per feature, for each atom."""
+        columns = [[labels[i] for i in codes] for labels, codes in zip(self.labels, self.codes.T, strict=True)]
+        return [*zip(*columns, strict=True)] if columns else [()] * len(self.codes)
+
+    def codes_of(self, feature: Feature) -> NDArray[np.int64]:
+        """Return the labels of one feature as places in ``labels``."""
+        return self.codes[:, self.features.index(feature)]
+
+    def holds(self, feature: Feature) -> NDArray[np.bool_]:
+        """Return where a condition holds."""
+        labels = self.labels[self.features.index(feature)]
+        return np.isin(self.codes_of(feature), [i for i, label in enumerate(labels) if label == "1"])
+
+    def with_empty(self, codes: NDArray[np.int64]) -> AtomTable:
         """Return the same with groups that have no records."""
-        more = len(keys)
-        zero = np.zeros(more, np.int64)
-        return AtomTable(
-            self.features,
-            [*self.keys, *keys],
-            np.concatenate([self.records, zero]),
-            np.concatenate([self.persons, zero]),
-            np.concatenate([self.sums, zero]),
-            np.concatenate([self.sizes, zero]),
-            np.concatenate([self.largest, np.zeros((more, self.largest.shape[1]))]),
-            np.concatenate([self.most, np.zeros((more, self.most.shape[1]))]),
-            self.negative,
-            self.parts,
+        more = len(codes)
+
+        def longer(column: Any) -> Any:
+            return np.concatenate([column, np.zeros((more, *column.shape[1:]), column.dtype)])
+
+        columns = ("records", "persons", "sums", "sizes", "largest", "most", "ends")
+        return replace(
+            self,
+            codes=np.concatenate([self.codes, codes]),
+            **{name: longer(getattr(self, name)) for name in columns},
         )
 
     @cached_property
     def _part_order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         assert self.parts is not None
         order = np.argsort(self.parts.atom, kind="stable")
-        return order, np.searchsorted(self.parts.atom[order], np.arange(len(self.keys) + 1))
+        return order, np.searchsorted(self.parts.atom[order], np.arange(len(self.codes) + 1))
 
     def contributions(self, atoms: NDArray[np.int64], *, records: bool = False) -> tuple[int, Floats, float]:
         """Return how many persons some atoms have, the largest contributions to their sum or count, and all of it."""
@@ -106,7 +120,7 @@ def atoms_of(
         parts = table.mutate(n=ibis.literal(1, "int64"))
     else:
         parts = table.group_by([*keys, "person"]).agg(n=table.count(), v=table.v.sum())
-    ranked = parts.mutate(size=parts.v.abs().fill_null(0), least=parts.v)
+    ranked = parts.mutate(size=parts.v.abs().fill_null(0))
     tops: dict[str, Any] = {}
     for name, by, needed in (("x", "size", value is not None), ("r", "n", entity is not None)):
         if needed:
@@ -119,7 +133,9 @@ def atoms_of(
         "persons": ranked.count(),
         "total": ranked.v.sum(),
         "sizes": ranked["size"].sum(),
-        "least": ranked.least.min(),
+        "least": ranked.v.min(),
+        "highest": ranked.v.max(),
+        "others": ibis.ifelse(ranked.v.isin([0, 1]), 0, 1).sum(),
     }
     found = rows.fetch(by_keys(ranked, keys, figures | tops))
     if len(found) and not keys and not int(found["records"][0].as_py() or 0):
@@ -129,27 +145,59 @@ def atoms_of(
             f"this table and those released before have {len(found)} groups together, too many to judge",
             "group by fewer columns, or use bands",
         )
-    labels = [found[key].cast(pa.string()).to_pylist() for key in keys]
+    found, labels, codes = _coded(found, keys, features)
     nothing = np.zeros((len(found), n_largest))
 
     def top(name: str) -> Floats:
         names = [f"{name}{i}" for i in range(n_largest)]
         return np.column_stack([_floats(found[each]) for each in names]) if names[0] in tops else nothing
 
+    present = np.array([value is not None for value in found["least"].to_pylist()], np.bool_)
+    ends = np.column_stack([_floats(found["least"]), _floats(found["highest"])])
     atoms = AtomTable(
         list(features),
-        list(zip(*labels, strict=True)) if keys else [()] * len(found),
+        labels,
+        codes,
         _whole(found["records"]),
         _whole(found["persons"]),
         _floats(found["total"]),
         _floats(found["sizes"]),
         top("x"),
         top("r"),
-        bool(value is not None and (_floats(found["least"]) < 0).any()),
+        ends,
+        value is not None and _binary(ends[present], _whole(found["others"])[present]),
     )
     if entity is None or len(found) == 0 or _apart(rows, table, atoms):
         return atoms
     return _with_parts(rows, parts, atoms, keys)
+
+
+def _binary(ends: Floats, others: Counts) -> bool:
+    return bool(len(ends) and ends.min() == 0 and ends.max() == 1 and not others.any())
+
+
+def _coded(
+    found: pa.Table, keys: Sequence[str], features: Sequence[Feature]
+) -> tuple[pa.Table, list[list[Label]], NDArray[np.int64]]:
+    """Return the groups in the order of their labels, the labels of each feature, and each group's places there."""
+    labels: list[list[Label]] = []
+    codes = np.zeros((len(found), len(keys)), np.int64)
+    for j, (key, feature) in enumerate(zip(keys, features, strict=True)):
+        column = found[key].cast(pa.string()).combine_chunks().dictionary_encode(null_encoding="encode")
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        texts = column.dictionary.to_pylist()
+        known = list(feature.labels) if feature.cuts else sorted(text for text in texts if text is not None)
+        labels.append([*(text for text in known if text in texts), *([None] if None in texts else [])])
+        place = {text: i for i, text in enumerate(texts)}
+        order = [place[text] for text in labels[-1]]
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        codes[:, j] = rank[np.asarray(column.indices)] if len(found) else 0
+    if not keys:
+        return found, labels, codes
+    order_of_rows = np.lexsort(codes.T[::-1])
+    return found.take(pa.array(order_of_rows)), labels, codes[order_of_rows]
 
 
 def by_keys(table: ir.Table, keys: Sequence[str], figures: Mapping[str, Any]) -> ir.Table:
@@ -175,17 +223,13 @@ def _with_parts(rows: Groupable, parts: ir.Table, atoms: AtomTable, keys: Sequen
     labels = list(zip(*(found[key].cast(pa.string()).to_pylist() for key in keys), strict=True))
     place = {key: i for i, key in enumerate(atoms.keys)}
     person = found["person"].combine_chunks().dictionary_encode().indices.fill_null(-1)
-    return AtomTable(
-        **{
-            **{name: getattr(atoms, name) for name in AtomTable.__dataclass_fields__},
-            "parts": PersonParts(
-                np.array([place[key] for key in labels] if keys else np.zeros(len(found)), np.int64),
-                np.asarray(person).astype(np.int64),
-                np.abs(_floats(found["v"])),
-                _floats(found["n"]),
-            ),
-        }
+    told = PersonParts(
+        np.array([place[key] for key in labels] if keys else np.zeros(len(found)), np.int64),
+        np.asarray(person).astype(np.int64),
+        np.abs(_floats(found["v"])),
+        _floats(found["n"]),
     )
+    return replace(atoms, parts=told)
 
 
 def _whole(column: pa.ChunkedArray) -> Counts:

@@ -25,7 +25,8 @@ SLIGHT = 1e-12  # of the sum of sizes: what adding in another order changes at m
 def linear_figures(asked: AskedTable, layout: CellLayout, atoms: AtomTable) -> dict[str, Floats]:
     """Return the counts, sums and means of all cells, as far as they are asked for."""
     counts, sums = layout.members @ atoms.records.astype(float), layout.members @ atoms.sums
-    found = {"count": counts, "sum": sums, "mean": sums / np.maximum(counts, 1)}
+    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)  # nobody has no mean
+    found = {"count": counts, "sum": sums, "mean": means}
     return {name: np.asarray(found[name]) for name in asked.statistics if name in found}
 
 

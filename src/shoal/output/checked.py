@@ -32,6 +32,10 @@ class OutputCell:
     why: tuple[CellRule, ...]  # the rules that it fails; none if it is hidden to protect others
     ranges: dict[str, tuple[float, float]]  # of a hidden cell: its least and largest possible count and sum
 
+    def figure(self, name: str) -> float | None:
+        """Return a figure; None for the mean or a quantile of nobody."""
+        return None if math.isnan(self.figures[name]) else self.figures[name]
+
     def group(self, total: str) -> list[str | None]:
         """Return the labels as shown in the table."""
         return [label if kept else total for label, kept in zip(self.labels, self.kept, strict=True)]
@@ -99,7 +103,7 @@ class OutputCheck(Answered):
         for name in self.asked.statistics:
             if name in columns:
                 raise PolicyError(f"a column to group by is called {name!r} like a statistic", "rename it")
-            shown = [None if cell.hidden else cell.figures[name] for cell in self.cells]
+            shown = [None if cell.hidden else cell.figure(name) for cell in self.cells]
             columns[name] = pa.array(
                 [None if x is None else int(x) for x in shown] if name == "count" else shown,
                 pa.int64() if name == "count" else pa.float64(),
@@ -140,7 +144,7 @@ class OutputCheck(Answered):
                 self.cells, found[len(names) + self.asked.statistics.index(name)].to_pylist(), strict=True
             ):
                 there = None if figure in (None, "") else float(figure)
-                wrong += there is not None if cell.hidden else there is None or there != float(cell.figures[name])
+                wrong += there != (None if cell.hidden else cell.figure(name))
         if wrong:
             raise VerificationError(
                 f"{wrong} figures of the written table are not those of the check; nothing was released"
@@ -149,7 +153,11 @@ class OutputCheck(Answered):
     @property
     def entry(self) -> Earlier:
         """What the ledger keeps: the figures that are published."""
-        shown = {(cell.labels, cell.kept): dict(cell.figures) for cell in self.cells if not cell.hidden}
+        shown = {
+            (cell.labels, cell.kept): {name: told for name in cell.figures if (told := cell.figure(name)) is not None}
+            for cell in self.cells
+            if not cell.hidden
+        }
         return Earlier(self.asked, shown)
 
     def as_dict(self) -> dict[str, Any]:

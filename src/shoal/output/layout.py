@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from shoal.errors import PolicyError
 from shoal.output.asked import AskedTable, Key
 from shoal.output.atoms import AtomTable
 from shoal.output.ledger import Earlier
+from shoal.output.linear import Flags
 
 MOST_CELLS = 50_000
 
@@ -31,51 +32,47 @@ class CellLayout:
         return np.asarray(self.members.indices[self.members.indptr[i] : self.members.indptr[i + 1]], dtype=np.int64)
 
 
-def leaves(asked: AskedTable, atoms: AtomTable) -> tuple[list[Key], NDArray[np.bool_]]:
-    """Return the labels of each atom in the columns to group by, and which atoms the table is about."""
-    labels = [atoms.column(asked.feature(name)) for name in asked.names]
-    keys: list[Key] = [*zip(*labels, strict=True)] if labels else [()] * len(atoms.keys)
-    if asked.inside is None:
-        return keys, np.ones(len(keys), np.bool_)
-    return keys, np.array([label == "1" for label in atoms.column(asked.inside)], np.bool_)
+def inside(asked: AskedTable, atoms: AtomTable, without: Collection[str] = ()) -> Flags:
+    """Return which atoms a table is about; ``without`` are columns whose conditions are dropped."""
+    found = np.ones(len(atoms.codes), np.bool_)
+    for feature in asked.insides:
+        if feature.present or feature.source not in without:
+            found &= atoms.holds(feature)
+    return found
+
+
+def group_numbers(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for each row, the same for equal rows, in their order."""
+    found = np.zeros(len(codes), np.int64)
+    for column in codes.T:
+        found = np.unique(found * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+    return found
 
 
 def laid_out(asked: AskedTable, atoms: AtomTable) -> CellLayout:
     """Return every cell that has atoms: each group, each total over a dimension or a nested column, the grand total."""
-    keys, inside = leaves(asked, atoms)
-    places: dict[CellKey, list[int]] = {}
-    for depth in asked.depths:
+    about = np.flatnonzero(inside(asked, atoms))
+    columns = [atoms.features.index(asked.feature(name)) for name in asked.names]
+    cells: list[CellKey] = []
+    rows: list[NDArray[np.int64]] = []
+    for depth in asked.depths if len(about) else ():
         kept = tuple(asked.kept(depth))
-        for i in np.flatnonzero(inside):
-            key = tuple(label if keep else None for label, keep in zip(keys[i], kept, strict=True))
-            places.setdefault((key, kept), []).append(int(i))
-    if len(places) > MOST_CELLS:
-        raise PolicyError(f"the table has {len(places)} cells, too many to judge", "group by fewer columns")
-    sizes = [len(members) for members in places.values()]
-    columns = np.array([i for members in places.values() for i in members], np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    members = csr_array((np.ones(len(columns)), columns, starts), shape=(len(places), len(keys)))
-    return CellLayout(list(places), members)
-
-
-def with_empty_cells(asked: AskedTable, atoms: AtomTable) -> AtomTable:
-    """Add an empty atom for every group of a table of counts that has no records: its 0 is published too."""
-    keys, inside = leaves(asked, atoms)
-    there = {key for key, there in zip(keys, inside, strict=True) if there}
-    if not there:
-        return atoms
-    dimensions: list[list[Key]] = []
-    start = 0
-    for dimension in asked.dimensions:
-        stop = start + len(dimension)
-        dimensions.append(list(dict.fromkeys(key[start:stop] for key in there)))  # only nestings that occur
-        start = stop
-    n = int(np.prod([len(labels) for labels in dimensions], dtype=float))
-    if n > MOST_CELLS:
-        raise PolicyError(f"the table has {n} cells, too many to judge", "group by fewer columns")
-    empty = [key for parts in product(*dimensions) if (key := tuple(x for part in parts for x in part)) not in there]
-    order = [asked.features.index(feature) for feature in atoms.features]
-    return atoms.with_empty([tuple((*key, "1")[j] for j in order) for key in empty])
+        chosen = [j for j, keep in zip(columns, kept, strict=True) if keep]
+        group = group_numbers(atoms.codes[about][:, chosen])
+        rows.append(group + len(cells))
+        first = np.unique(group, return_index=True)[1]
+        if len(cells) + len(first) > MOST_CELLS:
+            raise PolicyError(f"the table has over {MOST_CELLS} cells, too many to judge", "group by fewer columns")
+        named = [
+            [atoms.labels[j][i] if keep else None for i in atoms.codes[about[first], j]]
+            for j, keep in zip(columns, kept, strict=True)
+        ]
+        cells += [(key, kept) for key in (zip(*named, strict=True) if named else [()])]
+    where = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    entries = (np.ones(len(where)), (where, np.tile(about, len(rows))))
+    members = csr_array(entries, shape=(len(cells), len(atoms.codes)))
+    members.sort_indices()
+    return CellLayout(cells, members)
 
 
 def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list[dict[str, float]], int]:
@@ -83,7 +80,7 @@ def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list
     layout = laid_out(earlier.asked, atoms)
     place = {key: i for i, key in enumerate(layout.cells)}
     found = [(place[key], shown) for key, shown in earlier.figures.items() if key in place]
-    # A published zero of a group without records says nothing about the atoms that there are.
+    # A published zero of a group that is not even possible any more says nothing about the others.
     gone = sum(1 for key, shown in earlier.figures.items() if key not in place and any(shown.values()))
     return layout.members[[i for i, _ in found]], [shown for _, shown in found], gone
 

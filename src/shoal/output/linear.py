@@ -22,6 +22,7 @@ from shoal.errors import CannotTellError
 from shoal.table.frequency import Floats
 
 Flags = NDArray[np.bool_]
+Known = Mapping[int, tuple[float, float]]  # of some classes, how far each can fall and rise
 
 TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
 BRANCHES = 20_000  # nodes of one integer program; the same answer on every machine, unlike a time limit
@@ -87,11 +88,11 @@ class Intruder:
         target: NDArray[np.int64],
         sign: int,
         scale: float = 1.0,
-        floors: Mapping[int, float] | None = None,
+        known: Known | None = None,
     ) -> tuple[float, Floats]:
         """Return how far the sum of the ``target`` classes can be above (sign 1) or below (-1) the truth, and a way.
 
-        ``floors`` are what a contributor knows more of some classes: how far these can be below their true values.
+        ``known`` is what a contributor knows more of some classes: how far these can be from their true values.
         """
         rows, free = self._known
         place, part_of_class, part_of_row = self._parts
@@ -103,20 +104,22 @@ class Intruder:
         chosen = rows[np.flatnonzero(np.isin(part_of_row, part_of_class[within]))].tocsc()[:, part].tocsr()
         named = np.flatnonzero(free)[part]
         slack = self.totals.slack[named].copy()
-        for i, least in (floors or {}).items():
-            slack[named == i] = np.minimum(slack[named == i], least)
+        highest = np.full(len(part), np.inf)
+        for i, (fall, rise) in (known or {}).items():
+            at = named == i
+            slack[at], highest[at] = np.minimum(slack[at], fall), rise
         goal = np.isin(part, within).astype(float)
         covered = np.asarray(abs(chosen).sum(axis=0)).ravel() > 0
         if np.isinf(slack).any():  # values of either sign: either determined, or anything
             found = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)), whole=False)
             way[named] = found * scale
             return (float(np.inf) if goal @ found * sign > 1e-7 else 0.0), way
-        if sign > 0 and (goal.astype(bool) & ~covered).any():
-            way[named[np.flatnonzero(goal.astype(bool) & ~covered)[0]]] = max(scale, 1.0) * 1e6
+        if sign > 0 and (anything := goal.astype(bool) & ~covered & np.isinf(highest)).any():
+            way[named[np.flatnonzero(anything)[0]]] = max(scale, 1.0) * 1e6
             return float(np.inf), way
         whole = self.totals.integer and not self.totals.network
         unit = 1.0 if self.totals.integer else scale
-        highest = np.where(covered, np.inf, 0.0)
+        highest = np.where(covered, highest, 0.0)
         found = _solved(goal * sign, chosen, -slack / unit, highest, whole=whole) * unit
         if self.totals.integer:
             found = np.rint(found)

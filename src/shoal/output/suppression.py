@@ -11,7 +11,7 @@ Costs  a linear program per target and round. A pattern counts only after ``expo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from shoal.errors import CannotTellError
-from shoal.output.linear import BRANCHES, TOLERANCE, Flags, Intruder, Totals
+from shoal.output.linear import BRANCHES, TOLERANCE, Flags, Intruder, Known, Totals
 from shoal.table.frequency import Floats
 
 EXACT = 400  # cells of a table up to which the least pattern is looked for
@@ -40,10 +40,27 @@ class ProtectedTotal:
     below: float
     insider: float = 0.0  # the distance above that must be possible also for a contributor to another class
 
+    def joined(self, other: ProtectedTotal) -> ProtectedTotal:
+        """Return what protects the same classes as both ask for."""
+        above, below = max(self.above, other.above), max(self.below, other.below)
+        return ProtectedTotal(self.quantity, self.classes, above, below, max(self.insider, other.insider))
+
     @property
     def ways(self) -> Iterator[tuple[int, float]]:
         """The directions in which it must be able to move, each with its distance."""
         yield from ((sign, level) for sign, level in ((1, self.above), (-1, self.below)) if level > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Insiders:
+    """How far each class can fall below and rise above its value in the eyes of its own largest contributor."""
+
+    falls: Floats
+    rises: Floats  # 0 where somebody is alone, infinite elsewhere
+
+    def of(self, i: int) -> dict[int, tuple[float, float]]:
+        """Return what the contributor to one class knows."""
+        return {i: (float(self.falls[i]), float(self.rises[i]))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +70,7 @@ class Attack:
     target: ProtectedTotal
     sign: int
     level: float
-    floors: Mapping[int, float] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +81,7 @@ class Puzzle:
     targets: Sequence[ProtectedTotal]
     unsafe: Flags  # (cells)
     costs: Floats  # (cells)
-    # Per quantity, how far a class can fall below its value in the eyes of its own largest contributor.
-    own: Sequence[Floats | None]
+    insiders: Sequence[Insiders | None]  # per quantity
 
     def exposed(self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None) -> Iterator[Attack]:
         """Yield the attacks that come too close with this pattern; nothing if it is safe."""
@@ -77,28 +93,28 @@ class Puzzle:
                 if reached < level * (1 - TOLERANCE):
                     yield Attack(target, sign, level)
                     break
-                if sign > 0 and target.insider > 0 and (own := self.own[target.quantity]) is not None:
-                    yield from self._from_inside(intruder, target, way, own)
+                if sign > 0 and target.insider > 0 and (insiders := self.insiders[target.quantity]):
+                    yield from self._from_inside(intruder, target, way, insiders)
 
-    def _from_inside(self, intruder: Intruder, target: ProtectedTotal, way: Floats, own: Floats) -> Iterator[Attack]:
+    def _from_inside(
+        self, intruder: Intruder, target: ProtectedTotal, way: Floats, insiders: Insiders
+    ) -> Iterator[Attack]:
         """Yield the attack of the first contributor to another class who comes too close."""
         level = target.insider
-        if np.isinf(intruder.totals.slack).any():
-            return
+        slight = level * TOLERANCE
         # One way that spares every contributor's own part serves for all of them.
-        apart = np.ones(len(own), np.bool_)
+        apart = np.ones(len(insiders.falls), np.bool_)
         apart[target.classes] = False
-        if not ((way < -own - level * TOLERANCE) & apart).any() and _moved(way, target) >= level * (1 - TOLERANCE):
+        spared = ~((way < -insiders.falls - slight) | (way > insiders.rises + slight)) | ~apart
+        if spared.all() and _moved(way, target) >= level - slight:
             return
-        everyone = {int(i): float(own[i]) for i in np.flatnonzero((own < intruder.totals.slack) & apart)}
-        reached, way = intruder.reach(target.classes, 1, level, everyone)
-        if reached >= level * (1 - TOLERANCE):
+        told = apart & ((insiders.falls < intruder.totals.slack) | (insiders.rises == 0))
+        everyone = {i: known for at in np.flatnonzero(told) for i, known in insiders.of(int(at)).items()}
+        if intruder.reach(target.classes, 1, level, everyone)[0] >= level - slight:
             return
-        for i, least in everyone.items():
-            floors = {i: least}
-            reached, _ = intruder.reach(target.classes, 1, level, floors)
-            if reached < level * (1 - TOLERANCE):
-                yield Attack(target, 1, level, floors)
+        for i in everyone:
+            if intruder.reach(target.classes, 1, level, insiders.of(i))[0] < level - slight:
+                yield Attack(target, 1, level, insiders.of(i))
                 return
 
     def safe(self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None) -> bool:
@@ -165,8 +181,9 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
     cells = totals.cells[shown]
     n, m = cells.shape
     slack = np.minimum(totals.slack, 1e9 * attack.level)
-    for i, least in attack.floors.items():
-        slack[i] = min(slack[i], least)
+    highest = np.full(m + 2 * n, np.inf)
+    for i, (fall, rise) in attack.known.items():
+        slack[i], highest[i] = min(slack[i], fall), rise
     goal = np.zeros(m)
     goal[attack.target.classes] = -attack.sign
     split = hstack([cells, -eye_array(n), eye_array(n)])
@@ -179,7 +196,7 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
         b_ub=[-1.0],
         A_eq=rows,
         b_eq=np.zeros(rows.shape[0]),
-        bounds=np.column_stack([np.concatenate([-slack / attack.level, np.zeros(2 * n)]), np.full(m + 2 * n, np.inf)]),
+        bounds=np.column_stack([np.concatenate([-slack / attack.level, np.zeros(2 * n)]), highest]),
         method="highs",
     )
     if found.status != 0:
@@ -239,10 +256,9 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
     totals = puzzle.quantities[attack.target.quantity]
     level = attack.level
     slack = totals.slack.copy()
-    for i, least in attack.floors.items():
-        slack[i] = min(slack[i], least)
-    if np.isinf(slack).any():
-        return
+    highest = np.full(len(slack), np.inf)
+    for i, (fall, rise) in attack.known.items():
+        slack[i], highest[i] = min(slack[i], fall), rise
     goal = np.zeros(len(slack))
     goal[attack.target.classes] = attack.sign
     cells = totals.cells
@@ -258,7 +274,7 @@ def _cuts(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Iterator[tuple[Float
         b_ub=np.concatenate([rises * hidden, falls * hidden]),
         A_eq=totals.published if totals.published.shape[0] else None,
         b_eq=np.zeros(totals.published.shape[0]) if totals.published.shape[0] else None,
-        bounds=np.column_stack([np.where(alone, -np.inf, -slack / level), np.full(len(slack), np.inf)]),
+        bounds=np.column_stack([np.where(alone, -np.inf, -slack / level), highest]),
         method="highs",
     )
     if found.status != 0:

@@ -42,13 +42,16 @@ def told(check: OutputCheck, name: str, places: list[tuple[str, str]]) -> tuple[
     return np.array(rows).reshape(-1, len(places)), np.array(figures, float)
 
 
-def ends(goal: np.ndarray, rows: np.ndarray, figures: np.ndarray, *, whole: bool) -> tuple[float, float]:
-    """The least and the largest value that the published figures allow."""
+def ends(
+    goal: np.ndarray, rows: np.ndarray, figures: np.ndarray, *, whole: bool, listed: np.ndarray | None = None
+) -> tuple[float, float]:
+    """The least and the largest value that the published figures allow; ``listed`` groups have somebody."""
     found = []
     for sign in (1, -1):
         if whole:
-            equal = LinearConstraint(rows, figures, figures)
-            ran = milp(sign * goal, constraints=equal, bounds=Bounds(0, FAR), integrality=np.ones(len(goal)))
+            told = [LinearConstraint(rows, figures, figures)]
+            told += [] if listed is None else [LinearConstraint(listed, 1, FAR)]
+            ran = milp(sign * goal, constraints=told, bounds=Bounds(0, FAR), integrality=np.ones(len(goal)))
         else:
             ran = linprog(sign * goal, A_eq=rows, b_eq=figures, bounds=(0, FAR))
         assert ran.status == 0
@@ -87,7 +90,8 @@ def attack(seed: int, folder: Path) -> int:
             if not cell.hidden:
                 assert count == 0 or count >= LEAST
                 continue
-            low, high = ends(goal, equations, known, whole=True)
+            listed = np.array([[float(place[0] == a) for place in places] for a in {a for a, _ in places}])
+            low, high = ends(goal, equations, known, whole=True, listed=listed if by == ["a"] else None)
             assert low <= count <= high
             assert cell.ranges["count"] == pytest.approx((low, high))
             if 0 < count < LEAST:

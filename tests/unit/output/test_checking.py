@@ -186,7 +186,7 @@ def test_nothing_is_released_if_the_solver_gives_up(monkeypatch: pytest.MonkeyPa
 
 
 def test_hidden_figures_appear_nowhere() -> None:
-    rows = pa.table({"town": ["A"] * 40 + ["B"] * 31 + ["C"] * 7, "x": [1.0] * 71 + [987.125] * 7})
+    rows = pa.table({"town": ["A"] * 40 + ["B"] * 31 + ["C"] * 7, "x": [1.0, 2.0] * 35 + [3.0] + [987.125] * 7})
     found = shoal.check_output(rows, by=["town"], value="x", statistics=["count", "sum"], dominance=None, p=None)
     assert "C" in {cell.labels[0] for cell in found.cells if cell.hidden}
     told = repr(found) + json.dumps(found.as_dict()) + str(found.table.to_pylist())

@@ -1,0 +1,350 @@
+"""Which cells of a table are unsafe and why, what must stay uncertain, and the answer.
+
+Three quantities are judged with the same hidden cells: records, persons (where these have several records) and values.
+Persons protect what several classes are together: if the total of any of them is known, there are enough persons in
+it. Values of either sign are judged by their sizes, which asks for more than their signs would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from shoal.errors import CannotTellError
+from shoal.output.asked import AskedTable
+from shoal.output.atoms import AtomTable
+from shoal.output.checked import OutputCell, OutputCheck
+from shoal.output.layout import CellLayout, merged_atoms, released_before
+from shoal.output.ledger import Earlier
+from shoal.output.linear import TOLERANCE, Flags, Intruder, Totals
+from shoal.output.possible import full_groups
+from shoal.output.rules import CellRule, OutputRules
+from shoal.output.suppression import Insiders, ProtectedTotal, Puzzle, Step, suppressed
+from shoal.table.frequency import Floats
+
+Margins = tuple[float, float]  # how far above and below the truth a hidden total must be able to lie
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantity:
+    """The records, persons or values of a table, with the classes of their totals."""
+
+    kind: Literal["records", "persons", "values"]
+    totals: Totals
+    class_of: NDArray[np.int64]
+    members: list[NDArray[np.int64]]  # (classes)  the atoms of each
+    shown: Totals | None = None  # values with their signs, where they are judged by their sizes
+
+    def classes(self, atoms: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the classes of some atoms."""
+        return np.unique(self.class_of[atoms])
+
+
+class Judge:
+    """One table and what is known besides: which cells are unsafe and why, and what must stay uncertain."""
+
+    def __init__(
+        self,
+        rules: OutputRules,
+        asked: AskedTable,
+        atoms: AtomTable,
+        layout: CellLayout,
+        earlier: list[Earlier],
+        sensitive: tuple[str, ...],
+    ) -> None:
+        self.rules, self.asked, self.atoms, self.layout, self.earlier = rules, asked, atoms, layout, earlier
+        self.changed: list[str] = []  # what shows that the data are not those of earlier releases
+        self.shrunk = False  # whether a published count changed by too few persons
+        published = [self._published(each) for each in earlier]
+        empty = csr_array((0, len(atoms.codes)))
+        every = vstack([empty, *published]).tocsr()
+        self.quantities = [self._quantity("records", every)]
+        if self._several:
+            self.quantities.append(self._quantity("persons", every))
+        if asked.sums:
+            same = [
+                rows
+                for rows, each in zip(published, earlier, strict=True)
+                if each.asked.value == asked.value and each.asked.sums
+            ]
+            self.quantities.append(self._quantity("values", vstack([empty, *same]).tocsr()))
+        self.why: dict[int, list[CellRule]] = {}
+        self.full: list[NDArray[np.int64]] = []  # possible groups that must not be known to be empty
+        for i in range(len(layout.cells)):
+            for quantity in self.quantities:
+                for rule in self._rules_failed(quantity, layout.atoms_in(i), cell=True):
+                    self.fail(i, rule)
+        self._find_full(sensitive)
+
+    def fail(self, i: int, rule: CellRule) -> None:
+        """Note that a cell fails a rule."""
+        if rule not in self.why.setdefault(i, []):
+            self.why[i].append(rule)
+
+    def _published(self, earlier: Earlier) -> csr_array:
+        """Return the published cells of an earlier table over the atoms, and note where it no longer agrees."""
+        members, figures, gone = released_before(earlier, self.atoms)
+        counts = members @ self.atoms.records.astype(float)
+        then = np.array([shown.get("count", np.nan) for shown in figures])
+        moved = np.abs(counts - then)
+        if gone or (moved > 0).any():
+            self.changed.append("count")
+            self.shrunk |= bool(gone or ((moved > 0) & (moved < self.rules.min_count)).any())
+        return members
+
+    # ── quantities ───────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _several(self) -> bool:
+        """Whether some person has several records."""
+        return self.atoms.parts is not None or bool((self.atoms.records > self.atoms.persons).any())
+
+    def _quantity(self, kind: Literal["records", "persons", "values"], published: csr_array) -> _Quantity:
+        cells, published, class_of = merged_atoms(self.layout.members, published)
+        n = cells.shape[1]
+        order = np.argsort(class_of, kind="stable")
+        members = np.split(order, np.cumsum(np.bincount(class_of, minlength=n))[:-1])
+        nested = sum(len(dimension) > 1 for dimension in self.asked.dimensions)
+        network = len(self.asked.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0
+
+        def summed(column: Floats) -> Floats:
+            return np.bincount(class_of, column, minlength=n).astype(np.float64)
+
+        zero = np.zeros(n)
+        if kind == "records":
+            records = summed(self.atoms.records.astype(float))
+            totals = Totals(records, self._listed(cells, records), cells, published, integer=True, network=network)
+            return _Quantity(kind, totals, class_of, members)
+        if kind == "persons":
+            totals = Totals(self._person_weights(class_of, n), zero, cells, published, integer=False)
+            return _Quantity(kind, totals, class_of, members)
+        totals = Totals(summed(self.atoms.sizes), zero, cells, published, integer=False)
+        shown = None
+        if self.atoms.negative:
+            shown = Totals(summed(self.atoms.sums), np.full(n, -np.inf), cells, published, integer=False)
+        return _Quantity(kind, totals, class_of, members, shown)
+
+    def _listed(self, cells: csr_array, records: Floats) -> Floats:
+        """Return what an intruder knows each class to have at least: a group is in the list because somebody is in it.
+
+        That is so where the table has one dimension and is about all records; of two, every combination is listed.
+        """
+        floors = np.zeros(len(records))
+        about_all = self.layout.members.sum() == len(self.atoms.codes) * (1 + sum(map(len, self.asked.dimensions)))
+        if len(self.asked.dimensions) == 1 and about_all:
+            for i, (_, kept) in enumerate(self.layout.cells):
+                if all(kept):
+                    classes = cells.indices[cells.indptr[i] : cells.indptr[i + 1]]
+                    if len(classes) == 1 and records[classes[0]] > 0:
+                        floors[classes[0]] = 1.0
+        return floors
+
+    def _person_weights(self, class_of: NDArray[np.int64], n: int) -> Floats:
+        """Return how many persons each class has; a person in several classes is divided among them."""
+        parts = self.atoms.parts
+        if parts is None:
+            return np.bincount(class_of, self.atoms.persons, minlength=n).astype(float)
+        pairs = np.unique(np.column_stack([parts.person, class_of[parts.atom]]), axis=0)
+        _, person = np.unique(pairs[:, 0], return_inverse=True)
+        return np.bincount(pairs[:, 1], 1 / np.bincount(person)[person], minlength=n).astype(np.float64)
+
+    # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _rules_failed(
+        self, quantity: _Quantity, atoms: NDArray[np.int64], *, cell: bool = False
+    ) -> dict[CellRule, Margins]:
+        """Return the rules that some atoms fail as one cell, with the distances that each asks for in a quantity.
+
+        Where persons have several records, a count of records is a sum: everybody contributes their number of records.
+        """
+        found: dict[CellRule, Margins] = {}
+        counting = quantity.kind == "records"
+        persons, largest, size = self.atoms.contributions(atoms, records=quantity.kind != "values")
+        few = self.rules.count_fails(persons)
+        if quantity.kind == "persons":
+            weight = float(quantity.totals.values[quantity.classes(atoms)].sum()) if few else 0.0
+            return {"least count": (self.rules.min_count - weight, 0.0)} if few else {}
+        magnitude = not counting or size > persons
+        if few:
+            share = self.rules.protection / 100 * size if magnitude else 0.0
+            # Whether these are enough persons, or even fewer, must stay open.
+            enough = (self.rules.min_count - persons, 1) if counting else (0, 0)
+            found["least count"] = max(enough[0], share), max(enough[1], share)
+        if magnitude:
+            found |= {rule: (level, level) for rule, level in self.rules.failing(largest, size).items()}
+        if not counting and persons:
+            level = self.rules.protection / 100 * self._mean_size * persons
+            if size == 0:  # a sum of 0 tells what everybody contributes
+                found["zero"] = level, level
+            elif not few and self._all_alike(atoms):
+                found["full"] = level, level
+        if cell and counting and persons == 0 and self.rules.zeros == "hide":
+            found["zero"] = 1.0, 0.0
+        return found
+
+    @property
+    def _mean_size(self) -> float:
+        return float(self.atoms.sizes.sum() / max(1, self.atoms.records.sum()))
+
+    def _all_alike(self, atoms: NDArray[np.int64]) -> bool:
+        """Return whether all contribute the largest or all the least value of the table: their mean tells it."""
+        ends = self.atoms.ends[atoms[self.atoms.records[atoms] > 0]]
+        low, high = self._extremes
+        return bool(low < high and len(ends) and (ends[:, 0].min() == high or ends[:, 1].max() == low))
+
+    @property
+    def _extremes(self) -> tuple[float, float]:
+        present = np.asarray(abs(self.layout.members).sum(axis=0)).ravel() * self.atoms.records > 0
+        ends = self.atoms.ends[present]
+        return float(ends[:, 0].min(initial=np.inf)), float(ends[:, 1].max(initial=-np.inf))
+
+    def _find_full(self, sensitive: tuple[str, ...]) -> None:
+        """Find groups with everybody of a larger group, here and in earlier tables, and hide those seen at a glance."""
+        place = {key: i for i, key in enumerate(self.layout.cells)}
+        for full in full_groups(self.asked, self.atoms, sensitive):
+            self.full.append(full.others)
+            if full.whole is not None:
+                self.fail(place[full.key], "full")
+        for each in self.earlier:
+            groups = full_groups(each.asked, self.atoms, sensitive)
+            self.full += [full.others for full in groups if full.key in each.figures]
+
+    # ── what must stay uncertain ─────────────────────────────────────────────────────────────────────────────
+
+    def targets(self) -> list[ProtectedTotal]:
+        """Return the cells and classes whose totals must stay uncertain, each once."""
+        found: dict[tuple[int, bytes], ProtectedTotal] = {}
+
+        def add(q: int, classes: NDArray[np.int64], atoms: NDArray[np.int64], why: Mapping[CellRule, Margins]) -> None:
+            target = self._target(q, classes, atoms, why)
+            before = found.get((q, classes.tobytes()))
+            if target is not None:
+                found[q, classes.tobytes()] = target if before is None else target.joined(before)
+
+        for q, quantity in enumerate(self.quantities):
+            for members in quantity.members:
+                add(q, quantity.classes(members), members, self._rules_failed(quantity, members))
+            for i in self.why:
+                atoms = self.layout.atoms_in(i)
+                add(q, quantity.classes(atoms), atoms, self._rules_failed(quantity, atoms, cell=True))
+        records = self.quantities[0]
+        for others in self.full:
+            classes = records.classes(others)
+            if not records.totals.values[classes].any():  # otherwise somebody may be there for all that is told apart
+                add(0, classes, others, {"full": (1.0, 0.0)})
+        return list(found.values())
+
+    def _target(
+        self, q: int, classes: NDArray[np.int64], atoms: NDArray[np.int64], why: Mapping[CellRule, Margins]
+    ) -> ProtectedTotal | None:
+        quantity = self.quantities[q]
+        above = max((distance[0] for distance in why.values()), default=0.0)
+        below = max((distance[1] for distance in why.values()), default=0.0)
+        if quantity.kind == "records":
+            above, below = math.ceil(above - TOLERANCE), math.ceil(below - TOLERANCE)
+        below = min(below, float(quantity.totals.slack[classes].sum()))
+        if above <= 0 and below <= 0:
+            return None
+        insider = 0.0
+        if len(classes) == 1 and (quantity.kind == "values" or (quantity.kind == "records" and self._several)):
+            truth = float(quantity.totals.values[classes].sum())
+            _, largest, _ = self.atoms.contributions(atoms, records=quantity.kind == "records")
+            insider = max(0.0, (1 + self.rules.closeness) * float(largest[0]) - truth)
+        return ProtectedTotal(q, classes, above, below, insider)
+
+    def _insiders(self, quantity: _Quantity) -> Insiders | None:
+        """Return how far each class can be from its value in the eyes of its largest contributor.
+
+        Somebody who is alone in a class knows all of it; the others know their own part.
+        """
+        if quantity.kind == "persons" or (quantity.kind == "records" and not self._several):
+            return None
+        n = len(quantity.members)
+        falls, rises = np.zeros(n), np.full(n, np.inf)
+        for j, members in enumerate(quantity.members):
+            persons, largest, size = self.atoms.contributions(members, records=quantity.kind == "records")
+            if persons == 1:
+                rises[j] = 0.0
+            elif persons:
+                falls[j] = max(0.0, size - float(largest[0]))
+        return Insiders(falls, rises)
+
+    # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def checked(self, figures: dict[str, Floats], ledger: str | Path | None, total: str, progress: Step) -> OutputCheck:
+        """Hide what has to be hidden, compute what an intruder can tell of it, and put the answer together."""
+        counts = np.asarray(self.layout.members @ self.atoms.records.astype(float))
+        unsafe = np.zeros(len(self.layout.cells), np.bool_)
+        unsafe[list(self.why)] = True
+        missing, pattern, reason = "", None, ""
+        puzzle = Puzzle(
+            [quantity.totals for quantity in self.quantities],
+            self.targets(),
+            unsafe,
+            1 + np.log2(1 + counts),
+            [self._insiders(quantity) for quantity in self.quantities],
+        )
+        if self.changed:
+            missing = "the data changed since earlier releases, so their differences cannot be judged"
+            reason = f"published figures are different today: {', '.join(dict.fromkeys(self.changed))}"
+        else:
+            try:
+                pattern = suppressed(puzzle, progress)
+            except CannotTellError as error:
+                missing = error.message
+            if pattern is None and not missing:
+                reason = "earlier releases alone already give away too much about some records"
+        more = pattern is None or bool((pattern.hidden & ~unsafe).any())
+        fails = bool(unsafe.any()) or self.shrunk or (not missing and more)
+        hidden = np.ones(len(unsafe), np.bool_) if pattern is None else pattern.hidden
+        ranges = self._ranges(hidden, progress) if pattern is not None else {}
+        cells = [
+            OutputCell(
+                key,
+                kept,
+                bool(hidden[i]),
+                {name: float(column[i]) for name, column in figures.items()},
+                tuple(self.why.get(i, ())),
+                ranges.get(i, {}),
+            )
+            for i, (key, kept) in enumerate(self.layout.cells)
+        ]
+        return OutputCheck(
+            asked=self.asked,
+            rules=self.rules,
+            cells=tuple(cells),
+            verdict="fails" if fails else "unknown" if missing else "holds",
+            safe=pattern is not None and not hidden.all(),
+            proved=pattern is not None and pattern.proved,
+            missing=missing,
+            reason=reason,
+            ledger=None if ledger is None else Path(ledger),
+            earlier=tuple(self.earlier),
+            total=total,
+        )
+
+    def _ranges(self, hidden: Flags, progress: Step) -> dict[int, dict[str, tuple[float, float]]]:
+        """Return what an intruder can tell of every hidden cell: the least and the largest possible figure."""
+        found: dict[int, dict[str, tuple[float, float]]] = {}
+        places = np.flatnonzero(hidden)
+        for quantity in self.quantities:
+            if quantity.kind == "persons":  # of which nothing is published
+                continue
+            totals = quantity.shown or quantity.totals
+            intruder = Intruder(totals, hidden)
+            for n, i in enumerate(places):
+                progress("computing ranges", n / len(places))
+                classes = quantity.classes(self.layout.atoms_in(int(i)))
+                truth = float(totals.values[classes].sum())
+                scale = max(abs(truth), 1.0)
+                low = truth - intruder.reach(classes, -1, scale)[0]
+                high = truth + intruder.reach(classes, 1, scale)[0]
+                found.setdefault(int(i), {})["sum" if quantity.kind == "values" else "count"] = (low, high)
+        return found
