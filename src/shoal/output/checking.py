@@ -39,6 +39,7 @@ def check_output(
     protection: float = 10.0,
     ledger: str | Path | None = None,
     total: str = "Total",
+    time_limit: float = 60.0,
     progress: Step = lambda what, share: None,
 ) -> OutputCheck:
     """Check a table of counts, sums, means or quantiles before it is published, together with all released before.
@@ -46,7 +47,8 @@ def check_output(
     ``by`` are the columns to group by; ``"region > town"`` nests towns in regions, ``bands`` cuts numbers into groups.
     All totals are part of the table. ``where`` restricts it to records, as in ``["age >= 18"]``. ``entity`` is the
     column that identifies persons; without it, every record is a person. ``sensitive`` are the columns to group by, or
-    of conditions, where everybody in one group is a disclosure; by default all.
+    of conditions, where everybody in one group is a disclosure; by default all. After ``time_limit`` seconds, nothing
+    more is tried to hide fewer cells, and no more ranges are computed; what is hidden is enough all the same.
 
     >>> import pyarrow as pa, shoal
     >>> rows = pa.table({"town": ["A"] * 40 + ["B"] * 30 + ["C"] * 3})
@@ -54,6 +56,8 @@ def check_output(
     >>> found.outcome, found.hidden
     ('fails', 2)
     """
+    if not time_limit >= 0:
+        raise PolicyError("time_limit must be a number of seconds", "60 is usual", option="--time-limit")
     rules = OutputRules(min_count, dominance, p, zeros, protection)
     asked = AskedTable.of(by, bands, where, value, statistics)
     earlier = read_ledger(ledger)
@@ -92,4 +96,4 @@ def check_output(
             judge.fail(i, "quantile")
     for i in too_similar(asked, layout, atoms, earlier, rules):
         judge.fail(i, "differencing")
-    return judge.checked(figures, ledger, total, progress)
+    return judge.checked(figures, ledger, total, progress, time_limit)

@@ -8,6 +8,7 @@ it. Values of either sign are judged by their sizes, which asks for more than th
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -276,10 +277,28 @@ class Judge:
                 falls[j] = max(0.0, size - float(largest[0]))
         return Insiders(falls, rises)
 
+    def _grid(self) -> NDArray[np.int64] | None:
+        """Return the class at each place of a plain table; None if columns are nested or other tables count."""
+        if self.earlier or not self.asked.dimensions or any(len(dimension) > 1 for dimension in self.asked.dimensions):
+            return None
+        leaves = [self.layout.atoms_in(i) for i, (_, kept) in enumerate(self.layout.cells) if all(kept)]
+        codes = self.atoms.codes[np.array([atoms[0] for atoms in leaves])]
+        codes = codes[:, [self.atoms.features.index(self.asked.feature(name)) for name in self.asked.names]]
+        places = [np.unique(column, return_inverse=True) for column in codes.T]
+        shape = tuple(len(labels) for labels, _ in places)
+        if len(leaves) != math.prod(shape):
+            return None
+        grid = np.zeros(shape, np.int64)
+        grid[tuple(place for _, place in places)] = [self.quantities[0].class_of[atoms[0]] for atoms in leaves]
+        return grid
+
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def checked(self, figures: dict[str, Floats], ledger: str | Path | None, total: str, progress: Step) -> OutputCheck:
+    def checked(
+        self, figures: dict[str, Floats], ledger: str | Path | None, total: str, progress: Step, time_limit: float
+    ) -> OutputCheck:
         """Hide what has to be hidden, compute what an intruder can tell of it, and put the answer together."""
+        end = time.monotonic() + time_limit
         counts = np.asarray(self.layout.members @ self.atoms.records.astype(float))
         unsafe = np.zeros(len(self.layout.cells), np.bool_)
         unsafe[list(self.why)] = True
@@ -290,21 +309,23 @@ class Judge:
             unsafe,
             1 + np.log2(1 + counts),
             [self._insiders(quantity) for quantity in self.quantities],
+            self._grid(),
         )
+        ranges: dict[int, dict[str, tuple[float, float]]] = {}
         if self.changed:
             missing = "the data changed since earlier releases, so their differences cannot be judged"
             reason = f"published figures are different today: {', '.join(dict.fromkeys(self.changed))}"
         else:
             try:
-                pattern = suppressed(puzzle, progress)
+                pattern = suppressed(puzzle, progress, 0.7 * time_limit)
+                ranges = {} if pattern is None else self._ranges(pattern.hidden, progress, end)
             except CannotTellError as error:
-                missing = error.message
+                missing, pattern = error.message, None
             if pattern is None and not missing:
                 reason = "earlier releases alone already give away too much about some records"
         more = pattern is None or bool((pattern.hidden & ~unsafe).any())
         fails = bool(unsafe.any()) or self.shrunk or (not missing and more)
         hidden = np.ones(len(unsafe), np.bool_) if pattern is None else pattern.hidden
-        ranges = self._ranges(hidden, progress) if pattern is not None else {}
         cells = [
             OutputCell(
                 key,
@@ -330,21 +351,26 @@ class Judge:
             total=total,
         )
 
-    def _ranges(self, hidden: Flags, progress: Step) -> dict[int, dict[str, tuple[float, float]]]:
-        """Return what an intruder can tell of every hidden cell: the least and the largest possible figure."""
+    def _ranges(self, hidden: Flags, progress: Step, end: float) -> dict[int, dict[str, tuple[float, float]]]:
+        """Return what an intruder can tell of the hidden cells: the least and the largest possible figure.
+
+        Cells that fail a rule are first; where time is up, the others have none.
+        """
         found: dict[int, dict[str, tuple[float, float]]] = {}
-        places = np.flatnonzero(hidden)
+        places = sorted(map(int, np.flatnonzero(hidden)), key=lambda i: i not in self.why)
         for quantity in self.quantities:
             if quantity.kind == "persons":  # of which nothing is published
                 continue
             totals = quantity.shown or quantity.totals
             intruder = Intruder(totals, hidden)
             for n, i in enumerate(places):
+                if time.monotonic() > end:
+                    break
                 progress("computing ranges", n / len(places))
-                classes = quantity.classes(self.layout.atoms_in(int(i)))
+                classes = quantity.classes(self.layout.atoms_in(i))
                 truth = float(totals.values[classes].sum())
                 scale = max(abs(truth), 1.0)
                 low = truth - intruder.reach(classes, -1, scale)[0]
                 high = truth + intruder.reach(classes, 1, scale)[0]
-                found.setdefault(int(i), {})["sum" if quantity.kind == "values" else "count"] = (low, high)
+                found.setdefault(i, {})["sum" if quantity.kind == "values" else "count"] = (low, high)
         return found

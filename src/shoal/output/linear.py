@@ -8,14 +8,14 @@ are stated in deviations from the true table, so the truth is always feasible, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 from scipy.sparse.csgraph import connected_components
 
 from shoal.errors import CannotTellError
@@ -25,6 +25,7 @@ Flags = NDArray[np.bool_]
 Known = Mapping[int, tuple[float, float]]  # of some classes, how far each can fall and rise
 
 TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
+FEW_BRANCHES = 50  # of a program that need not find the best answer
 BRANCHES = 20_000  # nodes of one integer program; the same answer on every machine, unlike a time limit
 
 
@@ -111,23 +112,70 @@ class Intruder:
         goal = np.isin(part, within).astype(float)
         covered = np.asarray(abs(chosen).sum(axis=0)).ravel() > 0
         if np.isinf(slack).any():  # values of either sign: either determined, or anything
-            found = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)), whole=False)
+            found = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)))
             way[named] = found * scale
             return (float(np.inf) if goal @ found * sign > 1e-7 else 0.0), way
         if sign > 0 and (anything := goal.astype(bool) & ~covered & np.isinf(highest)).any():
             way[named[np.flatnonzero(anything)[0]]] = max(scale, 1.0) * 1e6
             return float(np.inf), way
-        whole = self.totals.integer and not self.totals.network
         unit = 1.0 if self.totals.integer else scale
         highest = np.where(covered, highest, 0.0)
-        found = _solved(goal * sign, chosen, -slack / unit, highest, whole=whole) * unit
+        found = _solved(goal * sign, chosen, -slack / unit, highest) * unit
+        if self._fractional(found):
+            found = _solved(goal * sign, chosen, -slack / unit, highest, whole=True)
         if self.totals.integer:
             found = np.rint(found)
         way[named] = found
         return float(goal @ found * sign), way
 
+    def _fractional(self, way: Floats) -> bool:
+        """Return whether a way has to be of whole numbers, but is not."""
+        return self.totals.integer and not self.totals.network and bool((np.abs(way - np.rint(way)) > 1e-6).any())
 
-def _solved(goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, whole: bool) -> Floats:
+    def moving_most(self, targets: Sequence[tuple[NDArray[np.int64], float]], sign: int) -> Floats | None:
+        """Return one way in which many targets are at once as far from the truth as their levels; None if not found.
+
+        The first target goes before all others: if it does not move as far, then no way was found in which it does.
+        """
+        rows, free = self._known
+        place, part_of_class, part_of_row = self._parts
+        within = [place[classes[free[classes]]] for classes, _ in targets]
+        parts = np.unique(part_of_class[np.concatenate(within)])
+        part = np.flatnonzero(np.isin(part_of_class, parts))
+        column = np.full(len(part_of_class), -1)
+        column[part] = np.arange(len(part))
+        chosen = rows[np.flatnonzero(np.isin(part_of_row, parts))].tocsc()[:, part].tocsr()
+        n, m = len(part), len(targets)
+        if not len(within[0]):
+            return None
+        unit = 1.0 if self.totals.integer else float(np.median([level for _, level in targets]))
+        levels = np.array([level for _, level in targets]) / unit
+        at = np.repeat(np.arange(m), [len(places) for places in within])
+        which = column[np.concatenate(within)]
+        moves = csr_array((np.full(len(at), -float(sign)), (at, which)), shape=(m, n))
+        slack = self.totals.slack[np.flatnonzero(free)[part]] / unit
+        told = [LinearConstraint(hstack([moves, diags_array(levels)]).tocsr(), -np.inf, 0)]
+        if chosen.shape[0]:
+            told.append(LinearConstraint(hstack([chosen, csr_array((chosen.shape[0], m))]).tocsr(), 0, 0))
+        for whole in (False, True):
+            ran = milp(
+                np.concatenate([np.zeros(n), [-2.0 * m], -np.ones(m - 1)]),
+                constraints=told,
+                bounds=Bounds(np.concatenate([-slack, np.zeros(m)]), np.concatenate([np.full(n, np.inf), np.ones(m)])),
+                integrality=np.concatenate([np.full(n, float(whole)), np.zeros(m)]),
+                options={"node_limit": FEW_BRANCHES},
+            )
+            if ran.x is None or (not whole and ran.x[n] < 1 - TOLERANCE):
+                return None
+            found = ran.x[:n]
+            if not self._fractional(found):
+                break
+        way = np.zeros(len(free))
+        way[np.flatnonzero(free)[part]] = np.rint(found) if self.totals.integer else found * unit
+        return way
+
+
+def _solved(goal: Floats, rows: csr_array, lowest: Floats, highest: Floats, *, whole: bool = False) -> Floats:
     """Maximize over the deviations that leave the published totals as they are."""
     bounds = np.column_stack([lowest, highest])
     if whole:

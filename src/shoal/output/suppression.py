@@ -11,8 +11,11 @@ Costs  a linear program per target and round. A pattern counts only after ``expo
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +28,6 @@ from shoal.table.frequency import Floats
 
 EXACT = 400  # cells of a table up to which the least pattern is looked for
 ROUNDS = 150  # integer programs that are solved for it
-SPARING = 120  # hidden cells up to which each is tried without
 
 Step = Callable[[str, float], None]
 
@@ -45,10 +47,9 @@ class ProtectedTotal:
         above, below = max(self.above, other.above), max(self.below, other.below)
         return ProtectedTotal(self.quantity, self.classes, above, below, max(self.insider, other.insider))
 
-    @property
-    def ways(self) -> Iterator[tuple[int, float]]:
-        """The directions in which it must be able to move, each with its distance."""
-        yield from ((sign, level) for sign, level in ((1, self.above), (-1, self.below)) if level > 0)
+    def level(self, sign: int) -> float:
+        """Return how far it must be able to move up or down."""
+        return self.above if sign > 0 else self.below
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,10 @@ class Attack:
     known: Known = field(default_factory=dict)
 
 
+Evidence = dict[tuple[int, int], Floats]  # by the identity of a target and the direction: a way in which it moves
+INSIDE = 2  # upwards, for contributors to other classes
+
+
 @dataclass(frozen=True, eq=False)
 class Puzzle:
     """The quantities of a table, the cells that must be hidden, the targets, and what hiding each cell costs."""
@@ -82,48 +87,106 @@ class Puzzle:
     unsafe: Flags  # (cells)
     costs: Floats  # (cells)
     insiders: Sequence[Insiders | None]  # per quantity
+    # Where every class is a cell of a plain table: the class at each place, and the cell of each class.
+    grid: NDArray[np.int64] | None = None
 
-    def exposed(self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None) -> Iterator[Attack]:
-        """Yield the attacks that come too close with this pattern; nothing if it is safe."""
-        intruders = [Intruder(totals, hidden) for totals in self.quantities]
-        for target in self.targets if targets is None else targets:
-            intruder = intruders[target.quantity]
-            for sign, level in target.ways:
-                reached, way = intruder.reach(target.classes, sign, level)
-                if reached < level * (1 - TOLERANCE):
-                    yield Attack(target, sign, level)
-                    break
-                if sign > 0 and target.insider > 0 and (insiders := self.insiders[target.quantity]):
-                    yield from self._from_inside(intruder, target, way, insiders)
+    @cached_property
+    def leaf(self) -> NDArray[np.int64]:
+        """The cell that is a class by itself, for each class."""
+        cells = self.quantities[0].cells
+        alone = np.flatnonzero(np.diff(cells.indptr) == 1)
+        found = np.full(cells.shape[1], -1)
+        found[cells.indices[cells.indptr[alone]][::-1]] = alone[::-1]  # the first of those with the same class
+        return found
+
+    def exposed(
+        self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None, evidence: Evidence | None = None
+    ) -> Iterator[Attack]:
+        """Yield the attacks that come too close with this pattern; nothing if it is safe.
+
+        ``evidence`` is filled with a way to move each target that is safe, where there is one for all intruders.
+        """
+        asked = list(self.targets if targets is None else targets)
+        evidence = {} if evidence is None else evidence
+        for q, totals in enumerate(self.quantities):
+            intruder = Intruder(totals, hidden)
+            mine = [target for target in asked if target.quantity == q]
+            failed: set[int] = set()
+            for sign in (1, -1):
+                wanted = [target for target in mine if target.level(sign) > 0 and id(target) not in failed]
+                for target in _unmoved(intruder, wanted, sign, evidence):
+                    failed.add(id(target))
+                    yield Attack(target, sign, target.level(sign))
+            insiders = self.insiders[q]
+            for target in mine:
+                if insiders and target.insider > 0 and id(target) not in failed:
+                    yield from self._from_inside(intruder, target, evidence, insiders)
 
     def _from_inside(
-        self, intruder: Intruder, target: ProtectedTotal, way: Floats, insiders: Insiders
+        self, intruder: Intruder, target: ProtectedTotal, evidence: Evidence, insiders: Insiders
     ) -> Iterator[Attack]:
         """Yield the attack of the first contributor to another class who comes too close."""
         level = target.insider
         slight = level * TOLERANCE
-        # One way that spares every contributor's own part serves for all of them.
         apart = np.ones(len(insiders.falls), np.bool_)
         apart[target.classes] = False
-        spared = ~((way < -insiders.falls - slight) | (way > insiders.rises + slight)) | ~apart
-        if spared.all() and _moved(way, target) >= level - slight:
-            return
+        way = evidence.get((id(target), 1))
+        if way is not None and _moved(way, target) >= level - slight:
+            kept = (way >= -insiders.falls - slight) & (way <= insiders.rises + slight)
+            if (kept | ~apart).all():  # it spares every contributor's own part
+                evidence[id(target), INSIDE] = way
+                return
         told = apart & ((insiders.falls < intruder.totals.slack) | (insiders.rises == 0))
         everyone = {i: known for at in np.flatnonzero(told) for i, known in insiders.of(int(at)).items()}
-        if intruder.reach(target.classes, 1, level, everyone)[0] >= level - slight:
+        reached, way = intruder.reach(target.classes, 1, level, everyone)
+        if reached >= level - slight:
+            evidence[id(target), INSIDE] = way
             return
+        evidence.pop((id(target), INSIDE), None)
         for i in everyone:
             if intruder.reach(target.classes, 1, level, insiders.of(i))[0] < level - slight:
                 yield Attack(target, 1, level, insiders.of(i))
                 return
 
-    def safe(self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None) -> bool:
+    def changes(self, target: ProtectedTotal, cell: int, evidence: Evidence) -> bool:
+        """Return whether a way to move a target would change a cell, or such a way is not known."""
+        cells = self.quantities[target.quantity].cells
+        classes = cells.indices[cells.indptr[cell] : cells.indptr[cell + 1]]
+        for kind, level in ((1, target.above), (-1, target.below), (INSIDE, target.insider)):
+            if level > 0 and (kind != INSIDE or self.insiders[target.quantity] is not None):
+                way = evidence.get((id(target), kind))
+                if way is None or abs(way[classes].sum()) > 1e-9 * level:
+                    return True
+        return False
+
+    def safe(
+        self, hidden: Flags, targets: Iterable[ProtectedTotal] | None = None, evidence: Evidence | None = None
+    ) -> bool:
         """Return whether no attack comes too close."""
-        return next(self.exposed(hidden, targets), None) is None
+        return next(self.exposed(hidden, targets, evidence), None) is None
 
 
 def _moved(way: Floats, target: ProtectedTotal) -> float:
     return float(way[target.classes].sum())
+
+
+def _unmoved(
+    intruder: Intruder, targets: list[ProtectedTotal], sign: int, evidence: Evidence
+) -> Iterator[ProtectedTotal]:
+    """Yield the targets that cannot move as far as they should; each program moves one, and others as it can."""
+    pending = targets
+    while pending:
+        way = intruder.moving_most([(target.classes, target.level(sign)) for target in pending], sign)
+        if way is None and len(pending) > 1:  # a whole way may be easier to find for one alone
+            way = intruder.moving_most([(pending[0].classes, pending[0].level(sign))], sign)
+        rest = pending
+        if way is not None:
+            rest = [each for each in pending if _moved(way, each) * sign < each.level(sign) * (1 - TOLERANCE)]
+            evidence.update({(id(each), sign): way for each in pending if each not in rest})
+        if rest and rest[0] is pending[0]:
+            rest = rest[1:]
+            yield pending[0]
+        pending = rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,30 +203,40 @@ class Hiding:
         return self.cost <= self.bound + 1e-6 * max(1.0, self.cost)
 
 
-def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None) -> Hiding | None:
-    """Return a safe pattern; None if there is none, not even with every cell hidden."""
+def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None, time_limit: float = 60.0) -> Hiding | None:
+    """Return a safe pattern; None if there is none, not even with every cell hidden.
+
+    After ``time_limit`` seconds, nothing more is tried to hide fewer cells; the pattern is safe, but not proved least.
+    """
+    start = time.monotonic()
     everything = np.ones(len(puzzle.costs), np.bool_)
     if puzzle.safe(puzzle.unsafe):
         cost = float(puzzle.costs[puzzle.unsafe].sum())
         return Hiding(puzzle.unsafe, cost, cost)
     if not puzzle.safe(everything):
         return None
-    hidden = _spared(puzzle, _cheap(puzzle, step))
+    hidden = _cheap(puzzle, step)
+    hidden = _spared(puzzle, hidden, step, start + 0.6 * time_limit)
     cost = float(puzzle.costs[hidden].sum())
-    if len(puzzle.costs) > EXACT:
-        return Hiding(hidden, cost, float(puzzle.costs[puzzle.unsafe].sum()))
-    best, bound = _least(puzzle, cost, step)
+    bound = float(puzzle.costs[puzzle.unsafe].sum())
+    best = None
+    if len(puzzle.costs) <= EXACT:
+        best, bound = _least(puzzle, cost, step, start + time_limit)
     return Hiding(hidden, cost, bound) if best is None else Hiding(best, float(puzzle.costs[best].sum()), bound)
 
 
 def _cheap(puzzle: Puzzle, step: Step) -> Flags:
-    """Hide, target by target, the cells along the cheapest way to move it; hidden ones cost nothing more."""
-    hidden = puzzle.unsafe.copy()
+    """Hide, target by target, the cells along a cheap way to move it; hidden ones cost nothing more."""
     pending = sorted(puzzle.targets, key=lambda target: -max(target.above, target.below))
-    for i, target in enumerate(pending):
-        step("hiding cells", i / len(pending))
+    hidden = puzzle.unsafe.copy()
+    if puzzle.grid is not None:
+        for target in pending:
+            _hide_box(puzzle, puzzle.grid, target, hidden)
+    attacks = list(puzzle.exposed(hidden))
+    for i, first in enumerate(attacks):
+        step("hiding cells", i / len(attacks))
         for _ in range(3 + len(puzzle.costs)):
-            attack = next(puzzle.exposed(hidden, [target]), None)
+            attack = next(puzzle.exposed(hidden, [first.target]), None)
             if attack is None:
                 break
             before = hidden.copy()
@@ -172,6 +245,40 @@ def _cheap(puzzle: Puzzle, step: Step) -> Flags:
                 hidden[np.argmin(np.where(hidden, np.inf, puzzle.costs))] = True
     # What was hidden later cannot expose what was protected before: the intruder only ever knows less.
     return hidden
+
+
+def _hide_box(puzzle: Puzzle, grid: NDArray[np.int64], target: ProtectedTotal, hidden: Flags) -> None:
+    """Hide the corners of the cheapest box around a cell in a plain table, of which every second one can rise or fall.
+
+    Two values of each column span a box: with the cell, every second corner rises, and the others fall as far.
+    """
+    if len(target.classes) != 1 or min(grid.shape) < 2:
+        return
+    places = np.argwhere(grid == target.classes[0])
+    if not len(places):
+        return
+    at = tuple(map(int, places[0]))
+    totals, insiders = puzzle.quantities[target.quantity], puzzle.insiders[target.quantity]
+    slack = totals.slack[grid]
+    falls = slack if insiders is None or not target.insider else np.minimum(slack, insiders.falls[grid])
+    rising = np.ones(grid.shape, np.bool_)
+    if insiders is not None and target.insider:
+        rising = insiders.rises[grid] > 0
+    costs = np.where(hidden[puzzle.leaf[grid]], 0.0, puzzle.costs[puzzle.leaf[grid]])
+    cost, possible = np.zeros(grid.shape), np.ones(grid.shape, np.bool_)
+    up = max(target.above, target.insider)
+    for turned in itertools.product((False, True), repeat=grid.ndim):
+        if any(turned):
+            corner = tuple(slice(None) if t else slice(i, i + 1) for t, i in zip(turned, at, strict=True))
+            cost = cost + costs[corner]
+            possible &= (falls[corner] >= up) if sum(turned) % 2 else (slack[corner] >= target.below) & rising[corner]
+    for axis, i in enumerate(at):
+        possible[(slice(None),) * axis + (i,)] = False
+    if not possible.any():
+        return
+    other = np.unravel_index(np.argmin(np.where(possible, cost, np.inf)), grid.shape)
+    for place in itertools.product(*zip(at, map(int, other), strict=True)):
+        hidden[puzzle.leaf[grid[place]]] = True
 
 
 def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
@@ -209,18 +316,30 @@ def _cheapest_way(puzzle: Puzzle, attack: Attack, hidden: Flags) -> Flags:
     return changed
 
 
-def _spared(puzzle: Puzzle, hidden: Flags) -> Flags:
-    """Show cells again that need not be hidden, the costliest first."""
+def _spared(puzzle: Puzzle, hidden: Flags, step: Step, end: float) -> Flags:
+    """Show cells again that need not be hidden, the costliest first, as long as there is time.
+
+    A target whose way leaves the cell as it is stays safe, so only the others are tried again.
+    """
+    evidence: Evidence = {}
+    if not puzzle.safe(hidden, evidence=evidence):
+        return hidden  # not by the same programs: nothing more is tried
     more = np.flatnonzero(hidden & ~puzzle.unsafe)
-    if len(more) > SPARING:
-        return hidden
-    for i in more[np.argsort(-puzzle.costs[more], kind="stable")]:
+    for n, i in enumerate(more[np.argsort(-puzzle.costs[more], kind="stable")]):
+        if time.monotonic() > end:
+            break
+        step("hiding fewer cells", n / len(more))
+        touched = [target for target in puzzle.targets if puzzle.changes(target, int(i), evidence)]
         hidden[i] = False
-        hidden[i] = not puzzle.safe(hidden)
+        found: Evidence = {}
+        if puzzle.safe(hidden, touched, found):
+            evidence |= found
+        else:
+            hidden[i] = True
     return hidden
 
 
-def _least(puzzle: Puzzle, known: float, step: Step) -> tuple[Flags | None, float]:
+def _least(puzzle: Puzzle, known: float, step: Step, end: float) -> tuple[Flags | None, float]:
     """Return a safe pattern that costs less than ``known``, and a bound on the cost; None if none was found."""
     n = len(puzzle.costs)
     rows: list[Floats] = []
@@ -228,12 +347,15 @@ def _least(puzzle: Puzzle, known: float, step: Step) -> tuple[Flags | None, floa
     bound = float(puzzle.costs[puzzle.unsafe].sum())
     for i in range(ROUNDS):
         step("proving that fewer cells would not do", i / ROUNDS)
+        left = end - time.monotonic()
+        if left <= 0:
+            return None, bound
         chosen = milp(
             puzzle.costs,
             constraints=LinearConstraint(np.array(rows), np.array(least), np.inf) if rows else None,
             bounds=Bounds(puzzle.unsafe.astype(float), np.ones(n)),
             integrality=np.ones(n),
-            options={"node_limit": BRANCHES, "mip_rel_gap": 0.0},
+            options={"node_limit": BRANCHES, "mip_rel_gap": 0.0, "time_limit": left},
         )
         if chosen.status != 0 or chosen.x is None:
             return None, bound
