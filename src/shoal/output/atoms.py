@@ -14,7 +14,7 @@ from ibis.expr import types as ir
 from numpy.typing import NDArray
 
 from shoal.engines.grouping import Groupable
-from shoal.errors import CannotTellError
+from shoal.errors import CannotTellError, DataError
 from shoal.output.asked import Feature, Key, Label
 from shoal.table.frequency import Counts, Floats
 
@@ -123,7 +123,9 @@ def atoms_of(
     ranked = parts.mutate(size=parts.v.abs().fill_null(0))
     tops: dict[str, Any] = {}
     for name, by, needed in (("x", "size", value is not None), ("r", "n", entity is not None)):
-        if needed:
+        if needed and (array := rows.place.largest(ranked[by], n_largest)) is not None:
+            tops[name] = array
+        elif needed:
             over = ibis.window(group_by=keys or None, order_by=ibis.desc(ranked[by]))
             ranked = ranked.mutate(**{f"rank_{name}": ibis.row_number().over(over)})
             for i in range(n_largest):
@@ -149,9 +151,15 @@ def atoms_of(
     nothing = np.zeros((len(found), n_largest))
 
     def top(name: str) -> Floats:
+        if name in tops:
+            arrays = (array or () for array in found[name].to_pylist())
+            padded = [[*array, *(0.0,) * (n_largest - len(array))] for array in arrays]
+            return np.array(padded, np.float64).reshape(nothing.shape)
         names = [f"{name}{i}" for i in range(n_largest)]
         return np.column_stack([_floats(found[each]) for each in names]) if names[0] in tops else nothing
 
+    if value is not None and not np.isfinite(_floats(found["sizes"])).all():
+        raise DataError(f"column {value!r} has numbers that are infinite or too large to add up", "leave them out")
     present = np.array([value is not None for value in found["least"].to_pylist()], np.bool_)
     ends = np.column_stack([_floats(found["least"]), _floats(found["highest"])])
     atoms = AtomTable(

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -102,7 +103,7 @@ class Judge:
 
     # ── quantities ───────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
+    @cached_property
     def _several(self) -> bool:
         """Whether some person has several records."""
         return self.atoms.parts is not None or bool((self.atoms.records > self.atoms.persons).any())
@@ -190,7 +191,7 @@ class Judge:
             found["zero"] = 1.0, 0.0
         return found
 
-    @property
+    @cached_property
     def _mean_size(self) -> float:
         return float(self.atoms.sizes.sum() / max(1, self.atoms.records.sum()))
 
@@ -200,7 +201,7 @@ class Judge:
         low, high = self._extremes
         return bool(low < high and len(ends) and (ends[:, 0].min() == high or ends[:, 1].max() == low))
 
-    @property
+    @cached_property
     def _extremes(self) -> tuple[float, float]:
         present = np.asarray(abs(self.layout.members).sum(axis=0)).ravel() * self.atoms.records > 0
         ends = self.atoms.ends[present]

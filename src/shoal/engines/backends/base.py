@@ -61,6 +61,9 @@ class Place(Protocol):
     def same(self, left: Any, right: Any) -> Any:
         """Return whether two values are equal or both null, as a condition that the engine can hash."""
 
+    def largest(self, column: Any, n: int) -> Any:
+        """Return the ``n`` largest values of a group as an array; None where the backend has no such aggregate."""
+
     def is_table(self, target: str, name: str, schema: str | None) -> bool:
         """Return whether a target is the table with that name."""
 
@@ -141,6 +144,10 @@ class IbisPlace:
     def same(self, left: Any, right: Any) -> Any:
         """Compare with IS NOT DISTINCT FROM."""
         return left.identical_to(right)
+
+    def largest(self, column: Any, n: int) -> Any:
+        """Return the ``n`` largest values of a group as an array; None where the backend has no such aggregate."""
+        return None
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows of a query through Ibis."""

@@ -31,6 +31,11 @@ def isfinite(number: float) -> bool:  # type: ignore[empty-body]
     """DuckDB's ``isfinite``: neither infinite nor NaN."""
 
 
+@ibis.udf.agg.builtin(name="max", signature=(("float64", "int64"), "array<float64>"))
+def maxima(number: Any, n: Any) -> Any:
+    """DuckDB's ``max`` with a number: the largest values, descending."""
+
+
 class DuckDB(IbisPlace):
     """Files and tables of DuckDB, processed out of core."""
 
@@ -54,6 +59,10 @@ class DuckDB(IbisPlace):
         super().__init__(backend)
         self.dialect = dialect
         self.memory = memory  # bytes, for DuckDB and for data held in Python, such as the counted tuples
+
+    def largest(self, column: Any, n: int) -> Any:
+        """Return the ``n`` largest values of a group as an array, without sorting the rows."""
+        return maxima(column.cast("float64"), n)
 
     def reading(self) -> Context:
         """Return the context of a query, for which there is room now."""
