@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shoal.integral.recurrence import integral_privacy as integral_privacy
     from shoal.judge.original import compare_with_original as compare_with_original
     from shoal.output.checking import check_output as check_output
+    from shoal.output.regressing import check_regression as check_regression
     from shoal.pipeline import anonymize as anonymize
     from shoal.pipeline import check as check
     from shoal.pipeline import measure as measure
@@ -83,6 +84,7 @@ _HOME = {
     "attack": "attacks.run",
     "check": "pipeline",
     "check_output": "output.checking",
+    "check_regression": "output.regressing",
     "compare": "alternatives.compare",
     "compare_with_original": "judge.original",
     "explore": "alternatives.recommend",
@@ -133,6 +135,7 @@ __all__ = [
     "attack",
     "check",
     "check_output",
+    "check_regression",
     "compare",
     "compare_with_original",
     "explore",

@@ -1,7 +1,7 @@
 """``shoal output``: check a table of results before it leaves; the exit code is the verdict."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,10 @@ from shoal.cli.targets import check_different
 from shoal.errors import PolicyError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from shoal.output.checked import OutputCheck
+    from shoal.output.regressing import RegressionCheck
 
 
 @with_options
@@ -26,6 +29,15 @@ def output(
     statistics: Annotated[
         str, typer.Option(help="What is shown of each group: count, sum, mean, median, percentiles such as p90.")
     ] = "count",
+    on: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of statistics: columns on which the value is regressed in each group, as in age,sex."
+        ),
+    ] = None,
+    categories: Annotated[
+        str | None, typer.Option(help="Of these, columns of numbers with a coefficient for each category.")
+    ] = None,
     where: Annotated[
         list[str] | None, typer.Option(help="Only records with, as in 'age >= 18' or 'town in A,B'; may be repeated.")
     ] = None,
@@ -50,6 +62,13 @@ def output(
     protection: Annotated[
         float, typer.Option(help="Percent of a hidden sum by which it may be larger or smaller for all anybody knows.")
     ] = 10.0,
+    degrees: Annotated[int, typer.Option(help="The least residual degrees of freedom of a regression.")] = 10,
+    leverage: Annotated[
+        float, typer.Option(help="The largest share of a person's own values in what a regression says about them.")
+    ] = 0.5,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds after which nothing more is tried to hide fewer cells.")
+    ] = 60.0,
     ledger: Annotated[
         Path | None,
         typer.Option(
@@ -64,13 +83,14 @@ def output(
     printing: Printing,
     force: Force = False,
 ) -> None:
-    """Check counts, sums, means or quantiles by group before they are published, and hide what is unsafe.
+    """Check counts, sums, means, quantiles or regressions by group before they are published; hide what is unsafe.
 
     Exit 0 if the table is safe, or with -o if a safe one was written; 1 if it is not; 2 if it cannot be determined.
     """
     with loading():
         from shoal.engines.files.formats import check_target
         from shoal.output.checking import check_output
+        from shoal.output.regressing import check_regression
         from shoal.release import refuse_to_overwrite
 
     if out is not None:
@@ -78,25 +98,39 @@ def output(
         refuse_to_overwrite(data, out)
         check_target(out, force)
     rows = reading.opened(data)
+    given: dict[str, Any] = {
+        "by": names_in(by),
+        "value": value,
+        "where": where or (),
+        "bands": dict(map(_bands, bands or ())),
+        "entity": entity,
+        "min_count": min_count,
+        "dominance": _dominance(dominance),
+        "p": p or None,
+        "protection": protection,
+        "ledger": ledger,
+    }
+    found: OutputCheck | RegressionCheck
     with printing.progress() as progress:
-        found = check_output(
-            rows,
-            by=names_in(by),
-            value=value,
-            statistics=names_in(statistics),
-            where=where or (),
-            bands=dict(map(_bands, bands or ())),
-            entity=entity,
-            sensitive=None if sensitive is None else names_in(sensitive),
-            min_count=min_count,
-            dominance=_dominance(dominance),
-            p=p or None,
-            zeros=zeros,  # type: ignore[arg-type]
-            protection=protection,
-            ledger=ledger,
-            total=total,
-            progress=progress,
-        )
+        if on is not None:
+            if value is None:
+                raise PolicyError("a regression needs a value column", "pass it", option="--value")
+            models: dict[str, Any] = {
+                "on": names_in(on),
+                "categories": names_in(categories),
+                "degrees": degrees,
+                "leverage": leverage,
+            }
+            found = check_regression(rows, progress=progress, **given, **models)
+        else:
+            cells: dict[str, Any] = {
+                "statistics": names_in(statistics),
+                "sensitive": None if sensitive is None else names_in(sensitive),
+                "zeros": zeros,
+                "total": total,
+                "time_limit": time_limit,
+            }
+            found = check_output(rows, progress=progress, **given, **cells)
     released = out is not None and found.safe and not found.missing
     if released and out is not None:
         found.save(out, force=force)
@@ -123,13 +157,45 @@ def _dominance(text: str) -> tuple[int, float] | None:
     return int(numbers[0]), numbers[1]
 
 
-def _show(found: "OutputCheck", out: Path | None, released: bool) -> None:
-    """Show the verdict, the hidden cells without their figures, and what an intruder can tell of each."""
+def _show(found: "OutputCheck | RegressionCheck", out: Path | None, released: bool) -> None:
+    """Show the verdict, and what is hidden without its figures."""
     from rich.console import Console
 
-    from shoal.cli.columns import Columns, text
+    from shoal.cli.columns import text
+    from shoal.output.checked import OutputCheck
 
     console = Console(highlight=False)
+    if isinstance(found, OutputCheck):
+        _show_cells(found, console)
+    else:
+        _show_models(found, console)
+    if found.earlier:
+        console.print(text(f"Judged together with {len(found.earlier)} tables released before."))
+    style = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}[found.outcome]
+    console.print(text(f"{found.sentence}.", style=style))
+    if released:
+        console.print(text(f"Written: {out}" + ("" if found.ledger is None else f"; entered into {found.ledger}")))
+    elif out is not None:
+        console.print(text("Nothing was written.", style="bold red"))
+
+
+def _show_models(found: "RegressionCheck", console: "Console") -> None:
+    """Show the hidden regressions and why."""
+    from shoal.cli.columns import Columns
+
+    hidden = [model for model in found.models if model.hidden]
+    if hidden:
+        table = Columns(*(found.asked.names or ["regression"]), "hidden because of", texts=(0,))
+        for model in hidden[:50]:
+            labels = ["(missing)" if label is None else label for label in model.labels] or ["all"]
+            table.add(*labels, ", ".join(model.why) or "the others")
+        table.show(console)
+
+
+def _show_cells(found: "OutputCheck", console: "Console") -> None:
+    """Show the hidden cells, and what an intruder can tell of each."""
+    from shoal.cli.columns import Columns, text
+
     hidden = [cell for cell in found.cells if cell.hidden] if found.safe else []
     if hidden:
         table = Columns(*(found.asked.names or ["cell"]), "hidden because of", "an intruder can tell", texts=(0,))
@@ -141,11 +207,3 @@ def _show(found: "OutputCheck", out: Path | None, released: bool) -> None:
             console.print(text(f"… and {len(hidden) - 50} more; --json lists all"))
         if not found.proved:
             console.print(text("Hiding fewer cells may be enough: that this choice is the cheapest is not proved."))
-    if found.earlier:
-        console.print(text(f"Judged together with {len(found.earlier)} tables released before."))
-    style = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}[found.outcome]
-    console.print(text(f"{found.sentence}.", style=style))
-    if released:
-        console.print(text(f"Written: {out}" + ("" if found.ledger is None else f"; entered into {found.ledger}")))
-    elif out is not None:
-        console.print(text("Nothing was written.", style="bold red"))

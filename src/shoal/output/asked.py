@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ _CONDITION = re.compile(r"^\s*(?P<column>.+?)\s*(?P<sign><=|>=|!=|==|=|<|>|\sin\
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
 LINEAR = ("count", "sum", "mean")
+REGRESSION = "regression"
 
 Label = str | None  # None is a missing value
 Key = tuple[Label, ...]
@@ -32,11 +33,14 @@ class Feature:
     cuts: tuple[float, ...] = ()
     conditions: tuple[str, ...] = ()
     present: str = ""
+    given: str = ""  # of a column that need not have numbers
 
     def expression(self, rows: Groupable) -> Any:
         """Return the feature as a column of an Ibis table."""
-        if self.conditions or self.present:
+        if self.conditions or self.present or self.given:
             holds: Any = rows.number(self.present).notnull() if self.present else ibis.literal(True)
+            if self.given:
+                holds = rows.table[self.given].notnull()
             for condition in self.conditions:
                 holds = holds & _holds(condition, rows)
             return ibis.ifelse(holds, "1", "0")
@@ -60,7 +64,7 @@ class Feature:
     @property
     def source(self) -> str:
         """The one column that it reads."""
-        return self.column or self.present or _parsed(self.conditions[0])[0]
+        return self.column or self.present or self.given or _parsed(self.conditions[0])[0]
 
 
 def _parsed(condition: str) -> tuple[str, str, str]:
@@ -106,6 +110,8 @@ class AskedTable:
     where: tuple[str, ...] = ()
     value: str | None = None
     statistics: tuple[str, ...] = ("count",)
+    on: tuple[str, ...] = ()  # of a regression: the columns that the value is regressed on
+    categories: tuple[str, ...] = ()  # those of them with a coefficient per category
 
     @classmethod
     def of(
@@ -115,6 +121,8 @@ class AskedTable:
         where: Sequence[str],
         value: str | None,
         statistics: Sequence[str],
+        on: Sequence[str] = (),
+        categories: Sequence[str] = (),
     ) -> AskedTable:
         """Check and freeze what a user asks for."""
         dimensions = tuple(
@@ -129,7 +137,7 @@ class AskedTable:
             if not len(cuts) or list(cuts) != sorted(set(cuts)):
                 raise PolicyError("the limits of bands must be ascending numbers", "as in 18,65")
         for name in statistics:
-            if name not in (*LINEAR, "median") and not _PERCENTILE.fullmatch(name):
+            if name not in (*LINEAR, "median", *([REGRESSION] if on else [])) and not _PERCENTILE.fullmatch(name):
                 raise PolicyError(
                     f"unknown statistic {name!r}", "count, sum, mean, median, or a percentile such as p90"
                 )
@@ -140,7 +148,7 @@ class AskedTable:
         for condition in where:
             _parsed(condition)
         frozen = tuple(sorted((name, tuple(float(cut) for cut in cuts)) for name, cuts in (bands or {}).items()))
-        return cls(dimensions, frozen, tuple(where), value, tuple(statistics))
+        return cls(dimensions, frozen, tuple(where), value, tuple(statistics), tuple(on), tuple(categories))
 
     @property
     def names(self) -> list[str]:
@@ -150,13 +158,21 @@ class AskedTable:
     @property
     def quantiles(self) -> dict[str, float]:
         """The quantiles asked for, by name."""
-        others = [name for name in self.statistics if name not in LINEAR]
+        others = [name for name in self.statistics if name not in (*LINEAR, REGRESSION)]
         return {name: 0.5 if name == "median" else float(name[1:]) / 100 for name in others}
 
     @property
     def sums(self) -> bool:
-        """Whether sums can be worked out from it: a mean is a sum over a count."""
-        return bool({"sum", "mean"} & set(self.statistics))
+        """Whether sums can be worked out from it: a mean is a sum over a count, and residuals add up to 0."""
+        return bool({"sum", "mean", REGRESSION} & set(self.statistics))
+
+    @property
+    def implied(self) -> tuple[AskedTable, ...]:
+        """The tables of sums that can be worked out from it: of a regression, also those of each category."""
+        if not self.on:
+            return (self,)
+        finer = (replace(self, dimensions=(*self.dimensions, (name,))) for name in self.categories)
+        return (self, *finer)
 
     @property
     def insides(self) -> tuple[Feature, ...]:
@@ -165,7 +181,9 @@ class AskedTable:
         for condition in sorted(self.where):
             by_column.setdefault(_parsed(condition)[0], []).append(condition)
         found = [Feature(conditions=tuple(conditions)) for conditions in by_column.values()]
-        return (*found, *([] if self.value is None else [Feature(present=self.value)]))
+        present = [*([] if self.value is None else [self.value]), *self.on]
+        given = [Feature(given=name) if name in self.categories else Feature(present=name) for name in present]
+        return (*found, *given)
 
     @property
     def conditional(self) -> list[str]:
@@ -198,4 +216,5 @@ class AskedTable:
             "where": list(self.where),
             "value": self.value,
             "statistics": list(self.statistics),
+            **({"on": list(self.on), "categories": list(self.categories)} if self.on else {}),
         }

@@ -30,11 +30,30 @@ def linear_figures(asked: AskedTable, layout: CellLayout, atoms: AtomTable) -> d
     return {name: np.asarray(found[name]) for name in asked.statistics if name in found}
 
 
+def changed_models(rows: Groupable, earlier: Earlier, rules: OutputRules) -> bool:
+    """Return whether a published regression is another one today."""
+    from shoal.output.regressing import models_of  # which imports this module
+
+    kept = (True,) * len(earlier.asked.names)
+    today = {(key, kept): fit.figures() for key, fit in models_of(rows, earlier.asked, None, rules, 0)}
+    for key, shown in earlier.figures.items():
+        for name, then in shown.items():
+            # Degrees of freedom depend on who counts as a person; orders of addition change the last digits.
+            near = 1e-6 * max(abs(then), abs(shown.get(name.replace("estimate", "error"), 0.0)))
+            if name != "degrees" and not abs(today.get(key, {}).get(name, np.inf) - then) <= near:
+                return True
+    return False
+
+
 def changed_figures(rows: Groupable, earlier: Sequence[Earlier], rules: OutputRules) -> list[str]:
     """Return the statistics other than counts of which a published figure is different today."""
     found: dict[str, None] = {}
     for each in earlier:
         if each.asked.value is None or set(each.asked.statistics) == {"count"}:
+            continue
+        if each.asked.on:
+            if changed_models(rows, each, rules):
+                found["regression"] = None
             continue
         atoms = atoms_of(rows, each.asked.features, each.asked.value, None, 1)
         layout = laid_out(each.asked, atoms)

@@ -61,7 +61,7 @@ def check_output(
     rules = OutputRules(min_count, dominance, p, zeros, protection)
     asked = AskedTable.of(by, bands, where, value, statistics)
     earlier = read_ledger(ledger)
-    tables = [asked, *(each.asked for each in earlier)]
+    tables = [asked, *(table for each in earlier for table in each.asked.implied)]
     told = list(dict.fromkeys(name for table in tables for name in (*table.names, *table.conditional)))
     if unknown := [name for name in sensitive or () if name not in told]:
         raise PolicyError(f"{', '.join(map(repr, unknown))} is sensitive, but not grouped by")

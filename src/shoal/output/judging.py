@@ -114,7 +114,7 @@ class Judge:
         order = np.argsort(class_of, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(class_of, minlength=n))[:-1])
         nested = sum(len(dimension) > 1 for dimension in self.asked.dimensions)
-        network = len(self.asked.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0
+        network = len(self.asked.dimensions) <= 2 and nested <= 1 and published.shape[0] == 0 and not self.asked.on
 
         def summed(column: Floats) -> Floats:
             return np.bincount(class_of, column, minlength=n).astype(np.float64)
@@ -174,13 +174,14 @@ class Judge:
             weight = float(quantity.totals.values[quantity.classes(atoms)].sum()) if few else 0.0
             return {"least count": (self.rules.min_count - weight, 0.0)} if few else {}
         magnitude = not counting or size > persons
+        share = self.rules.protection / 100 * size if magnitude else 0.0
         if few:
-            share = self.rules.protection / 100 * size if magnitude else 0.0
             # Whether these are enough persons, or even fewer, must stay open.
             enough = (self.rules.min_count - persons, 1) if counting else (0, 0)
             found["least count"] = max(enough[0], share), max(enough[1], share)
         if magnitude:
-            found |= {rule: (level, level) for rule, level in self.rules.failing(largest, size).items()}
+            levels = {rule: max(level, share) for rule, level in self.rules.failing(largest, size).items()}
+            found |= {rule: (level, level) for rule, level in levels.items()}
         if not counting and persons:
             level = self.rules.protection / 100 * self._mean_size * persons
             if size == 0:  # a sum of 0 tells what everybody contributes
@@ -280,7 +281,8 @@ class Judge:
 
     def _grid(self) -> NDArray[np.int64] | None:
         """Return the class at each place of a plain table; None if columns are nested or other tables count."""
-        if self.earlier or not self.asked.dimensions or any(len(dimension) > 1 for dimension in self.asked.dimensions):
+        nested = any(len(dimension) > 1 for dimension in self.asked.dimensions)
+        if self.earlier or self.asked.on or not self.asked.dimensions or nested:
             return None
         leaves = [self.layout.atoms_in(i) for i, (_, kept) in enumerate(self.layout.cells) if all(kept)]
         codes = self.atoms.codes[np.array([atoms[0] for atoms in leaves])]
@@ -293,18 +295,10 @@ class Judge:
         grid[tuple(place for _, place in places)] = [self.quantities[0].class_of[atoms[0]] for atoms in leaves]
         return grid
 
-    # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────
-
-    def checked(
-        self, figures: dict[str, Floats], ledger: str | Path | None, total: str, progress: Step, time_limit: float
-    ) -> OutputCheck:
-        """Hide what has to be hidden, compute what an intruder can tell of it, and put the answer together."""
-        end = time.monotonic() + time_limit
+    def puzzle(self, unsafe: Flags) -> Puzzle:
+        """Return what has to be hidden and protected; cells that many are in are hidden last."""
         counts = np.asarray(self.layout.members @ self.atoms.records.astype(float))
-        unsafe = np.zeros(len(self.layout.cells), np.bool_)
-        unsafe[list(self.why)] = True
-        missing, pattern, reason = "", None, ""
-        puzzle = Puzzle(
+        return Puzzle(
             [quantity.totals for quantity in self.quantities],
             self.targets(),
             unsafe,
@@ -312,6 +306,18 @@ class Judge:
             [self._insiders(quantity) for quantity in self.quantities],
             self._grid(),
         )
+
+    # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def checked(
+        self, figures: dict[str, Floats], ledger: str | Path | None, total: str, progress: Step, time_limit: float
+    ) -> OutputCheck:
+        """Hide what has to be hidden, compute what an intruder can tell of it, and put the answer together."""
+        end = time.monotonic() + time_limit
+        unsafe = np.zeros(len(self.layout.cells), np.bool_)
+        unsafe[list(self.why)] = True
+        missing, pattern, reason = "", None, ""
+        puzzle = self.puzzle(unsafe)
         ranges: dict[int, dict[str, tuple[float, float]]] = {}
         if self.changed:
             missing = "the data changed since earlier releases, so their differences cannot be judged"

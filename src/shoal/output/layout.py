@@ -36,7 +36,7 @@ def inside(asked: AskedTable, atoms: AtomTable, without: Collection[str] = ()) -
     """Return which atoms a table is about; ``without`` are columns whose conditions are dropped."""
     found = np.ones(len(atoms.codes), np.bool_)
     for feature in asked.insides:
-        if feature.present or feature.source not in without:
+        if feature.present or feature.given or feature.source not in without:
             found &= atoms.holds(feature)
     return found
 
@@ -82,7 +82,14 @@ def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list
     found = [(place[key], shown) for key, shown in earlier.figures.items() if key in place]
     # A published zero of a group that is not even possible any more says nothing about the others.
     gone = sum(1 for key, shown in earlier.figures.items() if key not in place and any(shown.values()))
-    return layout.members[[i for i, _ in found]], [shown for _, shown in found], gone
+    members, figures = [layout.members[[i for i, _ in found]]], [shown for _, shown in found]
+    for table in earlier.asked.implied[1:]:
+        finer = laid_out(table, atoms)
+        inner = [i for i, (key, kept) in enumerate(finer.cells) if all(kept) and (key[:-1], kept[:-1]) in place]
+        inner = [i for i in inner if (finer.cells[i][0][:-1], finer.cells[i][1][:-1]) in earlier.figures]
+        members.append(finer.members[inner])
+        figures += [{} for _ in inner]
+    return vstack(members).tocsr(), figures, gone
 
 
 def merged_atoms(cells: csr_array, published: csr_array) -> tuple[csr_array, csr_array, NDArray[np.int64]]:

@@ -43,7 +43,15 @@ class Earlier:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Earlier:
         """Read an entry of a ledger."""
-        asked = AskedTable.of(given["by"], given["bands"], given["where"], given["value"], given["statistics"])
+        asked = AskedTable.of(
+            given["by"],
+            given["bands"],
+            given["where"],
+            given["value"],
+            given["statistics"],
+            given.get("on", ()),
+            given.get("categories", ()),
+        )
         figures = {}
         for cell in given["cells"]:
             group = cell.pop("group")

@@ -15,6 +15,7 @@ from shoal.table.frequency import Floats
 
 Zeros = Literal["show", "hide"]
 CellRule = Literal["least count", "dominance", "p %", "zero", "full", "quantile", "differencing"]
+ModelRule = Literal[CellRule, "degrees of freedom", "category", "leverage", "influence", "exact fit", "collinear"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class OutputRules:
     p: float | None = 10.0  # the second largest contributor must not estimate the largest to within p %
     zeros: Zeros = "show"
     protection: float = 10.0  # percent of a hidden sum that must stay possible on both sides
+    leverage: float = 0.5  # the largest share of anybody's values in what a regression says about them
 
     def __post_init__(self) -> None:
         if not isinstance(self.min_count, int) or self.min_count < 1:
@@ -36,6 +38,8 @@ class OutputRules:
             raise PolicyError("p must be a percentage above 0, such as 10")
         if not 0 < self.protection <= 1000:
             raise PolicyError("protection must be a percentage above 0, such as 10")
+        if not 0 < self.leverage <= 1:
+            raise PolicyError("leverage must be a share above 0 and at most 1", "0.5 is a common choice")
         if self.zeros not in ("show", "hide"):
             raise PolicyError("zeros is 'show' or 'hide'")
 
