@@ -1,1 +1,1 @@
-"""Output checking: tables of counts, sums, means and quantiles, judged before they leave."""
+"""Output checking: tables of counts, sums, means, quantiles and regressions, judged before they leave."""

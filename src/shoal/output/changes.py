@@ -13,6 +13,7 @@ import numpy as np
 from shoal.engines.grouping import Groupable
 from shoal.output.asked import AskedTable
 from shoal.output.atoms import AtomTable, atoms_of
+from shoal.output.group_models import models_of
 from shoal.output.layout import CellLayout, laid_out
 from shoal.output.ledger import Earlier
 from shoal.output.quantiles import quantiles_of
@@ -32,8 +33,6 @@ def linear_figures(asked: AskedTable, layout: CellLayout, atoms: AtomTable) -> d
 
 def changed_models(rows: Groupable, earlier: Earlier, rules: OutputRules) -> bool:
     """Return whether a published regression is another one today."""
-    from shoal.output.regressing import models_of  # which imports this module
-
     kept = (True,) * len(earlier.asked.names)
     today = {(key, kept): fit.figures() for key, fit in models_of(rows, earlier.asked, None, rules, 0)}
     for key, shown in earlier.figures.items():
