@@ -123,10 +123,9 @@ class Intruder:
         found = _solved(goal * sign, chosen, -slack / unit, highest) * unit
         if self._fractional(found):
             found = _solved(goal * sign, chosen, -slack / unit, highest, whole=True)
-        if self.totals.integer:
-            found = np.rint(found)
         way[named] = found
-        return float(goal @ found * sign), way
+        reached = float(goal @ found * sign)
+        return (float(round(reached)) if self.totals.integer else reached), way
 
     def _fractional(self, way: Floats) -> bool:
         """Return whether a way has to be of whole numbers, but is not."""
@@ -170,8 +169,13 @@ class Intruder:
             found = ran.x[:n]
             if not self._fractional(found):
                 break
+        if self.totals.integer and not self.totals.network:
+            found = np.rint(found)
+            if (chosen @ found).any() or (found < -np.rint(slack)).any():
+                return None
+        # In a network, a way that is not whole lies between whole ones, of which one moves a target at least as far.
         way = np.zeros(len(free))
-        way[np.flatnonzero(free)[part]] = np.rint(found) if self.totals.integer else found * unit
+        way[np.flatnonzero(free)[part]] = found * unit
         return way
 
 

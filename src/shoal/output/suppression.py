@@ -27,6 +27,7 @@ from shoal.output.linear import BRANCHES, TOLERANCE, Flags, Intruder, Known, Tot
 from shoal.table.frequency import Floats
 
 EXACT = 400  # cells of a table up to which the least pattern is looked for
+NEAR = 1_000.0  # how much larger one distance of a program may be than another
 ROUNDS = 150  # integer programs that are solved for it
 
 Step = Callable[[str, float], None]
@@ -174,15 +175,18 @@ def _unmoved(
     intruder: Intruder, targets: list[ProtectedTotal], sign: int, evidence: Evidence
 ) -> Iterator[ProtectedTotal]:
     """Yield the targets that cannot move as far as they should; each program moves one, and others as it can."""
-    pending = targets
+    pending = sorted(targets, key=lambda target: -target.level(sign))
     while pending:
-        way = intruder.moving_most([(target.classes, target.level(sign)) for target in pending], sign)
-        if way is None and len(pending) > 1:  # a whole way may be easier to find for one alone
+        # Distances of other orders of magnitude would be rounding errors in the same program.
+        near = [target for target in pending if target.level(sign) * NEAR >= pending[0].level(sign)]
+        way = intruder.moving_most([(target.classes, target.level(sign)) for target in near], sign)
+        if way is None and len(near) > 1:  # a whole way may be easier to find for one alone
             way = intruder.moving_most([(pending[0].classes, pending[0].level(sign))], sign)
         rest = pending
         if way is not None:
-            rest = [each for each in pending if _moved(way, each) * sign < each.level(sign) * (1 - TOLERANCE)]
-            evidence.update({(id(each), sign): way for each in pending if each not in rest})
+            moved = {id(each) for each in near if _moved(way, each) * sign >= each.level(sign) * (1 - TOLERANCE)}
+            evidence.update({(each, sign): way for each in moved})
+            rest = [each for each in pending if id(each) not in moved]
         if rest and rest[0] is pending[0]:
             rest = rest[1:]
             yield pending[0]
@@ -216,7 +220,9 @@ def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None, time_limit
     if not puzzle.safe(everything):
         return None
     hidden = _cheap(puzzle, step)
-    hidden = _spared(puzzle, hidden, step, start + 0.6 * time_limit)
+    spared = _spared(puzzle, hidden.copy(), step, start + 0.6 * time_limit)
+    if puzzle.safe(spared):  # all of it once more
+        hidden = spared
     cost = float(puzzle.costs[hidden].sum())
     bound = float(puzzle.costs[puzzle.unsafe].sum())
     best = None

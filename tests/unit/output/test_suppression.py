@@ -105,6 +105,35 @@ def test_ranges_in_three_dimensions_are_those_of_all_tables_that_agree() -> None
         assert truth - Intruder(totals, hidden).reach(classes, -1)[0] == figures[:, i].min()
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (2, 2, 3), (3, 2, 2)])
+def test_moving_many_targets_at_once_finds_what_a_program_for_each_finds(shape: tuple[int, ...]) -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        puzzle = puzzle_of(rng.integers(0, 9, size=shape))
+        hidden = puzzle.unsafe | (rng.random(len(puzzle.unsafe)) < 0.4)
+        intruder = Intruder(puzzle.quantities[0], hidden)
+        exposed = {
+            target.classes.tobytes()
+            for target in puzzle.targets
+            for sign in (1, -1)
+            if intruder.reach(target.classes, sign)[0] < target.level(sign)
+        }
+        assert {attack.target.classes.tobytes() for attack in puzzle.exposed(hidden)} == exposed
+
+
+def test_distances_of_different_size_are_not_mixed_up() -> None:
+    """Two sums of a thousand million beside two of a tenth: the small ones must be able to move as well."""
+    values = np.array([3e9, 2e9, 0.3, 0.2])
+    cells = csr_array(np.vstack([np.eye(4), [[1, 1, 0, 0]], [[0, 0, 1, 1]], np.ones((1, 4))]))
+    totals = Totals(values, np.zeros(4), cells, csr_array((0, 4)), integer=False)
+    targets = [ProtectedTotal(0, np.array([i]), values[i] / 10, values[i] / 10) for i in range(4)]
+    unsafe = np.array([True, True, True, False, False, False, False])
+    puzzle = Puzzle([totals], targets, unsafe, np.ones(7), [None])
+    assert {int(attack.target.classes[0]) for attack in puzzle.exposed(unsafe)} == {2, 3}
+    unsafe[3] = True
+    assert puzzle.safe(unsafe)
+
+
 def recomputed(cells: csr_array, values: np.ndarray, hidden: np.ndarray, i: int) -> tuple[float, float]:
     """The range of a cell by a program that knows nothing of ours: nonnegative tables with the published figures."""
     shown = cells[np.flatnonzero(~hidden)]
