@@ -53,3 +53,18 @@ def test_the_table_is_that_of_the_rows_in_memory(bench: Bench, asked: dict[str, 
     found.save(tmp_path / "table.csv")
     again = shoal.check_output(visits(), ledger=ledger, **asked)  # figures of one engine are recognized on another
     assert not again.missing
+
+
+def test_a_regression_is_that_of_the_rows_in_memory(bench: Bench, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.json"
+    asked: dict[str, Any] = {"value": "income", "on": ["age", "sex"], "by": ["region"], "dominance": None, "p": None}
+    found, expected = (
+        shoal.check_regression(rows, ledger=ledger, **asked) for rows in (bench.load(visits()), visits())
+    )
+    assert [(model.labels, model.hidden, model.why) for model in found.models] == [
+        (model.labels, model.hidden, model.why) for model in expected.models
+    ]
+    for ours, theirs in zip(found.models, expected.models, strict=True):
+        assert ours.fit.figures() == pytest.approx(theirs.fit.figures(), nan_ok=True)
+    found.save(tmp_path / "models.csv")
+    assert not shoal.check_output(visits(), by=["sex"], ledger=ledger).missing

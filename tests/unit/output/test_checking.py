@@ -239,14 +239,18 @@ def test_the_command_line_writes_only_what_is_safe(tmp_path: Path) -> None:
         {"by": ["sex"], "bands": {"age": [1]}},
         {"by": ["age"], "bands": {"age": [3, 1]}},
         {"by": ["sex"], "min_count": 0},
+        {"by": ["sex"], "time_limit": float("nan")},
+        {"by": ["sex"], "value": "endless", "statistics": ["sum"]},
         {"by": ["sex"], "sensitive": ["age"]},
         {"by": ["absent"]},
         {"by": ["sex"], "where": ["age > 200"]},
     ],
 )
 def test_what_makes_no_sense_is_refused(asked: dict[str, object]) -> None:
+    rows = people()
+    rows = rows.append_column("endless", pa.array([float("inf"), *range(len(rows) - 1)], pa.float64()))
     with pytest.raises((shoal.PolicyError, shoal.DataError)):
-        shoal.check_output(people(), **asked)  # type: ignore[arg-type]
+        shoal.check_output(rows, **asked)  # type: ignore[arg-type]
 
 
 def test_a_person_with_many_records_is_protected_by_their_number_of_records() -> None:

@@ -1,5 +1,6 @@
 """Hidden cells: as few as exhaustive search finds, and never less uncertain than asked."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -145,10 +146,12 @@ def recomputed(cells: csr_array, values: np.ndarray, hidden: np.ndarray, i: int)
     return low, high
 
 
-def protects(shape: tuple[int, ...], seed: int) -> None:
+def protects(shape: tuple[int, ...], seed: int, *, boxes: bool = False) -> None:
     table = np.random.default_rng(seed).poisson(7, size=shape)
     puzzle = puzzle_of(table)
-    found = suppressed(puzzle)
+    if boxes:
+        puzzle = dataclasses.replace(puzzle, grid=np.arange(table.size).reshape(shape))
+    found = suppressed(puzzle, time_limit=0.0 if boxes else 60.0)
     assert found is not None
     cells, values = cells_of(shape), table.ravel().astype(float)
     for i in np.flatnonzero(puzzle.unsafe):
@@ -161,6 +164,11 @@ def protects(shape: tuple[int, ...], seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_no_hidden_cell_can_be_worked_out_from_the_published_ones(seed: int) -> None:
     protects([(3, 4), (4, 4), (2, 3, 2)][seed % 3], seed)
+
+
+@pytest.mark.parametrize("shape", [(8,), (6, 7), (4, 5, 3), (3, 3, 2, 2)])
+def test_boxes_protect_without_any_time_to_improve_them(shape: tuple[int, ...]) -> None:
+    protects(shape, 3, boxes=True)
 
 
 @pytest.mark.long
