@@ -14,6 +14,7 @@ from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
+from shoal.engines.backends.duckdb_functions import maxima, without_nan
 from shoal.engines.backends.reaching import reaching
 from shoal.engines.files import formats
 from shoal.engines.files.folders import check_file_or_folder, write_folder
@@ -24,16 +25,6 @@ from shoal.engines.scratch import spilling
 from shoal.errors import DataError
 
 PIECE = 2**17  # rows of a result held in memory at a time
-
-
-@ibis.udf.scalar.builtin
-def isfinite(number: float) -> bool:  # type: ignore[empty-body]
-    """DuckDB's ``isfinite``: neither infinite nor NaN."""
-
-
-@ibis.udf.agg.builtin(name="max", signature=(("float64", "int64"), "array<float64>"))
-def maxima(number: Any, n: Any) -> Any:
-    """DuckDB's ``max`` with a number: the largest values, descending."""
 
 
 class DuckDB(IbisPlace):
@@ -92,12 +83,8 @@ class DuckDB(IbisPlace):
         return "" if self.memory is None else limits.shortage(self.memory)
 
     def plain(self, column: Any, *, key: bool) -> Any:
-        """Normalize without isnan: DuckDB infers it to be false from Parquet's column bounds, which ignore NaN."""
-        if (kind := column.type()).is_floating():
-            # Two cases, not one condition: only numbers that are not finite are asked whether they are infinite.
-            number = column + 0.0
-            return ibis.cases((isfinite(column), number), (column.isinf(), number), else_=ibis.null(kind)).cast(kind)
-        return super().plain(column, key=key)
+        """Normalize as the other backends do, but without ``isnan``."""
+        return without_nan(column) if column.type().is_floating() else super().plain(column, key=key)
 
     def upload(self, table: pa.Table, types: Mapping[str, Any]) -> ir.Table:
         """Register an Arrow table, which DuckDB reads in place."""

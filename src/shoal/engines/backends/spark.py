@@ -56,7 +56,7 @@ class Spark(IbisPlace):
             return self._frame(expression).toArrow()
 
     def integers(self, query: str) -> list[tuple[int, ...]]:
-        """Collect the rows."""
+        """Run the query in Spark SQL and collect its rows."""
         with self.reading():
             return [tuple(row) for row in self._session.sql(query).collect()]
 
