@@ -19,6 +19,7 @@ from shoal.attacks.homogeneity import homogeneity
 from shoal.attacks.identity import identity
 from shoal.attacks.inference import inference
 from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
+from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Question, Risk
 from shoal.attacks.similarity import meaning, similarity
 from shoal.attacks.singling_out import singling_out
@@ -228,6 +229,7 @@ class _Session:
     sample: int | None
     seed: int
 
+    @reading_once()
     def run(self, register: Data | None, control: Data | None, previous: Data | Released | None) -> Attacks:
         target = self.target
         everybody = target.people

@@ -5,12 +5,14 @@ The texts are read by ``table.reading``. Known values that are covered by the sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.once import once, spec_key, texts_key
 from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
@@ -58,6 +60,18 @@ def read_known_column(
     A word that cannot be read covers all values of the original that no other text covers, as a patient intruder
     would conclude.
     """
+
+    def key() -> Hashable:
+        whole = None if ground is None else (texts_key(ground.texts), bool((ground.codes < 0).any()))
+        cells = texts_key(released.texts), hashlib.sha256(released.codes.tobytes()).digest()
+        return "column", spec_key(name, policy), texts_key(known.texts), cells, whole, wildcard
+
+    return once(lambda: _read_column(name, known, released, ground, policy, wildcard), key)
+
+
+def _read_column(
+    name: str, known: Coded, released: Coded, ground: Coded | None, policy: Policy | None, wildcard: bool
+) -> KnownColumn:
     base = known if ground is None else ground
     values = as_in(base.texts, name, known.texts, policy)
     hierarchies = hierarchies_of(name, base.texts, values, policy)
@@ -95,8 +109,14 @@ def as_in(base: Sequence[str], name: str, texts: Sequence[str], policy: Policy |
     """Return the texts of a column as the original writes them, if they equal one of its values: 23 for 23.0."""
     own = frozenset(base)
     strange = [text for text in texts if text not in own]
-    behind = zip(strange, behind_of(name, strange, base, policy), strict=True) if strange else ()
-    same = {text: values[0] for text, values in behind if len(values) == 1}
+    if not strange:
+        return list(texts)
+
+    def equal_values() -> dict[str, str]:
+        behind = zip(strange, behind_of(name, strange, base, policy), strict=True)
+        return {text: values[0] for text, values in behind if len(values) == 1}
+
+    same = once(equal_values, lambda: ("equal", spec_key(name, policy), texts_key(strange), texts_key(base)))
     return [same.get(text, text) for text in texts]
 
 
@@ -124,7 +144,10 @@ def hierarchies_of(name: str, base: Sequence[str], known: Sequence[str], policy:
 
     def build(texts: Sequence[str]) -> Hierarchy:
         folder = policy.folder
-        return builders.build(name, column.hierarchy, texts, nulls=True, uncovered="suppress", folder=folder)
+        return once(
+            lambda: builders.build(name, column.hierarchy, texts, nulls=True, uncovered="suppress", folder=folder),
+            lambda: ("hierarchy", spec_key(name, policy), texts_key(texts)),
+        )
 
     own = build(base)
     strangers = set(known).difference(base)

@@ -5,6 +5,7 @@ Only what is needed to parse the flags is imported here; each command imports th
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated, Any
 
 import typer
@@ -118,6 +119,8 @@ for _command in (
 
 def main() -> None:
     """Run the command line as a program."""
+    # Python looks for cycles among all objects again and again while they are made: a tenth of a command's time.
+    gc.set_threshold(100_000, 20, 50)
     output = exits.guard()
     exits.guard_exit()
     numbers = signals.listen()

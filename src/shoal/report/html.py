@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from shoal import __version__
 from shoal.alternatives.recommend import asked_for
+from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.release.certificate import neutral
@@ -46,6 +47,7 @@ IN_NOTEBOOKS = ("sizes", "columns")  # charts of figures that the page has as ta
 
 
 @shows("Release", "page")
+@reading_once()
 def render_report(
     release: Release,
     *,

@@ -188,6 +188,11 @@ class Hierarchy:
     def _leaf_of(self) -> dict[Label, int]:
         return {text: leaf for leaf, text in enumerate(self.leaves) if leaf != self.uncovered}
 
+    def knows(self, values: Sequence[Label]) -> list[bool]:
+        """Return whether each value has a leaf of its own."""
+        leaf_of = self._leaf_of
+        return [value in leaf_of for value in values]
+
     def missing(self, values: Sequence[Label]) -> int:
         """Count the distinct values without a leaf of their own."""
         found: set[Label] = set()

@@ -137,6 +137,9 @@ def _range_forms(mark: DecimalMark) -> _Ranges:
     )
 
 
+_ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
 def read_range(text: str, mark: DecimalMark = ".") -> Range | None:
     """Parse a range of numbers; None for other texts, and if the ends are in the wrong order.
 
@@ -144,7 +147,7 @@ def read_range(text: str, mark: DecimalMark = ".") -> Range | None:
     and over``, ``30s``.
     """
     text, forms = text.strip(), _range_forms(mark)
-    if not text or len(text) > 120:
+    if not text or len(text) > 120 or _ISO_DAY.fullmatch(text):  # which no form of a range matches, but slowly
         return None
     found: Range | None = None
     if match := forms.between.fullmatch(text):
@@ -195,7 +198,20 @@ def read_mask(text: str) -> str | None:
 
 # ── Sets ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_SEPARATORS = (r"\s*\|\s*", r"\s*;\s*", r"\s*,\s*", r"\s*/\s*", "_", r"\s+or\s+", r"\s*&\s*", r"\s*\+\s*")
+# What a text must contain to be separated by each, which is quickly looked for.
+_SEPARATORS = {
+    sign: re.compile(separator)
+    for sign, separator in (
+        ("|", r"\s*\|\s*"),
+        (";", r"\s*;\s*"),
+        (",", r"\s*,\s*"),
+        ("/", r"\s*/\s*"),
+        ("_", "_"),
+        ("or", r"\s+or\s+"),
+        ("&", r"\s*&\s*"),
+        ("+", r"\s*\+\s*"),
+    )
+}
 
 
 def lists(text: str) -> Iterable[tuple[str, ...]]:
@@ -204,8 +220,8 @@ def lists(text: str) -> Iterable[tuple[str, ...]]:
     for opening, closing in ("[]", "()", "{}"):
         if body.startswith(opening) and body.endswith(closing):
             body = body[1:-1].strip()
-    for separator in _SEPARATORS:
-        members = tuple(re.split(separator, body))
+    for separator in (pattern for sign, pattern in _SEPARATORS.items() if sign in body):
+        members = tuple(separator.split(body))
         if len(members) > 1 and all(members):
             yield tuple(member.strip("\"'") for member in members)
 

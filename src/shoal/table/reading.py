@@ -93,11 +93,12 @@ class Reader:
         )
         self._order = day_order(values)
         self._dates: dict[str, Moments | None] = {}
-        self.numeric = _most(read_number(text, self._marks[0]) is not None for text in values)
-        self.dated = not self.numeric and _most(self._date(text) is not None for text in values)
+        self.numeric = _most((read_number(text, self._marks[0]) is not None for text in values), len(values))
+        self.dated = not self.numeric and _most((self._date(text) is not None for text in values), len(values))
         # Members of a set may themselves be labels or ranges: they are read as separate texts.
         self._texts: list[str] = list(released)
         self._owners: list[list[int]] = [[i] for i in range(len(released))]
+        self._members_of_sets = False
         self._number = {text: i for i, text in enumerate(released)}
         tops = {hierarchy.top for hierarchy in hierarchies}
         labels = set[str]().union(*self._labels)  # ** may be a code of two letters if others have three
@@ -155,9 +156,11 @@ class Reader:
         found: Found = [set() for _ in values]
         keepers = self._by_hierarchy(values, found)
         for n, value in enumerate(values):
-            hits = {i for i in (self._number.get(value),) if i is not None}
-            hits.update(self._loose.get(normalized_text(value), ()) if self._loose else ())
-            hits.update(self._masks(value))
+            hits = {own} if (own := self._number.get(value)) is not None else set()
+            if self._loose:
+                hits.update(self._loose.get(normalized_text(value), ()))
+            if self._masked:
+                hits.update(self._masks(value))
             if (keeper := keepers[n]) is not None:  # which has put its labels where they belong
                 hits -= {i for i in hits & self._label_texts[keeper] if self._texts[i] != value}
             found[n] |= hits
@@ -167,13 +170,15 @@ class Reader:
                 if not settling or keepers[n] not in settling:
                     found[n].add(i)
         silent = set(self.everything)
-        return [{owner for i in hits for owner in self._owners[i]} - silent for hits in found]
+        if self._members_of_sets:  # which stand for their sets
+            found = [{owner for i in hits for owner in self._owners[i]} for hits in found]
+        return [hits - silent for hits in found] if silent else found
 
     def _by_hierarchy(self, values: Sequence[str], found: Found) -> list[int | None]:
         """Add the labels above each value, and record which hierarchy knows it."""
         keepers: list[int | None] = [None] * len(values)
         for h, hierarchy in enumerate(self.hierarchies):
-            mine = [n for n, value in enumerate(values) if keepers[n] is None and not hierarchy.missing([value])]
+            mine = [n for n, known in enumerate(hierarchy.knows(values)) if known and keepers[n] is None]
             leaves = hierarchy.encode([values[n] for n in mine])
             for level in range(hierarchy.n_levels):
                 texts_of = [self._named(label) for label in hierarchy.labels[level]]
@@ -216,6 +221,7 @@ class Reader:
             self._texts.append(member)
             self._owners.append([])
         self._owners[place].append(owner)
+        self._members_of_sets = True
 
     def _read_numbers(self) -> None:
         strange, mark = set(self._strange), self._marks[1]
@@ -271,7 +277,7 @@ class Reader:
         if (found := read_date(text, self._order)) is not None:
             return found
         for hierarchy in self.hierarchies:
-            if hierarchy.leaf_order == "time" and not hierarchy.missing([text]):
+            if hierarchy.leaf_order == "time" and hierarchy.knows([text])[0]:
                 for level, code in enumerate(hierarchy.table[:, hierarchy.encode([text])[0]]):
                     label = hierarchy.labels[level][code]
                     if label is not None and (found := read_period(label)) is not None:
@@ -328,8 +334,6 @@ class Reader:
         self._lengths = {(side, len(kept)) for side, kept in self._openings}
 
     def _masks(self, value: str) -> Iterator[int]:
-        if not self._masked:
-            return
         text = value.strip()
         for side, kept, whole in self._ends:
             if kept <= len(text) <= whole:
@@ -361,9 +365,14 @@ def _by_key(pairs: Iterator[tuple[Key, int]]) -> dict[Key, list[int]]:
     return dict(out)
 
 
-def _most(found: Iterator[bool]) -> bool:
-    answers = list(found)
-    return 2 * sum(answers) > len(answers)
+def _most(found: Iterator[bool], n: int) -> bool:
+    """Return whether most of ``n`` answers are yes, and ask no further than that takes."""
+    yes = no = 0
+    for answer in found:
+        yes, no = yes + answer, no + (not answer)
+        if 2 * yes > n or 2 * no >= n:
+            break
+    return 2 * yes > n
 
 
 def _ends(hierarchy: Hierarchy) -> list[dict[str, list[int]]]:

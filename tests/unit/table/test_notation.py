@@ -8,6 +8,7 @@ import pytest
 
 from shoal.table.notation import (
     Range,
+    _range_forms,
     day_order,
     decimal_mark,
     is_star,
@@ -207,3 +208,19 @@ def test_day_and_month_are_told_apart_where_the_dates_show_it():
     assert day_order(["25/12/1999", "12/25/1999"]) is None
     assert read_date("25/12/1999", "dmy") == days("1999-12-25", "1999-12-25")
     assert read_date("03/04/1999", None) is None
+
+
+@pytest.mark.parametrize("mark", [".", ","])
+def test_a_day_is_no_range_in_any_form(mark):
+    """Which is why days are not compared with the forms."""
+    for text in ("2001-02-03", "0000-00-00", "9999-99-99", "1000-10-00", "0001-00-10"):
+        assert not any(form.fullmatch(text) for form in _range_forms(mark))
+        assert read_range(text, mark) is None
+
+
+def test_a_text_is_separated_by_every_sign_it_contains():
+    """The signs that are looked for first are those of the separators."""
+    for sign in ("|", ";", ",", "/", "_", " or ", "&", "+"):
+        assert list(lists(f"a{sign}b")) == [("a", "b")]
+        assert list(lists(f"a {sign} b".replace("  ", " "))) in ([("a", "b")], [("a ", " b")])
+    assert list(lists("ab")) == list(lists("born")) == []

@@ -1,0 +1,62 @@
+"""Columns read once: several attacks, stories and links ask for the same column, and reading it is most of their work.
+
+What was read is kept only within ``reading_once``, and found by a hash of what it was read from: two columns with the
+same texts are one, wherever they came from, and no text is kept longer than its table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shoal.policy import Policy
+
+Read = TypeVar("Read")
+
+_kept: ContextVar[dict[Hashable, Any] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Keep what is read of columns until the end of the outermost of these blocks."""
+    if _kept.get() is not None:
+        yield
+        return
+    mark = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(mark)
+
+
+def once(read: Callable[[], Read], key: Callable[[], Hashable]) -> Read:
+    """Return what ``read`` returned for the same key, or call it."""
+    kept = _kept.get()
+    if kept is None:
+        return read()
+    asked = key()
+    if asked not in kept:
+        kept[asked] = read()
+    return kept[asked]  # type: ignore[no-any-return]
+
+
+def texts_key(texts: Sequence[str]) -> bytes:
+    """Return a hash of texts in their order."""
+    found = hashlib.sha256(np.fromiter(map(len, texts), np.int64, len(texts)).tobytes())
+    found.update("".join(texts).encode("utf-8", "surrogatepass"))
+    return found.digest()
+
+
+def spec_key(name: str, policy: Policy | None) -> Hashable:
+    """Return all that a policy says about how the texts of a column are read."""
+    column = None if policy is None else policy.columns.get(name)
+    if policy is None or column is None:
+        return name
+    spec = column.hierarchy
+    described = None if spec is None else (type(spec).__name__, spec.model_dump_json())
+    return name, described, policy.marks.get(name), str(policy.folder)

@@ -1,0 +1,123 @@
+"""A column is read once for all that ask for it, and what was read of another is never taken for it."""
+
+import pyarrow as pa
+import pytest
+
+from shoal.attacks import standing
+from shoal.attacks.once import once, reading_once, texts_key
+from shoal.attacks.standing import as_in, read_known_column
+from shoal.policy import Policy
+from shoal.table import codec
+
+DATES = ["1964-09-13", "1964-09-14", "1970-01-01"]
+
+
+def coded(values):
+    return codec.encode_texts("q", pa.chunked_array([pa.array(values, pa.string())]))
+
+
+def policy(spec):
+    columns = {"q": {"role": "quasi", "hierarchy": spec}}
+    return Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 1}]})
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """The number of released texts of every reader that was made."""
+    made = []
+
+    class Counting(standing.Reader):
+        def __init__(self, released, *args, **kwargs):
+            made.append(len(released))
+            super().__init__(released, *args, **kwargs)
+
+    monkeypatch.setattr(standing, "Reader", Counting)
+    return made
+
+
+def test_the_same_column_is_read_once_until_the_end(readings):
+    spec = policy({"dates": ["month", "year"]})
+
+    def read():
+        return read_known_column("q", coded(DATES), coded(["1964-09", "1970"]), coded(DATES), spec)
+
+    with reading_once():
+        first = read()
+        with reading_once():
+            assert read() is first
+        assert read() is first
+        assert readings == [2]
+    assert read() is not first
+    assert readings == [2, 2]
+
+
+def test_equal_values_are_found_once(readings):
+    with reading_once():
+        for _ in range(2):
+            assert as_in(["23", "5"], "q", ["23.0", "7"], None) == ["23", "7"]
+        assert as_in(["23.0", "5"], "q", ["23", "7"], None) == ["23.0", "7"]
+    assert readings == [2, 2]
+
+
+MONTHS = {"dates": ["month", "year"]}
+SAME = {"known": DATES, "released": ["1964-09", "1970-01"], "ground": DATES, "spec": MONTHS, "wildcard": False}
+OTHER = {
+    "known": DATES[:2],
+    "released": ["1964-09", "1970-02"],
+    "ground": [*DATES, None],
+    "spec": {"dates": ["year"]},
+    "wildcard": True,
+}
+
+
+@pytest.mark.parametrize("what", OTHER)
+def test_another_column_is_read_anew(what, readings):
+    def read(given):
+        ground = coded(given["ground"])
+        return read_known_column(
+            "q",
+            coded(given["known"]),
+            coded(given["released"]),
+            ground,
+            policy(given["spec"]),
+            wildcard=given["wildcard"],
+        )
+
+    def told(column):
+        return {name: getattr(value, "tolist", lambda value=value: value)() for name, value in vars(column).items()}
+
+    other = {**SAME, what: OTHER[what]}
+    alone = [told(read(given)) for given in (SAME, other)]
+    readings.clear()
+    with reading_once():
+        together = [told(read(given)) for given in (SAME, other)]
+    assert together == alone
+    assert len(readings) == 2
+
+
+def test_the_rows_count_too(readings):
+    """The same texts in other rows: how many cells could not be read differs."""
+    released = ["word", "word", "1964-09"], ["word", "1964-09", "1964-09"]
+    with reading_once():
+        cells = [
+            read_known_column("q", coded(DATES), coded(each), coded(DATES), policy(MONTHS)).unread_cells
+            for each in released
+        ]
+    assert cells == [2, 1]
+
+
+def test_texts_that_join_to_the_same_are_different():
+    assert len({texts_key(texts) for texts in ([], [""], ["", ""], ["ab"], ["a", "b"], ["", "ab"], ["b", "a"])}) == 7
+    assert texts_key(("a", "b")) == texts_key(["a", "b"])
+
+
+def test_an_error_is_not_kept():
+    def fail():
+        raise ZeroDivisionError
+
+    with reading_once():
+        with pytest.raises(ZeroDivisionError):
+            once(fail, lambda: "key")
+        assert once(lambda: 1, lambda: "key") == 1
+        assert once(lambda: 2, lambda: "key") == 1
+    assert once(lambda: 2, lambda: "key") == 2
