@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.table.frequency import Codes, Counts, Floats
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 TINY = 1e-9  # a difference of sums that should be 0 must not become a tiny positive divisor: a bound would be too low
 CUTS = 6  # linear cuts tried per class for a distance on a line
@@ -20,7 +20,7 @@ CUTS = 6  # linear cuts tried per class for a distance on a line
 GAPS = (701, 301, 132, 57, 23, 10, 4, 1)
 
 
-@compiled
+@compiled_within
 def sort_counts(counts: Floats, n: int) -> None:
     """Sort the first ``n`` counts in ascending order."""
     for gap in GAPS:
@@ -33,7 +33,7 @@ def sort_counts(counts: Floats, n: int) -> None:
             counts[j] = count
 
 
-@compiled
+@compiled_within
 def sort_pairs(keys: Floats, others: Floats, n: int) -> None:
     """Sort the first ``n`` keys in ascending order, and the others along with them."""
     for gap in GAPS:
@@ -46,7 +46,7 @@ def sort_pairs(keys: Floats, others: Floats, n: int) -> None:
             keys[j], others[j] = key, other
 
 
-@compiled
+@compiled_within
 def longest(starts: Counts) -> int:
     """Return the largest number of entries of a class."""
     most = 0
@@ -164,7 +164,7 @@ def most_recursive(starts: Counts, counts: Counts, least_c: float, l: int) -> Fl
     return out
 
 
-@compiled
+@compiled_within
 def capped_part(r: Floats, caps: Floats, ratios: Floats, m: int, share: float) -> float:
     """Return the largest n with Σ_s min(r_s, n·caps_s) ≥ share·n, over ``m`` values that occur.
 
@@ -263,7 +263,7 @@ def line_distances(starts: Counts, values: Codes, counts: Counts, places: Counts
     return out
 
 
-@compiled
+@compiled_within
 def part_within_cut(excess: Floats, ordered: Floats, m: int) -> float:
     """Return the largest Σ s with 0 ≤ s ≤ ``ordered`` and Σ s·excess ≤ 0: the smallest excesses first, while they fit.
 
@@ -345,7 +345,7 @@ def most_on_line(
     return out
 
 
-@compiled
+@compiled_within
 def most_nodes(codes: Codes) -> int:
     """Return the largest number of subtrees of a level; none of the values of some may occur."""
     most: int = codes.shape[1]

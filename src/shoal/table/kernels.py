@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
@@ -57,7 +57,7 @@ def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_class
     return out
 
 
-@compiled
+@compiled_within
 def _merged_densely(
     starts: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -284,7 +284,7 @@ def derive_node(
     return derive(keys, counts, at[:n_changed], wide[:n_changed], starts[:n_changed], steps, int(most), with_classes)
 
 
-@compiled
+@compiled_within
 def _recode_block(
     old: NDArray[np.uint64],
     words: NDArray[np.int64],

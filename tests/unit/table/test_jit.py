@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+from shoal.table import jit
 
 LOOP = """
 from shoal.table.jit import compiled
@@ -57,6 +65,60 @@ def test_two_processes_keep_a_loop_for_different_types_at_once(tmp_path: Path) -
         told = [process.communicate(timeout=300)[0] for process in both]
         compiling = hits == 0  # what was kept is loaded without the compiler's knowledge of NumPy, and SciPy's algebra
         assert told == [f"0.25 {hits} {compiling}\n", f"1.5 {hits} {compiling}\n"]
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """The loop as one more process has it, which has compiled nothing yet."""
+    (tmp_path / "loop.py").write_text(LOOP, encoding="utf-8")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+
+    def load() -> Any:
+        found = spec_from_file_location("loop", tmp_path / "loop.py")
+        assert found is not None
+        assert found.loader is not None
+        module = module_from_spec(found)
+        found.loader.exec_module(module)
+        return module.half
+
+    return load
+
+
+def test_who_waited_for_another_process_takes_what_it_compiled(begun: Callable[[], Any]) -> None:
+    first, second = begun(), begun()
+    look = second._cache._load_overload
+
+    def look_too_early(*arguments: Any) -> Any:
+        second._cache._load_overload = look
+        assert look(*arguments) is None
+        assert first(3) == 1.5  # while the second waits
+        return None
+
+    second._cache._load_overload = look_too_early
+    assert second(3) == 1.5
+    assert (sum(first.stats.cache_hits.values()), sum(second.stats.cache_hits.values())) == (0, 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such lock")
+def test_nobody_waits_forever_for_a_process_that_hangs(
+    begun: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    half = begun()
+    index = Path(half._cache._cache_file._index_path)
+    lock = Path(f"{index}.lock")
+    with lock.open("a", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        monkeypatch.setattr(jit, "WAIT", 0.05)
+        assert begun()(3) == 1.5
+        assert not index.exists()  # what cannot be cached safely is not cached
+    monkeypatch.setattr(jit, "WAIT", 300)
+    assert begun()(3) == 1.5  # the file that is left locks nobody out
+    assert index.exists()
+    assert begun()(3) == 1.5
+    with lock.open("a", encoding="utf-8") as free:
+        fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)  # after compiling and after loading, others have their turn
 
 
 OF_A_CLASS = """

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import DataError
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 LONGEST_RECORD = 2**28  # bytes: the limits of the readers
 
@@ -70,7 +70,7 @@ RECORD, FIELD, LEADING, UNQUOTED, REQUOTED, QUOTED, CLOSING = range(7)
 HAS_NUL, BEHIND_QUOTE, TOO_LONG, NEVER_CLOSED = range(1, 5)
 
 
-@compiled
+@compiled_within
 def _held_back(s: State, out: Bytes, n_out: int) -> int:
     """Write the blanks that were held back if there is room, and clear them."""
     if len(out) > 0:
@@ -81,7 +81,7 @@ def _held_back(s: State, out: Bytes, n_out: int) -> int:
     return n_out
 
 
-@compiled
+@compiled_within
 def _end_field(s: State, out: Bytes, n_out: int, place: int) -> int:
     """Write the end of a field: blanks that were held back, and the closing quote of a requoted field."""
     n_out = _held_back(s, out, n_out)
@@ -91,7 +91,7 @@ def _end_field(s: State, out: Bytes, n_out: int, place: int) -> int:
     return n_out
 
 
-@compiled
+@compiled_within
 def _break_in_field(s: State) -> None:
     """Count a line that ends within a quoted field, and whether it looks like a record."""
     s[LINE] += 1
@@ -220,7 +220,7 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
     return n_out
 
 
-@compiled
+@compiled_within
 def _end_record(s: State, i: int) -> None:
     fields = s[SEPARATORS] + 1
     if s[WIDTH] == 0:

@@ -23,12 +23,12 @@ from shoal.search.cells.local_kernels import (
     wider,
 )
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 CROWDED = 96  # atoms of a class above which it is left alone: each exchange looks at all
 
 
-@compiled
+@compiled_within
 def _replaced(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, box: BoxCodes, c: Int, gone: Int, came: Int, most: float
 ) -> float:

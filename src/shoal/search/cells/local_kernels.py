@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.frequency import Floats
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 Ints = NDArray[np.int64]
 ShortInts = NDArray[np.int32]
@@ -95,7 +95,7 @@ class Log(NamedTuple):
 # --- boxes -------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled_within
 def _climbed(levels: Ints, nodes: ShortInts, node_prices: Prices, j: Int, low: Int, high: Int) -> float:
     """Return the price of the lowest node that covers two ranks."""
     at = levels[j, 0]
@@ -104,7 +104,7 @@ def _climbed(levels: Ints, nodes: ShortInts, node_prices: Prices, j: Int, low: I
     return float(node_prices[at + low])
 
 
-@compiled
+@compiled_within
 def _ones(word: Int) -> Int:
     """Return the number of set bits; compilers turn this pattern into one instruction."""
     x = np.uint32(word)
@@ -138,7 +138,7 @@ def wider(of: Boxes, box: BoxCodes, c: Int, u: Int, most: float) -> float:
     return total
 
 
-@compiled
+@compiled_within
 def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
     """Extend box c to tuple u, or make it that tuple ``alone``."""
     codes, q = of.codes, of.levels.shape[0]
@@ -153,7 +153,7 @@ def widen(of: Boxes, box: BoxCodes, c: Int, u: Int, alone: bool) -> None:
         box[c, w] |= codes[u, w]
 
 
-@compiled
+@compiled_within
 def rebox(of: Boxes, atoms: Atoms, classes: LinkedClasses, c: Int) -> None:
     """Recompute the smallest box of a class, and its price."""
     box, after, tuple_of = classes.box, classes.after, atoms.tuple_of
@@ -181,7 +181,7 @@ def rebox_all(of: Boxes, atoms: Atoms, classes: LinkedClasses) -> float:
 # --- neighbours --------------------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled_within
 def _offered(near: ShortInts, away: Floats, u: Int, v: Int, d: float) -> None:
     """Add v to the nearest tuples of u if it is close enough."""
     n = near.shape[1]
@@ -237,7 +237,7 @@ def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, fir
 # --- moving atoms ------------------------------------------------------------------------------------------------
 
 
-@compiled
+@compiled_within
 def attach(atoms: Atoms, classes: LinkedClasses, a: Int, c: Int) -> None:
     """Put an atom into a class without updating its box."""
     before, first = classes.before, classes.first
@@ -259,7 +259,7 @@ def attach_all(atoms: Atoms, classes: LinkedClasses, class_of: Ints) -> None:
         attach(atoms, classes, a, class_of[a])
 
 
-@compiled
+@compiled_within
 def detach(atoms: Atoms, classes: LinkedClasses, a: Int) -> None:
     """Take an atom out of its class without updating its box."""
     before, after, c = classes.before, classes.after, classes.class_of[a]
@@ -274,7 +274,7 @@ def detach(atoms: Atoms, classes: LinkedClasses, a: Int) -> None:
     classes.class_of[a] = NOBODY
 
 
-@compiled
+@compiled_within
 def touch(classes: LinkedClasses, log: Log, c: Int) -> None:
     """Save the state of a class before it changes."""
     if log.stamp[c] == log.n[2]:
@@ -287,7 +287,7 @@ def touch(classes: LinkedClasses, log: Log, c: Int) -> None:
     log.n[1] += 1
 
 
-@compiled
+@compiled_within
 def leave_class(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: Int, shrink: bool) -> None:
     """Take an atom out of its class and log where it was; with ``shrink``, the boxes of small classes shrink."""
     c = classes.class_of[a]
@@ -299,7 +299,7 @@ def leave_class(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, a: In
         rebox(of, atoms, classes, c)
 
 
-@compiled
+@compiled_within
 def undo(
     atoms: Atoms, classes: LinkedClasses, log: Log, n_atoms: Int, n_touched: Int, to_atoms: Int, to_touched: Int
 ) -> None:
@@ -326,7 +326,7 @@ def settle(atoms: Atoms, classes: LinkedClasses, log: Log, ends: Ints, failed: N
         n_atoms, n_touched = ends[p, 0], ends[p, 1]
 
 
-@compiled
+@compiled_within
 def cost_more(classes: LinkedClasses, log: Log, n_touched: Int) -> float:
     """Return the increase in cost of the classes touched from ``n_touched`` on."""
     more = 0.0

@@ -31,7 +31,7 @@ from shoal.search.cells.local_kernels import (
 )
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.frequency import Floats
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 
 class Run(NamedTuple):
@@ -74,7 +74,7 @@ class StepPlan(NamedTuple):
     most: float  # the cost increase that is accepted
 
 
-@compiled
+@compiled_within
 def _apart(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, seed: Int, n_classes: int, loose: Ints,
     state: Words,
@@ -109,7 +109,7 @@ def _apart(
     return n
 
 
-@compiled
+@compiled_within
 def _options(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int
 ) -> tuple[int, int, float]:
@@ -156,7 +156,7 @@ def _options(
     return n, best, least
 
 
-@compiled
+@compiled_within
 def _founded(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, scratch: Scratch, f: Int, n: int, push: float
 ) -> tuple[int, float]:
@@ -214,7 +214,7 @@ def _founded(
     return n_chosen, total + n_records * cost if n_records >= k else FAR
 
 
-@compiled
+@compiled_within
 def _found(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, scratch: Scratch, f: Int, n_chosen: int, rest: float
 ) -> float:
@@ -234,7 +234,7 @@ def _found(
     return rest
 
 
-@compiled
+@compiled_within
 def _join(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: Int) -> None:
     """Put a loose atom into a class and extend its box."""
     touch(classes, log, c)
@@ -244,7 +244,7 @@ def _join(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, f: Int, c: 
         classes.cost[c] = wider(of, classes.box, c, atoms.tuple_of[f], FAR)
 
 
-@compiled
+@compiled_within
 def _rebuilt(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run, scratch: Scratch, plan: StepPlan, state: Words
 ) -> bool:
@@ -287,7 +287,7 @@ def _rebuilt(
     return True
 
 
-@compiled
+@compiled_within
 def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words) -> int:
     """Return the atom that could gain most among a few drawn at random; -1 if none could."""
     a, regret = NOBODY, 1e-9
@@ -301,7 +301,7 @@ def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words)
     return a
 
 
-@compiled
+@compiled_within
 def _planned(
     log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
 ) -> StepPlan:
@@ -324,7 +324,7 @@ def _planned(
     return StepPlan(n, n_log, n_touched, trust, push, most)
 
 
-@compiled
+@compiled_within
 def _scratch(of: Boxes, classes: LinkedClasses, k: int) -> Scratch:
     room = MOST + 2 * k
     crowd = room + 8 * k + 64
@@ -343,7 +343,7 @@ def _scratch(of: Boxes, classes: LinkedClasses, k: int) -> Scratch:
     )
 
 
-@compiled
+@compiled_within
 def _free_touched(classes: LinkedClasses, log: Log, n_touched: Int) -> None:
     """List the classes that a step left empty."""
     for t in range(n_touched, log.n[1]):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 Int = int | np.integer[Any]
 
@@ -62,7 +62,7 @@ class Sides(NamedTuple):
     lent: NDArray[np.int64]
 
 
-@compiled
+@compiled_within
 def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
     """Return the lowest level on which two ranks, and thus all between them, share a label."""
     level = 0
@@ -73,7 +73,7 @@ def _common(of: Dimensions, j: Int, low: Int, high: Int) -> int:
     return level
 
 
-@compiled
+@compiled_within
 def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
     """Return the loss of a cell that covers all ranks from ``low`` to ``high``."""
     if of.trees[j]:
@@ -83,7 +83,7 @@ def _price(of: Dimensions, j: Int, low: Int, high: Int) -> float:
     return float(of.weights[j] * (of.upper[of.ranks_at[j] + high] - of.lower[of.ranks_at[j] + low]))
 
 
-@compiled
+@compiled_within
 def _entropy(of: Region, j: Int, held: NDArray[np.int64]) -> float:
     """Return the entropy of a column in a region; ``held`` is zero before and after."""
     codes, counts, first, last, n = of
@@ -98,7 +98,7 @@ def _entropy(of: Region, j: Int, held: NDArray[np.int64]) -> float:
     return entropy
 
 
-@compiled
+@compiled_within
 def _median(of: Region, j: Int, low: Int, high: Int, bins: NDArray[np.int64]) -> tuple[Int, Int, Int]:
     """Return the lowest rank that half of the records do not exceed, and the records below it and up to it."""
     codes, counts, first, last, n = of
@@ -122,7 +122,7 @@ def _median(of: Region, j: Int, low: Int, high: Int, bins: NDArray[np.int64]) ->
             high = low + width - 1
 
 
-@compiled
+@compiled_within
 def _lend(of: Region, j: Int, low: Int, high: Int, total: Int, amount: Int, lent: NDArray[np.int64]) -> None:
     """Move ``amount`` of the ``total`` records with these ranks to the other side, proportionally from every part."""
     codes, counts, first, last, _ = of
@@ -139,7 +139,7 @@ def _lend(of: Region, j: Int, low: Int, high: Int, total: Int, amount: Int, lent
             taken += lent[i]
 
 
-@compiled
+@compiled_within
 def _cut(of: Region, j: Int, low: Int, high: Int, rule: SplitRule, to: Sides, bins: NDArray[np.int64]) -> int:
     """Cut into two sides as evenly as possible; return their number, 0 if one would be too small.
 
@@ -167,7 +167,7 @@ def _cut(of: Region, j: Int, low: Int, high: Int, rule: SplitRule, to: Sides, bi
     return 2
 
 
-@compiled
+@compiled_within
 def _children(
     labels: NDArray[np.int32], at: Int, of: Region, j: Int, rule: SplitRule, to: Sides, held: NDArray[np.int64],
     side_of: NDArray[np.int32],
@@ -226,7 +226,7 @@ def _children(
     return n_sides - empty
 
 
-@compiled
+@compiled_within
 def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
     """Extend the bounds of a side to include a part."""
     for j in range(codes.shape[1]):
@@ -237,7 +237,7 @@ def _widen(codes: NDArray[np.int32], i: Int, s: Int, low: NDArray[np.int64], hig
             high[s, j] = code
 
 
-@compiled
+@compiled_within
 def _gain(
     dimensions: Dimensions, of: Region, price: float, to: Sides, n_sides: int, sizes: NDArray[np.int64],
     low: NDArray[np.int64], high: NDArray[np.int64],
@@ -266,7 +266,7 @@ def _gain(
     return gain / bits
 
 
-@compiled
+@compiled_within
 def _greatest(score: NDArray[np.float64]) -> int:
     """Return the column with the largest score; among ties, the first."""
     best = 0
