@@ -23,6 +23,7 @@ from shoal.errors import DataError
 from shoal.table.jit import compiled, compiled_within
 
 LONGEST_RECORD = 2**28  # bytes: the limits of the readers
+SHORT = 2**22  # bytes of a file from which on its scan is worth compiling
 
 Bytes = NDArray[np.uint8]
 State = NDArray[np.int64]
@@ -261,6 +262,7 @@ class Scan:
             self._classes[ord(mark)] = kind
         self._state = np.zeros(SIZE, np.int64)
         self._state[[LINE, FIRST_LINE]] = 1
+        self._rest = b""  # a line that has not ended, if all lines so far are simple
 
     @property
     def line(self) -> int:
@@ -274,7 +276,13 @@ class Scan:
 
     def feed(self, piece: Any, *, writing: bool = False) -> bytes:
         """Scan the next piece; return its records in plain spelling if they are to be written."""
+        piece = self._rest + piece if self._rest else piece
         text = np.frombuffer(piece, np.uint8)
+        if self._simple(text):
+            end = bytes(piece).rfind(b"\n") + 1
+            self._rest = bytes(piece[end:])
+            return self._feed_lines(text[:end], writing) if end else b""
+        self._rest = b""
         room = 2 * len(text) + int(self._state[PENDING]) + 8 if writing else 0
         out = np.empty(room, np.uint8)
         n = scanned(text, self._classes, self._state, out)
@@ -282,13 +290,55 @@ class Scan:
             raise self._fault()
         return out[:n].tobytes()
 
+    def _simple(self, text: Bytes) -> bool:
+        """Return whether a text of a short file begins a record and consists of unquoted fields and LF."""
+        s = self._state
+        if s[PLACE] != RECORD or s[AFTER_CR] or s[OFFSET] + len(text) > SHORT:
+            return False
+        return not (np.bincount(self._classes[text], minlength=6)[[QUOTE, CR, NUL]]).any()
+
+    def _feed_lines(self, text: Bytes, writing: bool) -> bytes:
+        """Apply ``scanned`` to whole lines that are simple, by NumPy: a short file is read before that is compiled."""
+        s = self._state
+        kinds = self._classes[text]
+        ends = np.flatnonzero(kinds == LF)
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        fields = np.diff(np.searchsorted(np.flatnonzero(kinds == SEPARATOR), ends), prepend=0) + 1
+        filled = ends > begins
+        taken = filled.copy()
+        if s[WIDTH] == 0 and filled.any():
+            header = int(filled.argmax())
+            s[WIDTH], s[HEADER_START], s[HEADER_END] = fields[header], begins[header], ends[header]
+            s[[HEADER_START, HEADER_END]] += s[OFFSET]
+            s[BLANK_FIRST] += header
+            taken[header:] |= s[WIDTH] == 1  # of one column, a blank line is a missing value
+        elif s[WIDTH] == 0:
+            s[BLANK_FIRST] += len(ends)
+        else:
+            taken |= s[WIDTH] == 1
+        ragged = np.flatnonzero(taken & (fields != s[WIDTH]))
+        if len(ragged) and s[RAGGED] == 0:
+            s[RAGGED_LINE], s[RAGGED_FOUND] = s[LINE] + ragged[0], fields[ragged[0]]
+        if taken.any():
+            last = len(taken) - 1 - int(taken[::-1].argmax())
+            s[FIRST_LINE], s[START] = s[LINE] + last, s[OFFSET] + begins[last]
+        s[RAGGED] += len(ragged)
+        s[BLANK] += np.count_nonzero(~taken)
+        s[LONGEST] = max(s[LONGEST], (ends - begins)[taken].max(initial=0))
+        s[RECORDS] += np.count_nonzero(taken)
+        s[[LINE, ENDED_LF]] += len(ends)
+        s[OFFSET] += len(text)
+        if not writing:
+            return b""
+        return bytes(text if taken.all() else text[np.repeat(taken, ends - begins + 1)])
+
     def end(self, *, writing: bool = False) -> bytes:
         """End the scan at the end of the file."""
         s = self._state
         rest = b""
         if s[PLACE] == QUOTED:
             s[FAULT], s[FAULT_LINE] = NEVER_CLOSED, s[FIRST_LINE]
-        elif s[PLACE] != RECORD:  # a last line without a line end
+        elif s[PLACE] != RECORD or self._rest:  # a last line without a line end
             ended = s[[ENDED_LF, ENDED_CRLF, ENDED_CR]]
             rest = self.feed(b"\n", writing=writing)
             s[[ENDED_LF, ENDED_CRLF, ENDED_CR]] = ended

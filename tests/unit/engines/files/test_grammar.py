@@ -1,0 +1,67 @@
+"""Short simple files are scanned by NumPy, all others by the compiled scan: both find the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.engines.files import grammar
+from shoal.engines.files.grammar import Scan
+from shoal.errors import DataError
+
+
+def scan(pieces, *, writing):
+    """All that a scan finds: its state, its error, and the text if there is none."""
+    found, out = Scan("it", ","), b""
+    try:
+        for piece in pieces:
+            out += found.feed(piece, writing=writing)
+        out += found.end(writing=writing)
+        error = None
+    except DataError as refused:
+        error, out = str(refused), b""
+    return found._state.tolist(), out, error
+
+
+@pytest.fixture(scope="module")
+def compiled_alone():
+    """The compiled scan, whatever the size of the file."""
+
+    def run(pieces, *, writing):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(grammar, "SHORT", -1)
+            return scan(pieces, writing=writing)
+
+    return run
+
+
+SIMPLE = st.lists(st.sampled_from([b"a", b"bc", b",", b" ", b"\n", b"\n", b"x,y\n", b"1,2\n"]), max_size=14)
+ALL = st.lists(
+    st.sampled_from([b"a", b",", b" ", b"\n", b"\r\n", b"\r", b'"', b"\0", b"x,y\n", b'"1",2\n']), max_size=12
+)
+
+
+def cut(text, places):
+    """Split a text at places, as a file is read in pieces."""
+    ends = sorted(place % (len(text) + 1) for place in places)
+    return [text[first:last] for first, last in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+@given(texts=SIMPLE | ALL, places=st.lists(st.integers(0, 40), max_size=3), writing=st.booleans())
+def test_both_scans_find_the_same(compiled_alone, texts, places, writing):
+    pieces = cut(b"".join(texts), places)
+    assert scan(pieces, writing=writing) == compiled_alone(pieces, writing=writing)
+
+
+def test_simple_lines_need_no_compiled_scan(monkeypatch):
+    monkeypatch.setattr(grammar, "scanned", None)
+    state, out, error = scan([b"\nage,sex\n31", b",f\n\n34,", b"m"], writing=True)
+    assert (out, error) == (b"age,sex\n31,f\n34,m\n", None)
+    assert [state[i] for i in (grammar.RECORDS, grammar.WIDTH, grammar.BLANK, grammar.LONGEST)] == [3, 2, 2, 7]
+
+
+def test_a_long_file_changes_to_the_compiled_scan_between_two_records(monkeypatch):
+    pieces = [b"age,sex\n31,f\n3", b"4,m\n35,f\n", b"36,m"]
+    whole = scan(pieces, writing=True)
+    for short in range(0, 30, 3):
+        monkeypatch.setattr(grammar, "SHORT", short)
+        assert scan(pieces, writing=True) == whole
