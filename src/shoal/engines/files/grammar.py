@@ -278,8 +278,8 @@ class Scan:
         """Scan the next piece; return its records in plain spelling if they are to be written."""
         piece = self._rest + piece if self._rest else piece
         text = np.frombuffer(piece, np.uint8)
-        if self._simple(text):
-            end = bytes(piece).rfind(b"\n") + 1
+        end = bytes(piece).rfind(b"\n") + 1
+        if self._simple(text, end):
             self._rest = bytes(piece[end:])
             return self._feed_lines(text[:end], writing) if end else b""
         self._rest = b""
@@ -290,19 +290,27 @@ class Scan:
             raise self._fault()
         return out[:n].tobytes()
 
-    def _simple(self, text: Bytes) -> bool:
-        """Return whether a text of a short file begins a record and consists of unquoted fields and LF."""
+    def _simple(self, text: Bytes, end: int) -> bool:
+        """Return whether a text of a short file begins a record and is made of unquoted fields and LF, or of CRLF.
+
+        ``end`` is where its last line ends.
+        """
         s = self._state
         if s[PLACE] != RECORD or s[AFTER_CR] or s[OFFSET] + len(text) > SHORT:
             return False
-        return not (np.bincount(self._classes[text], minlength=6)[[QUOTE, CR, NUL]]).any()
+        counts = np.bincount(self._classes[text], minlength=6)
+        if counts[QUOTE] or counts[NUL]:
+            return False
+        breaks = np.flatnonzero(text[:end] == 10)
+        return not counts[CR] or bool(counts[CR] == len(breaks) and breaks[0] and (text[breaks - 1] == 13).all())
 
     def _feed_lines(self, text: Bytes, writing: bool) -> bytes:
         """Apply ``scanned`` to whole lines that are simple, by NumPy: a short file is read before that is compiled."""
         s = self._state
         kinds = self._classes[text]
-        ends = np.flatnonzero(kinds == LF)
-        begins = np.concatenate([[0], ends[:-1] + 1])
+        breaks = np.flatnonzero(kinds == LF)
+        two = int(kinds[breaks[0] - 1] == CR) if breaks[0] else 0  # whether a line ends with CRLF
+        begins, ends = np.concatenate([[0], breaks[:-1] + 1]), breaks - two
         fields = np.diff(np.searchsorted(np.flatnonzero(kinds == SEPARATOR), ends), prepend=0) + 1
         filled = ends > begins
         taken = filled.copy()
@@ -326,11 +334,12 @@ class Scan:
         s[BLANK] += np.count_nonzero(~taken)
         s[LONGEST] = max(s[LONGEST], (ends - begins)[taken].max(initial=0))
         s[RECORDS] += np.count_nonzero(taken)
-        s[[LINE, ENDED_LF]] += len(ends)
+        s[[LINE, ENDED_CRLF if two else ENDED_LF]] += len(ends)
         s[OFFSET] += len(text)
         if not writing:
             return b""
-        return bytes(text if taken.all() else text[np.repeat(taken, ends - begins + 1)])
+        kept = np.repeat(taken, breaks - begins + 1)
+        return bytes(text[kept & (kinds != CR)])
 
     def end(self, *, writing: bool = False) -> bytes:
         """End the scan at the end of the file."""

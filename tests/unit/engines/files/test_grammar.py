@@ -40,13 +40,16 @@ ALL = st.lists(
 )
 
 
+ENDED = st.lists(st.sampled_from([b"a", b",", b" ", b"\r\n", b"x,y\r\n", b"\r\n"]), max_size=12)
+
+
 def cut(text, places):
     """Split a text at places, as a file is read in pieces."""
     ends = sorted(place % (len(text) + 1) for place in places)
     return [text[first:last] for first, last in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-@given(texts=SIMPLE | ALL, places=st.lists(st.integers(0, 40), max_size=3), writing=st.booleans())
+@given(texts=SIMPLE | ENDED | ALL, places=st.lists(st.integers(0, 40), max_size=3), writing=st.booleans())
 def test_both_scans_find_the_same(compiled_alone, texts, places, writing):
     pieces = cut(b"".join(texts), places)
     assert scan(pieces, writing=writing) == compiled_alone(pieces, writing=writing)
@@ -57,6 +60,13 @@ def test_simple_lines_need_no_compiled_scan(monkeypatch):
     state, out, error = scan([b"\nage,sex\n31", b",f\n\n34,", b"m"], writing=True)
     assert (out, error) == (b"age,sex\n31,f\n34,m\n", None)
     assert [state[i] for i in (grammar.RECORDS, grammar.WIDTH, grammar.BLANK, grammar.LONGEST)] == [3, 2, 2, 7]
+
+
+def test_nor_do_lines_that_end_as_on_windows(monkeypatch):
+    monkeypatch.setattr(grammar, "scanned", None)
+    state, out, error = scan([b"age,sex\r\n31,f\r\n", b"34,", b"m\r\n"], writing=True)
+    assert (out, error) == (b"age,sex\n31,f\n34,m\n", None)
+    assert [state[i] for i in (grammar.RECORDS, grammar.ENDED_CRLF, grammar.ENDED_LF)] == [3, 3, 0]
 
 
 def test_a_long_file_changes_to_the_compiled_scan_between_two_records(monkeypatch):
