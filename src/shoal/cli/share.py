@@ -63,7 +63,14 @@ class JointTerms:
     decimals: Annotated[Several, typer.Option(help="Decimals of a column, as in cost=2; whole numbers else.")] = None
     where: Annotated[Several, typer.Option(help="Only rows with this value, as in infected=yes.")] = None
     skip_missing: Annotated[bool, typer.Option("--skip-missing", help="Leave rows without a value out.")] = False
-    at_least: Annotated[int, typer.Option(help="Open nothing if all parties together have fewer rows.")] = 1
+    at_least: Annotated[
+        int | None,
+        typer.Option(
+            help="Open nothing about fewer rows, not counting those of parties that may pool what they see; 10 without "
+            "noise.",
+            show_default=False,
+        ),
+    ] = None
     at_most: Annotated[int, typer.Option(help="Identifiers that a party may have; tables are padded to it.")] = 1000
     noise: Annotated[
         str | None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
 from shoal.errors import DataError, MissingValueError
-from shoal.smc.plan import MOST_ROWS, SharePlan
+from shoal.smc.plan import MOST_ROWS, SharePlan, short_fraction
 
 _LARGEST = 2**100  # of a party's sum; the numbers in shares have room for more
 
@@ -32,6 +32,7 @@ class LocalRows:
     plan: SharePlan
     values: dict[str, list[Any]]
     counts: list[int]
+    _known: dict[tuple[str, ...], tuple[list[tuple[int, ...]], list[int]]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, data: Data | Engine, plan: SharePlan) -> LocalRows:
@@ -59,20 +60,30 @@ class LocalRows:
 
     def units(self, *names: str) -> tuple[list[tuple[int, ...]], list[int]]:
         """Return the distinct values of some columns in units, and their counts, without missing values."""
+        if names not in self._known:
+            self._known[names] = self._read(names)
+        return self._known[names]
+
+    def _read(self, names: tuple[str, ...]) -> tuple[list[tuple[int, ...]], list[int]]:
         columns = [[self._unit(name, value) for value in self.values[name]] for name in names]
         found = list(zip(*columns, strict=True))
         missing = sum(n for cells, n in zip(found, self.counts, strict=True) if None in cells)
+        self._require_present(names, missing)
+        kept = [i for i, cells in enumerate(found) if None not in cells]
+        cells = [tuple(int(number) for number in found[i] if number is not None) for i in kept]
+        return self._within(names, cells, [self.counts[i] for i in kept])
+
+    def _require_present(self, names: tuple[str, ...], missing: int) -> None:
         if missing and not self.plan.skip_missing:
             raise MissingValueError(
                 f"column {', '.join(map(repr, names))}: {missing} of {self.n_rows} rows have no value",
                 "use skip_missing to leave them out; all parties must",
                 option="--skip-missing",
             )
-        kept = [i for i, cells in enumerate(found) if None not in cells]
-        cells = [tuple(int(number) for number in found[i] if number is not None) for i in kept]
-        return self._within(names, cells, [self.counts[i] for i in kept])
 
     def _unit(self, name: str, value: Any) -> int | None:
+        if type(value) is int:
+            return value * self.plan.scale(name)
         if (
             value is None
             or (isinstance(value, float) and value != value)
@@ -140,8 +151,10 @@ class LocalRows:
         cuts = self.plan.cuts(name)
         if cuts is None:
             place = {value: i for i, value in enumerate(self.plan.histogram[name])}
-            for value, n in zip(self.values[name], self.counts, strict=True):
-                found[place.get(as_text(value), -1)] += n
+            texts = [as_text(value) for value in self.values[name]]
+            self._require_present((name,), sum(n for text, n in zip(texts, self.counts, strict=True) if not text))
+            for text, n in zip(texts, self.counts, strict=True):
+                found[place.get(text, -1)] += n if text else 0
             return found
         cells, counts = self.units(name)
         for (number,), n in zip(cells, counts, strict=True):
@@ -159,8 +172,9 @@ class LocalRows:
         numbers = sorted(together)
         return numbers, [int(n) for n in np.cumsum([together[number] for number in numbers])]
 
-    def digests(self, key: bytes) -> list[int]:
-        """The identifiers as keyed digests of 128 bits; the key is made by all parties for one run."""
+    @property
+    def identifiers(self) -> list[str]:
+        """The distinct identifiers."""
         name = str(self.plan.intersection)
         texts = {as_text(value) for value in self.values[name]}
         if "" in texts and not self.plan.skip_missing:
@@ -172,7 +186,19 @@ class LocalRows:
                 "agree on a larger limit: tables are padded to it, so that nobody learns how many another party has",
                 option="--at-most",
             )
-        return [int.from_bytes(hmac.digest(key, text.encode(), hashlib.sha256)[:16], "big") for text in sorted(texts)]
+        return sorted(texts)
+
+    def digests(self, key: bytes) -> list[int]:
+        """The identifiers as keyed digests of 128 bits; the key is made by all parties for one run."""
+        return [int.from_bytes(hmac.digest(key, text.encode(), hashlib.sha256)[:16], "big") for text in self.identifiers]
+
+    def sizes(self) -> list[int]:
+        """How many rows each figure is about, in the same order at every party."""
+        plan = self.plan
+        numbers = [*plan.sum, *plan.mean, *plan.variance, *plan.minimum, *plan.maximum, *(x for x, _ in plan.quantile)]
+        found = [self.n_rows, *(self.count(name) for name in dict.fromkeys(numbers))]
+        found += [sum(self.cells(name)) for name in plan.histogram]
+        return found + [sum(self.units(*names)[1]) for names in plan.regression]
 
 
 def as_text(value: Any) -> str:
@@ -180,7 +206,7 @@ def as_text(value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return ""
     if (isinstance(value, float) and value.is_integer()) or (
-        isinstance(value, Decimal) and value == value.to_integral()
+        isinstance(value, Decimal) and value.is_finite() and value == value.to_integral()
     ):
         return str(int(value))
     return str(value).strip()
@@ -190,4 +216,4 @@ def exact_fraction(value: Any) -> Fraction:
     """Return a number as it is written: 0.1 is one tenth, also as a float."""
     if isinstance(value, bool | np.bool_):
         return Fraction(int(value))
-    return Fraction(Decimal(repr(value) if isinstance(value, float) else str(value).strip()))
+    return short_fraction(Decimal(repr(value) if isinstance(value, float) else str(value).strip()))

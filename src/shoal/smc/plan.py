@@ -16,6 +16,10 @@ from shoal.smc.noise import PolyaNoise
 
 MOST_ROWS = 2**32  # of all parties together; fixes how large the numbers in shares must be
 FINEST = 1000  # noise has at least this many steps per sensitivity, and not many more
+LEAST_ROWS = 10  # that anything exact is opened about, unless the parties agree on another number
+WIDEST = 10**6  # noise of a larger scale, in its steps, would take minutes to draw
+_WIDEST_BOUND = 2**64  # in units; sums of squares with noise then stay far below what shares hold
+_LONGEST = 400  # digits before or after the point
 _DECIMALS = 9
 _PREDICTORS = 5
 _PREFIX = b"shoal plan\n"
@@ -28,7 +32,7 @@ class SharePlan:
     >>> from shoal import smc
     >>> plan = smc.SharePlan(mean=("age",), where={"infected": "yes"})
     >>> plan.opened
-    ('sum of age', 'number of rows with age')
+    ('sum of age', 'number of rows with age', 'whether there are at least 10 rows')
     """
 
     count: bool = False
@@ -45,7 +49,8 @@ class SharePlan:
     decimals: Mapping[str, int] = field(default_factory=dict)  # of a column, 0 where left out
     where: Mapping[str, str] = field(default_factory=dict)  # rows with these values only
     skip_missing: bool = False  # leave rows without a value out, instead of refusing them
-    at_least: int = 1  # rows of all parties together, or nothing is opened
+    # Rows outside of any parties that may pool what they see, or nothing is opened; LEAST_ROWS without noise.
+    at_least: int | None = None
     at_most: int = 1000  # distinct identifiers that a party may have, for an intersection
     epsilon: str | None = None  # differential privacy for everything that is opened together
     colluders: int | None = (
@@ -56,7 +61,7 @@ class SharePlan:
     def __post_init__(self) -> None:
         if not self.statistics:
             raise PolicyError("the plan computes nothing", "ask for a mean, a sum, a count, …")
-        if self.at_least < 1 or self.at_most < 1 or self.rows_per_person < 1:
+        if min(self.least, self.at_most, self.rows_per_person) < 1:
             raise PolicyError("at_least, at_most and rows_per_person are at least 1")
         for name, decimals in self.decimals.items():
             if not 0 <= decimals <= _DECIMALS:
@@ -68,8 +73,11 @@ class SharePlan:
                 raise PolicyError(f"histogram of {name!r}: its cells must be different", "list values or cut points")
             self.cuts(name)
         for _, fraction in self.quantile:
-            if not 0 < fraction_in(fraction, "quantile") < 1:
+            exact = fraction_in(fraction, "quantile")
+            if not 0 < exact < 1:
                 raise PolicyError(f"quantile {fraction}: is not between 0 and 1", "0.5 is the median")
+            if exact.denominator > 10**_DECIMALS:  # its product with a number of rows must not overflow
+                raise PolicyError(f"quantile {fraction}: has more than {_DECIMALS} decimals")
         for target, *predictors in self.regression:
             if not 1 <= len(predictors) <= _PREDICTORS or len({target, *predictors}) < len(predictors) + 1:
                 raise PolicyError(f"regression of {target!r}: name 1 to {_PREDICTORS} different predictors")
@@ -94,7 +102,7 @@ class SharePlan:
                 "noise is added to counts, sums, means, variances, histograms and intersection sizes only",
                 "run the other statistics without noise, or leave them out",
             )
-        if self.at_least > 1:
+        if self.least > 1:
             raise PolicyError(
                 "at_least opens an exact bit about the rows, which noise does not cover", "use one of the two"
             )
@@ -102,6 +110,25 @@ class SharePlan:
             raise PolicyError(f"epsilon {self.epsilon}: is not above 0")
         if self.colluders is not None and self.colluders < 0:
             raise PolicyError("colluders is at least 0")
+        kinds = [("count", "")] if self.counts_rows else []
+        kinds += [("sum", name) for name in (*self.sum, *self.mean, *self.variance)]
+        for kind, name in [*kinds, *(("square", name) for name in self.variance)]:
+            epsilon, sensitivity, _ = self._spent(kind, name)
+            if sensitivity > WIDEST * epsilon:
+                raise PolicyError(
+                    f"epsilon {self.epsilon}: the noise would be larger than any use",
+                    "spend more, ask for fewer figures, or lower rows_per_person",
+                )
+
+    @property
+    def least(self) -> int:
+        """The fewest rows that anything is opened about."""
+        return self.at_least if self.at_least is not None else LEAST_ROWS if self.epsilon is None else 1
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether a number of rows or of identifiers is opened."""
+        return bool(self.count or self.mean or self.variance or self.histogram or self.intersection is not None)
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,8 +161,8 @@ class SharePlan:
         found += [f"coefficients of {names[0]} on {', '.join(names[1:])}" for names in self.regression]
         if self.intersection is not None:
             found.append(f"number of values of {self.intersection} that all parties have")
-        if self.at_least > 1:
-            found.append(f"whether there are at least {self.at_least} rows")
+        if self.least > 1:
+            found.append(f"whether there are at least {self.least} rows")
         return tuple(found)
 
     @property
@@ -158,6 +185,8 @@ class SharePlan:
                 f"bounds of {name!r}: the first must be below the second, with at most "
                 f"{self.decimals.get(name, 0)} decimals"
             )
+        if max(abs(low), abs(high)) >= _WIDEST_BOUND:
+            raise PolicyError(f"bounds of {name!r}: are too wide to be computed with", "agree on fewer decimals")
         return int(low), int(high)
 
     def cuts(self, name: str) -> tuple[Fraction, ...] | None:
@@ -186,14 +215,18 @@ class SharePlan:
         """
         if self.epsilon is None:
             return None
+        epsilon, sensitivity, unit = self._spent(kind, name)
+        return PolyaNoise(epsilon, sensitivity, self.honest(parties)), unit
+
+    def _spent(self, kind: str, name: str) -> tuple[Fraction, int, int]:
+        """Return the epsilon and the sensitivity of a figure, in units, and its unit."""
         largest = 1
         if kind in ("sum", "square"):
             largest = max(map(abs, self.limits(name))) ** {"sum": 1, "square": 2}[kind]
         unit = 10 ** max(0, len(str(largest // FINEST)) - 1) if largest > FINEST else 1
-        epsilon = fraction_in(self.epsilon, "epsilon") / self.n_noisy
+        epsilon = fraction_in(str(self.epsilon), "epsilon") / self.n_noisy
         # Rows of one person may be at different parties, each of which rounds.
-        sensitivity = self.rows_per_person * -(-largest // unit)
-        return PolyaNoise(epsilon, sensitivity, self.honest(parties)), unit
+        return epsilon, self.rows_per_person * -(-largest // unit), unit
 
     @property
     def n_noisy(self) -> int:
@@ -238,7 +271,13 @@ class SharePlan:
 def fraction_in(text: str, what: str) -> Fraction:
     """Read a decimal number exactly."""
     try:
-        number = Decimal(str(text).strip())
-        return Fraction(number)
+        return short_fraction(Decimal(str(text).strip()))
     except (InvalidOperation, ValueError, OverflowError):
         raise PolicyError(f"{what}: {text!r} is not a number") from None
+
+
+def short_fraction(number: Decimal) -> Fraction:
+    """Return a decimal number as a fraction, unless its exponent would fill the memory with digits."""
+    if number.is_finite() and abs(number.adjusted()) > _LONGEST:
+        raise ValueError("a number with too many digits")
+    return Fraction(number)

@@ -7,10 +7,10 @@ field; a threshold of fewer than half of the parties; semi-honest, that is, all 
 from __future__ import annotations
 
 import math
-import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 from shoal.errors import InfeasibleError
@@ -21,7 +21,6 @@ WIDE = 256  # bits of numbers that are added and multiplied once
 NARROW = 96  # bits of numbers that are compared
 DIGITS = 8  # of a coefficient
 _LEAST_EXPONENT, _LARGEST_EXPONENT = -12, 24  # of ten; coefficients beyond are 0 or refused
-_LOAD = 16  # identifiers per bucket on average
 
 Opened = list[int]
 
@@ -38,11 +37,21 @@ async def opened_to_all(runtime: Any, numbers: Sequence[Any]) -> Opened:
     return [int(number) for number in await runtime.output(list(numbers))] if numbers else []
 
 
-async def enough(runtime: Any, n_rows: int, at_least: int) -> bool:
-    """Open whether all parties together have so many rows, and nothing else about their number."""
+async def enough(runtime: Any, sizes: Sequence[int], n_identifiers: Sequence[int], at_least: int) -> bool:
+    """Open one bit: whether everything that will be opened is about so many rows, and nothing else about their number.
+
+    Parties that pool what they see can subtract their own rows. So the rows of the others must be enough, whoever
+    these are; and each party must have enough identifiers, as one with a single identifier would ask about a person.
+    """
     secint = runtime.SecInt(NARROW)
-    total = runtime.sum(runtime.input(secint(n_rows)))
-    return bool(await runtime.output(total >= at_least))
+    n_parties = len(runtime.parties)
+    shared = runtime.input([secint(size) for size in (*sizes, *n_identifiers)])
+    bits = []
+    for others in combinations(range(n_parties), n_parties - runtime.threshold):
+        bits += [runtime.sum([shared[i][j] for i in others]) >= at_least for j in range(len(sizes))]
+    for own in shared:
+        bits += [number >= at_least for number in own[len(sizes) :]]
+    return bool(await runtime.output(runtime.prod(bits)))
 
 
 def deviations(runtime: Any, count: Any, total: Any, squares: Any) -> Any:
@@ -53,36 +62,34 @@ def deviations(runtime: Any, count: Any, total: Any, squares: Any) -> Any:
 # ── order statistics ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def order_statistics(runtime: Any, rows: LocalRows, wanted: Sequence[tuple[str, Fraction | None]]) -> Opened:
+async def order_statistics(
+    runtime: Any, rows: LocalRows, wanted: Sequence[tuple[str, Fraction | None]]
+) -> list[int | None]:
     """Open order statistics: for each, a column and the fraction of rows up to the answer (None: at least one row).
 
     G. Aggarwal, N. Mishra, B. Pinkas, "Secure computation of the k-th ranked element", EUROCRYPT 2004: a binary search
     between the agreed bounds. Each step opens whether enough rows are up to a value, which follows from the answer.
+    Where no party has a value, there is none, and that is opened.
     """
     secint = runtime.SecInt(NARROW)
     own = [rows.below(name) for name, _ in wanted]
     totals = runtime.input([secint(below[-1] if below else 0) for _, below in own])
     n_rows = [runtime.sum([of_party[i] for of_party in totals]) for i in range(len(wanted))]
-    present = await runtime.output([total >= 1 for total in n_rows])
-    if not all(map(int, present)):
-        raise InfeasibleError("a column has no value at any party; nothing was opened")
+    present = [bool(int(bit)) for bit in await runtime.output([total >= 1 for total in n_rows])]
     low, high = map(list, zip(*(rows.plan.limits(name) for name, _ in wanted), strict=True))
-    while any(a < b for a, b in zip(low, high, strict=True)):
-        middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
-        counts = [_up_to(own[i], middle[i]) for i in range(len(wanted))]
-        shared = runtime.input([secint(n) for n in counts])
+    while open_ones := [i for i in range(len(wanted)) if present[i] and low[i] < high[i]]:
+        middle = {i: (low[i] + high[i]) // 2 for i in open_ones}
+        shared = runtime.input([secint(_up_to(own[i], middle[i])) for i in open_ones])
         bits = []
-        for i, (_, fraction) in enumerate(wanted):
-            up_to = runtime.sum([of_party[i] for of_party in shared])
+        for j, i in enumerate(open_ones):
+            up_to, fraction = runtime.sum([of_party[j] for of_party in shared]), wanted[i][1]
             if fraction is None:
                 bits.append(up_to >= 1)
             else:
                 bits.append(up_to * fraction.denominator >= n_rows[i] * fraction.numerator)
-        for i, bit in enumerate(await runtime.output(bits)):
-            if low[i] == high[i]:
-                continue
+        for i, bit in zip(open_ones, await runtime.output(bits), strict=True):
             low[i], high[i] = (low[i], middle[i]) if int(bit) else (middle[i] + 1, high[i])
-    return low
+    return [number if there else None for number, there in zip(low, present, strict=True)]
 
 
 def _up_to(own: tuple[list[int], list[int]], number: int) -> int:
@@ -94,21 +101,25 @@ def _up_to(own: tuple[list[int], list[int]], number: int) -> int:
 # ── regression ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def coefficients(runtime: Any, rows: LocalRows, names: tuple[str, ...]) -> list[Fraction]:
+async def coefficients(runtime: Any, rows: LocalRows, names: tuple[str, ...]) -> list[Fraction] | None:
     """Open the least-squares coefficients, intercept first, each cut off after eight significant digits.
 
-    The normal equations ``A x = b`` are solved in the field, exactly: with a secret random matrix ``R``, only ``R A``
-    is opened, which is as random as ``R`` (J. Bar-Ilan, D. Beaver, PODC 1989). A solution is a ratio of whole numbers;
-    exact, it would tell more than anybody asked for. So its digits are found by comparisons that follow from them.
+    The normal equations are solved in shares by Cramer's rule. A solution is a ratio of whole numbers; exact, it would
+    tell more than anybody asked for, so its digits are found by comparisons that follow from them. None if there is no
+    single solution, and then only this is opened.
     """
     k = len(names)
     bits = _entry_bits(rows, names) * k + math.factorial(k).bit_length()
-    secint = runtime.SecInt(bits + 2 + math.ceil((DIGITS - _LEAST_EXPONENT) * math.log2(10)))
+    digits = max(DIGITS - _LEAST_EXPONENT, _LARGEST_EXPONENT)  # of the factors in comparisons
+    secint = runtime.SecInt(bits + 2 + math.ceil(digits * math.log2(10)))
     own = rows.moments(names)
     shared = runtime.input([secint(number) for number in own])
     entries = [runtime.sum([of_party[i] for of_party in shared]) for i in range(len(own))]
-    matrix, right = [entries[i * k : (i + 1) * k] for i in range(k)], entries[k * k :]
-    numerators, determinant = await _solved(runtime, secint, matrix, right)
+    equations = [[*entries[i * k : (i + 1) * k], entries[k * k + i]] for i in range(k)]
+    *minors, determinant = _minors(runtime, equations)
+    if not int(await runtime.output(determinant >= 1)):  # of sums of squares and products, it is never negative
+        return None
+    numerators = [-minor if (k - 1 - j) % 2 else minor for j, minor in enumerate(minors)]
     units = await _digits(runtime, numerators, determinant)
     target = rows.plan.scale(names[0])
     scales = [1, *(rows.plan.scale(name) for name in names[1:])]
@@ -121,53 +132,24 @@ def _entry_bits(rows: LocalRows, names: tuple[str, ...]) -> int:
     return (max(largest, 1) ** 2 * MOST_ROWS).bit_length()
 
 
-async def _solved(runtime: Any, secint: Any, matrix: list[list[Any]], right: list[Any]) -> tuple[list[Any], Any]:
-    """Return numerators and common denominator of the solution in shares; the denominator is the determinant."""
-    k, field = len(matrix), secint.field
-    drawn = runtime._randoms(secint, k * k)
-    lower = [[drawn[i * k + j] if j < i else secint(int(i == j)) for j in range(k)] for i in range(k)]
-    upper = [[drawn[i * k + j] if j >= i else secint(0) for j in range(k)] for i in range(k)]
-    product = _times(runtime, lower, upper)  # its determinant is that of its upper part
-    masked_rows = _times(runtime, product, matrix)
-    masked = [await runtime.output(row, raw=True) for row in masked_rows]
-    masked_right = [runtime.in_prod(row, right) for row in product]
-    inverse, determinant = _inverted([[field(int(x) % field.order).value for x in row] for row in masked], field.order)
-    if inverse is None:
-        raise InfeasibleError(
-            "the regression has no single solution: a predictor is constant, or a combination of others",
-            "leave one predictor out; nothing was opened",
-        )
-    diagonal = runtime.prod([upper[i][i] for i in range(k)])
-    whole = runtime.reciprocal(diagonal) * determinant
-    solution = [runtime.sum([masked_right[j] * inverse[i][j] for j in range(k)]) for i in range(k)]
-    return [x * whole for x in solution], whole
+def _minors(runtime: Any, matrix: list[list[Any]]) -> list[Any]:
+    """Return in shares the determinants of a matrix with one column too many, without each of its columns.
 
-
-def _times(runtime: Any, left: list[list[Any]], right: list[list[Any]]) -> list[list[Any]]:
-    columns = [list(column) for column in zip(*right, strict=True)]
-    return [[runtime.in_prod(list(row), column) for column in columns] for row in left]
-
-
-def _inverted(matrix: list[list[int]], p: int) -> tuple[list[list[int]] | None, int]:
-    """Invert a public matrix modulo a prime, and return its determinant too; None if it has no inverse."""
-    k = len(matrix)
-    rows = [[*row, *(int(i == j) for j in range(k))] for i, row in enumerate(matrix)]
-    determinant = 1
-    for i in range(k):
-        pivot = next((r for r in range(i, k) if rows[r][i] % p), None)
-        if pivot is None:
-            return None, 0
-        if pivot != i:
-            rows[i], rows[pivot] = rows[pivot], rows[i]
-            determinant = -determinant
-        determinant = determinant * rows[i][i] % p
-        scale = pow(rows[i][i], -1, p)
-        rows[i] = [x * scale % p for x in rows[i]]
-        for r in range(k):
-            if r != i:
-                factor = rows[r][i]
-                rows[r] = [(x - factor * y) % p for x, y in zip(rows[r], rows[i], strict=True)]
-    return [row[k:] for row in rows], determinant % p
+    Laplace's expansion by rows, in which each determinant of the first rows is computed once. Nothing is opened: a
+    masked matrix, which would be faster to solve, shows how the predictors depend on each other if they do, and so the
+    row itself where there is only one.
+    """
+    width = len(matrix) + 1
+    known = {(j,): entry for j, entry in enumerate(matrix[0])}
+    for i, row in enumerate(matrix[1:], 1):
+        known = {
+            columns: runtime.in_prod(
+                [-row[j] if (i + place) % 2 else row[j] for place, j in enumerate(columns)],
+                [known[(*columns[:place], *columns[place + 1 :])] for place in range(i + 1)],
+            )
+            for columns in combinations(range(width), i + 1)
+        }
+    return [known[tuple(j for j in range(width) if j != left_out)] for left_out in range(width)]
 
 
 async def _digits(runtime: Any, numerators: list[Any], denominator: Any) -> list[Fraction]:
@@ -189,7 +171,10 @@ async def _digits(runtime: Any, numerators: list[Any], denominator: Any) -> list
         lambda middle: reach([Fraction(10) ** e for e in middle]),
     )
     if any(e == _LARGEST_EXPONENT for e in exponents):
-        raise InfeasibleError("a coefficient is too large to be computed; nothing was opened", "agree on other units")
+        raise InfeasibleError(
+            f"a coefficient of a regression has more than {_LARGEST_EXPONENT} digits; only its size was opened",
+            "agree on other units",
+        )
     units = [Fraction(10) ** (e - DIGITS) for e in exponents]
     # The least mantissa m with |x| < (m + 1) units.
     mantissas = await _searched(
@@ -208,70 +193,3 @@ async def _searched(ranges: list[tuple[int, int]], beyond: Callable[[list[int]],
             if low[i] < high[i]:
                 low[i], high[i] = (middle[i] + 1, high[i]) if bit else (low[i], middle[i])
     return low
-
-
-# ── intersection ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def common(runtime: Any, digests: Sequence[int], at_most: int) -> Any:
-    """Return in shares how many keyed identifiers all parties have.
-
-    Each party puts its digests into buckets and describes each bucket by the polynomial with these roots (M. Freedman,
-    K. Nissim, B. Pinkas, EUROCRYPT 2004). An identifier of the first party is in all tables if all polynomials are zero
-    there; a secret random combination of them is tested in shares. Buckets are padded, so that sizes stay hidden.
-    """
-    secint = runtime.SecInt(NARROW)
-    p = secint.field.order
-    buckets, load = bucket_sizes(at_most, len(runtime.parties))
-    filled: list[list[int]] = [[] for _ in range(buckets)]
-    for digest in digests:
-        filled[digest % buckets].append(digest // buckets % p)
-    if any(len(bucket) > load for bucket in filled):  # once in 2^40 runs
-        raise InfeasibleError("the identifiers do not fit into their buckets", "run it again: the key will be another")
-    for bucket in filled:
-        bucket += [secrets.randbelow(p) for _ in range(load - len(bucket))]
-    found = secint(0)
-    for bucket in filled:
-        found += await _matches(runtime, secint, bucket)
-    return found
-
-
-async def _matches(runtime: Any, secint: Any, bucket: list[int]) -> Any:
-    """Return in shares how many entries of the first party's bucket are in the bucket of every other party."""
-    p, load = secint.field.order, len(bucket)
-    first = runtime.pid == 0
-    powers = [pow(x, e, p) if first else 0 for x in bucket for e in range(load + 1)]
-    shared = runtime.input([secint(secint.field(x)) for x in powers], senders=0)
-    others = runtime.input(
-        [secint(secint.field(c)) for c in _with_roots(bucket, p)], senders=range(1, len(runtime.parties))
-    )
-    tests = []
-    for i in range(load):
-        own = shared[i * (load + 1) : (i + 1) * (load + 1)]
-        values = [runtime.in_prod(list(own), list(polynomial)) for polynomial in others]
-        tests.append(runtime.in_prod(runtime._randoms(secint, len(values)), values))
-    zero = [runtime.is_zero(test) for test in tests]
-    await runtime.gather(zero)  # one bucket at a time keeps memory small
-    return runtime.sum(zero)
-
-
-def _with_roots(roots: list[int], p: int) -> list[int]:
-    """The coefficients of the polynomial with these roots, modulo a prime, constant first."""
-    found = [1]
-    for root in roots:
-        shifted = [0, *found]
-        found = [(a - root * b) % p for a, b in zip(shifted, [*found, 0], strict=True)]
-    return found
-
-
-def bucket_sizes(at_most: int, parties: int) -> tuple[int, int]:
-    """Return how many buckets there are and how many digests fit into one, with a chance of 2^-40 that they do not."""
-    buckets = max(1, at_most // _LOAD)
-    mean = at_most / buckets
-    load = math.ceil(mean)
-    # Chernoff: P(X ≥ x) ≤ exp(-mean) (e mean / x)^x for x above the mean, for each bucket of each party.
-    while load < at_most and (load + 1) * (1 + math.log(mean / (load + 1))) - mean > -math.log(
-        2**40 * buckets * parties
-    ):
-        load += 1
-    return buckets, load

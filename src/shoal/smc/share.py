@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.errors import InfeasibleError, PartyError
-from shoal.smc import protocols
+from shoal.smc import intersection, protocols
 from shoal.smc.links import Links, load_mpyc
 from shoal.smc.local import LocalRows
 from shoal.smc.parties import Parties, _address
@@ -23,7 +24,9 @@ from shoal.smc.plan import SharePlan, fraction_in
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-PROTOCOL = 1  # of messages and computations; parties with another one do not understand each other
+PROTOCOL = 2  # of messages and computations; parties with another one do not understand each other
+
+_ALONE = threading.Lock()  # mpyc has one runtime for a process
 
 PROMISE = (
     "No party learns more than this result and what follows from it and its own rows, if all follow the protocol "
@@ -99,23 +102,30 @@ def share(
     plan.honest(len(all_parties.members))  # raises
     rows = LocalRows.of(data, plan)
     require_fine(rows)
+    # Noise is drawn before anybody is connected: how long it takes depends on how large it is.
+    own = own_figures(rows, len(all_parties.members))
     contexts = all_parties.contexts(party, key, password)
     bound = None if listen is None else _address(listen, "the address to listen on")
 
     async def run() -> SharedResult:
         async with Links(all_parties, party, contexts, timeout=timeout, listen=bound) as links:
             session, signatures = await _agreed(links, plan, private)
-            result = await links.computed(_computed(links, rows, session))
+            links.so_far = "nothing was opened"
+            result = await links.computed(_computed(links, rows, own, session))
             names = tuple(member.name for member in all_parties.members)
             figures, noise = result
             return SharedResult(plan, figures, noise, names, signatures, session)
 
+    if not _ALONE.acquire(blocking=False):
+        raise PartyError("this process takes part in another joint computation", "use one process for each")
     try:
         return asyncio.run(run())
     except RuntimeError as error:
         if "Event loop stopped" not in str(error):
             raise
-        raise PartyError("the computation failed on shares that do not fit together; nothing was opened") from None
+        raise PartyError("the computation failed on shares that do not fit together") from None
+    finally:
+        _ALONE.release()
 
 
 def require_fine(rows: LocalRows) -> None:
@@ -130,7 +140,7 @@ def require_fine(rows: LocalRows) -> None:
     for names in plan.regression:
         rows.moments(names)
     if plan.intersection is not None:
-        rows.digests(b"")
+        _ = rows.identifiers
 
 
 async def _agreed(links: Links, plan: SharePlan, private: Ed25519PrivateKey) -> tuple[dict[str, Any], dict[str, str]]:
@@ -180,43 +190,13 @@ def _valid(key: Any, signature: bytes, message: bytes) -> bool:
 # ── computed ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _computed(
-    links: Links, rows: LocalRows, session: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """Compute everything in the plan; the order is the same at every party."""
-    runtime, plan = links.runtime, rows.plan
-    if plan.at_least > 1 and not await protocols.enough(runtime, rows.n_rows, plan.at_least):
-        raise InfeasibleError(
-            f"all parties together have fewer than {plan.at_least} rows; nothing else was opened",
-            "compute over more rows",
-        )
-    parts = await _sums(runtime, rows)
-    if plan.intersection is not None:
-        key = hashlib.sha256("".join(session["nonces"]).encode()).digest()
-        parts["common", plan.intersection] = await protocols.common(runtime, rows.digests(key), plan.at_most)
-    found, noise = await _open(runtime, rows, parts)
-    figures = _additive(plan, found)
-    ranks: list[tuple[str, str, Fraction | None]] = [(f"minimum of {name}", name, None) for name in plan.minimum]
-    ranks += [(f"maximum of {name}", name, Fraction(1)) for name in plan.maximum]
-    ranks += [(f"quantile {q} of {name}", name, fraction_in(q, "quantile")) for name, q in plan.quantile]
-    if ranks:
-        numbers = await protocols.order_statistics(runtime, rows, [(name, fraction) for _, name, fraction in ranks])
-        for (label, name, _), number in zip(ranks, numbers, strict=True):
-            figures[label] = _plain(Fraction(number, plan.scale(name)))
-    for names in plan.regression:
-        solved = await protocols.coefficients(runtime, rows, names)
-        labels = ("intercept", *names[1:])
-        told = {label: float(value) for label, value in zip(labels, solved, strict=True)}
-        figures[f"regression of {names[0]} on {', '.join(names[1:])}"] = told
-    if plan.intersection is not None:
-        figures[f"intersection of {plan.intersection}"] = found["common", plan.intersection]
-    return figures, noise
+Figures = dict[tuple[str, str], Any]  # by kind and column
 
 
-async def _sums(runtime: Any, rows: LocalRows) -> dict[tuple[str, str], Any]:
-    """Return the counts and sums over all parties in shares, by kind and column."""
+def own_figures(rows: LocalRows, n_parties: int) -> Figures:
+    """Return what a party adds to each figure: its own rows, and its part of the noise."""
     plan = rows.plan
-    own: dict[tuple[str, str], int] = {("rows", ""): rows.n_rows} if plan.count else {}
+    own: Figures = {("rows", ""): rows.n_rows} if plan.count else {}
     for name in dict.fromkeys((*plan.sum, *plan.mean, *plan.variance)):
         own["sum", name] = rows.power(name, 1)
     for name in dict.fromkeys((*plan.mean, *plan.variance)):
@@ -225,21 +205,66 @@ async def _sums(runtime: Any, rows: LocalRows) -> dict[tuple[str, str], Any]:
         own["square", name] = rows.power(name, 2)
     for name in plan.histogram:
         own |= {(f"cell {i}", name): n for i, n in enumerate(rows.cells(name))}
+    if plan.intersection is not None:
+        own["common", ""] = 0  # the number itself is computed in shares
     for figure, number in own.items():
-        noisy = plan.noise_of(figure[0], figure[1], len(runtime.parties))
+        noisy = plan.noise_of(figure[0], figure[1], n_parties)
         if noisy is not None:
             law, unit = noisy
             own[figure] = (number // unit + law.draw()) * unit
+    return own
+
+
+async def _computed(
+    links: Links, rows: LocalRows, own: Figures, session: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Compute everything in the plan; the order is the same at every party."""
+    runtime, plan = links.runtime, rows.plan
+    if plan.least > 1:
+        identifiers = [] if plan.intersection is None else [len(rows.identifiers)]
+        if not await protocols.enough(runtime, rows.sizes(), identifiers, plan.least):
+            raise InfeasibleError(
+                f"a figure would be about fewer than {plan.least} rows, or so few without those of parties that may "
+                "pool what they see; nothing else was opened",
+                "compute over more rows, leave out columns with missing values, or agree on a smaller number",
+                option="--at-least",
+            )
+    common = own.get(("common", ""))
+    parts = await _sums(runtime, {figure: number for figure, number in own.items() if figure[0] != "common"})
+    if common is not None:
+        key = hashlib.sha256("".join(session["nonces"]).encode()).digest()
+        parts["common", ""] = await intersection.common(runtime, rows.digests(key), plan.at_most, common)
+    links.so_far = "some figures may have been opened, and none is shown"
+    found, noise = await _open(runtime, rows, parts)
+    figures = _additive(plan, found)
+    ranks: list[tuple[str, str, Fraction | None]] = [(f"minimum of {name}", name, None) for name in plan.minimum]
+    ranks += [(f"maximum of {name}", name, Fraction(1)) for name in plan.maximum]
+    ranks += [(f"quantile {q} of {name}", name, fraction_in(q, "quantile")) for name, q in plan.quantile]
+    if ranks:
+        numbers = await protocols.order_statistics(runtime, rows, [(name, fraction) for _, name, fraction in ranks])
+        for (label, name, _), number in zip(ranks, numbers, strict=True):
+            figures[label] = None if number is None else _plain(Fraction(number, plan.scale(name)))
+    for names in plan.regression:
+        solved = await protocols.coefficients(runtime, rows, names)
+        labels = ("intercept", *names[1:])
+        told = None if solved is None else {label: float(x) for label, x in zip(labels, solved, strict=True)}
+        figures[f"regression of {names[0]} on {', '.join(names[1:])}"] = told
+    if plan.intersection is not None:
+        figures[f"intersection of {plan.intersection}"] = found["common", ""]
+    return figures, noise
+
+
+async def _sums(runtime: Any, own: Figures) -> Figures:
+    """Return the counts and sums over all parties in shares."""
     shared = await protocols.sums_in_shares(runtime, list(own.values()))
     return dict(zip(own, shared, strict=True))
 
 
-async def _open(
-    runtime: Any, rows: LocalRows, parts: dict[tuple[str, str], Any]
-) -> tuple[dict[tuple[str, str], int], dict[str, float]]:
+async def _open(runtime: Any, rows: LocalRows, parts: Figures) -> tuple[dict[tuple[str, str], int], dict[str, float]]:
     """Open what the plan lists; sums and squares that serve only an exact variance stay in shares."""
     plan, n = rows.plan, len(runtime.parties)
     wanted = dict(parts)
+    common = wanted.pop(("common", ""), None)
     if plan.epsilon is None:
         for name in plan.variance:
             wanted["deviations", name] = protocols.deviations(
@@ -247,16 +272,9 @@ async def _open(
             )
             if name not in (*plan.sum, *plan.mean):
                 del wanted["sum", name]
-    elif ("common", str(plan.intersection)) in wanted:
-        noisy = plan.noise_of("common", "", n)
-        assert noisy is not None  # there is an epsilon
-        secint = type(wanted["common", str(plan.intersection)])
-        drawn = runtime.sum(runtime.input(secint(noisy[0].draw())))
-        wanted["common", str(plan.intersection)] += drawn
-    narrow = {figure: share for figure, share in wanted.items() if figure[0] == "common"}
-    wide = {figure: share for figure, share in wanted.items() if figure[0] != "common"}
-    opened = dict(zip(wide, await protocols.opened_to_all(runtime, list(wide.values())), strict=True))
-    opened |= dict(zip(narrow, await protocols.opened_to_all(runtime, list(narrow.values())), strict=True))
+    opened = dict(zip(wanted, await protocols.opened_to_all(runtime, list(wanted.values())), strict=True))
+    if common is not None:
+        opened["common", ""] = intersection.counted(await runtime.output(common))
     noise = {}
     for kind, name in opened:
         noisy = plan.noise_of(kind, name, n)

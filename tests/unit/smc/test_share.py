@@ -32,7 +32,7 @@ EVERYTHING = {
     "where": {"infected": "yes"},
     "bounds": BOUNDS,
     "decimals": {"stay": 1},
-    "at_least": 5,
+    "at_least": 3,
     "at_most": 6,
 }
 
@@ -123,7 +123,7 @@ def plain(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
 
 def test_three_parties_compute_what_one_would_and_failures_name_who(tmp_path: Path) -> None:
     rows = tables(3)
-    mean = {"mean": ["age"]}
+    mean = {"mean": ["age"], "at_least": 1}
     everything, few, disagreeing, noisy, missing = run(
         tmp_path,
         rows,
