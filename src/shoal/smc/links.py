@@ -25,10 +25,18 @@ from shoal.errors import PartyError, ShoalError
 from shoal.smc.parties import Parties
 
 SECURITY = 40  # bits of statistical security of comparisons; fields and TLS have at least 128
-_HELLO, _SIGNED, _DONE = (-(2**62) + i for i in range(3))  # labels that no program counter of mpyc has
+_HELLO, _SIGNED, _DONE, _STOPPED = (-(2**62) + i for i in range(4))  # labels that no program counter of mpyc has
 _LARGEST_MESSAGE = 2**28
-_MOMENT = 3.0  # seconds
+MOMENT = 3.0  # seconds
 _AGAIN = 0.1  # seconds until a party that does not listen yet is tried again
+# Why a party stops because of another; told to all others, so that nobody blames one who only noticed first.
+_FAULTS = {
+    "closed": "closed the connection",
+    "silent": "did not answer",
+    "missing": "was not connected",
+    "certificate": "does not have its pinned certificate",
+    "rules": "did not follow the protocol",
+}
 
 
 def load_mpyc() -> Any:
@@ -92,6 +100,7 @@ class Links:
         self._listen = listen or (own.host, own.port)
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.closing = False
+        self.fault: tuple[int, str] | None = None  # a party, and one of the faults
         self.so_far = "nothing was shared"  # said when it stops
         self.active = 0.0  # when the last message came
         self.runtime = self._runtime()
@@ -178,7 +187,8 @@ class Links:
                 return
             except ssl.SSLCertVerificationError:
                 self.lose(
-                    f"{peer.address} does not have the pinned certificate of {self.parties.named(number)}"
+                    f"{peer.address} does not have the pinned certificate of {self.parties.named(number)}",
+                    (number, "certificate"),
                 )
                 return
             except OSError:
@@ -186,6 +196,7 @@ class Links:
 
     def _not_there(self) -> PartyError:
         numbers = self.missing()
+        self.fault = (numbers[0], "missing") if numbers else None
         told = "; ".join(f"{self.parties.named(i)} at {self.parties.members[i - 1].address}" for i in numbers)
         return PartyError(
             f"not connected after {self.timeout:g} s: {told}; nothing was shared",
@@ -193,10 +204,24 @@ class Links:
             option="--timeout",
         )
 
-    def lose(self, reason: str) -> None:
+    def lose(self, reason: str, fault: tuple[int, str]) -> None:
         """Record why the computation cannot go on."""
         if not self.lost.done() and not self.closing:
+            self.fault = fault
             self.lost.set_result(reason)
+
+    def stopped(self, number: int, told: bytes) -> None:
+        """A party says that it stops because of another one."""
+        try:
+            read = json.loads(told)
+            culprit, fault = int(read["party"]), _FAULTS[read["fault"]]
+            named = self.parties.named(culprit) if culprit > 0 else ""
+        except (ValueError, LookupError, TypeError):
+            named = fault = ""
+        if not named or culprit == self.number:
+            self.lose(f"{self.parties.named(number)} closed the connection", (number, "closed"))
+        else:
+            self.lose(f"{named} {fault}, says {self.parties.named(number)}", (culprit, read["fault"]))
 
     async def _race(
         self, awaited: Awaitable[Any], late: Callable[[], PartyError], *, while_active: bool = False
@@ -228,8 +253,13 @@ class Links:
 
     async def _linger(self, error: BaseException | None) -> None:
         """Close; after an error that all parties will find, wait a moment until each has found it by itself."""
-        if isinstance(error, ShoalError) and not self.lost.done():
-            self.timeout = min(self.timeout, _MOMENT)
+        if self.fault is not None:
+            told = json.dumps({"party": self.fault[0], "fault": self.fault[1]}).encode()
+            for number in self.others:
+                if self.link(number) is not None:
+                    self.link(number).send(_STOPPED, told)
+        elif isinstance(error, ShoalError):
+            self.timeout = min(self.timeout, MOMENT)
             with contextlib.suppress(PartyError):
                 await self.exchange(_DONE, {})
         self._drop()
@@ -270,7 +300,7 @@ class Links:
                 "is it still running?",
                 option="--timeout",
             )
-            got = await self._race(got, lambda: late)
+            got = await self._race(got, lambda: self._silent(number, late))
         try:
             read = json.loads(got)
         except ValueError:
@@ -278,6 +308,10 @@ class Links:
         if not isinstance(read, dict):
             raise PartyError(f"{self.parties.named(number)} sent a message that cannot be read")
         return read
+
+    def _silent(self, number: int, error: PartyError) -> PartyError:
+        self.fault = number, "silent"
+        return error
 
     async def agree(self, told: dict[str, Any]) -> dict[int, dict[str, Any]]:
         """Exchange plans, before anything else is sent."""
@@ -296,6 +330,7 @@ class Links:
 
         def late() -> PartyError:
             slow = [i for i in self.others if any(isinstance(m, asyncio.Future) for m in self.link(i).buffers.values())]
+            self.fault = (slow or self.others)[0], "silent"
             return PartyError(
                 f"{self.named(slow or self.others)} did not answer within {self.timeout:g} s; {self.so_far}",
                 "allow more time",
@@ -350,15 +385,19 @@ def _link_class() -> Callable[..., Any]:
                     return
             self.links.active = asyncio.get_running_loop().time()
             super().data_received(data)
+            if isinstance(told := self.buffers.get(_STOPPED), bytes):
+                self.links.stopped(self.certified + 1, told)
 
         def _refuse(self, what: str) -> None:
             self.transport.abort()
-            self.links.lose(f"{self.links.parties.named(self.certified + 1)} {what}")
+            number = self.certified + 1
+            self.links.lose(f"{self.links.parties.named(number)} {what}", (number, "rules"))
 
         def connection_lost(self, exc: Exception | None) -> None:
             if self.peer_pid is None or self.certified < 0:
                 return
             hint = " (does its file of parties have your certificate?)" if isinstance(exc, ssl.SSLError) else ""
-            self.links.lose(f"{self.links.parties.named(self.certified + 1)} closed the connection{hint}")
+            number = self.certified + 1
+            self.links.lose(f"{self.links.parties.named(number)} closed the connection{hint}", (number, "closed"))
 
     return Link

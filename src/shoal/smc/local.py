@@ -190,11 +190,15 @@ class LocalRows:
 
     def digests(self, key: bytes) -> list[int]:
         """The identifiers as keyed digests of 128 bits; the key is made by all parties for one run."""
-        return [int.from_bytes(hmac.digest(key, text.encode(), hashlib.sha256)[:16], "big") for text in self.identifiers]
+        return [
+            int.from_bytes(hmac.digest(key, text.encode(), hashlib.sha256)[:16], "big") for text in self.identifiers
+        ]
 
     def sizes(self) -> list[int]:
         """How many rows each figure is about, in the same order at every party."""
         plan = self.plan
+        if not plan.skip_missing:
+            return [self.n_rows]
         numbers = [*plan.sum, *plan.mean, *plan.variance, *plan.minimum, *plan.maximum, *(x for x, _ in plan.quantile)]
         found = [self.n_rows, *(self.count(name) for name in dict.fromkeys(numbers))]
         found += [sum(self.cells(name)) for name in plan.histogram]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 FEWEST = 3  # of two parties, each learns the other's part by subtraction, and mpyc's shares of two hide nothing
+MOST = 64  # for which numbers in shares have room
 _YEARS = 5
 
 
@@ -148,6 +149,8 @@ class Parties:
                 f"{where}: {len(members)} parties; at least {FEWEST} are needed",
                 "of two parties, each could compute the other's part of any result",
             )
+        if len(members) > MOST:
+            raise DataError(f"{where}: {len(members)} parties are more than {MOST}")
         for what in ("name", "address", "fingerprint"):
             values = [getattr(member, what) for member in members]
             if len({*values}) < len(values):

@@ -18,7 +18,7 @@ from shoal.smc.local import LocalRows
 from shoal.smc.plan import MOST_ROWS
 
 WIDE = 256  # bits of numbers that are added and multiplied once
-NARROW = 96  # bits of numbers that are compared
+NARROW = 72  # bits of numbers that are compared: 2^31 rows of each of 64 parties, times the fraction of a quantile
 DIGITS = 8  # of a coefficient
 _LEAST_EXPONENT, _LARGEST_EXPONENT = -12, 24  # of ten; coefficients beyond are 0 or refused
 

@@ -234,6 +234,7 @@ async def _computed(
     if common is not None:
         key = hashlib.sha256("".join(session["nonces"]).encode()).digest()
         parts["common", ""] = await intersection.common(runtime, rows.digests(key), plan.at_most, common)
+    await runtime.gather([*parts.values()])
     links.so_far = "some figures may have been opened, and none is shown"
     found, noise = await _open(runtime, rows, parts)
     figures = _additive(plan, found)

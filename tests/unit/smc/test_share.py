@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import socket
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from parties import JointRuns, Rows
 
-from shoal import smc
+from shoal.smc.links import MOMENT
 
-PARTY = Path(__file__).resolve().parents[2] / "joint_party.py"
-BOUNDS = {"age": ("0", "120"), "stay": ("0", "50")}
+pytestmark = pytest.mark.xdist_group("parties")  # one process that imports everything is enough
+
+BOUNDS = {"age": ("0", "120"), "stay": ("-50", "50")}
 EVERYTHING = {
     "count": True,
     "sum": ["stay"],
@@ -35,27 +33,17 @@ EVERYTHING = {
     "at_least": 3,
     "at_most": 6,
 }
+MEAN = {"mean": ["age"], "at_least": 1}
 
 
-def free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
-def tables(n: int) -> list[list[dict[str, Any]]]:
+def tables(n: int) -> list[Rows]:
     drawn = Random(n)
     return [
         [
             {
-                "id": f"p{drawn.choice((0, 1, 2, 10 * party + i))}" if i else "p0",
+                "id": f"p{drawn.choice((0, 1, 2, 10 * party + i))}" if i > 2 else f"p{i}",
                 "age": drawn.randint(0, 110),
-                "stay": round(drawn.uniform(0, 40), 1),
+                "stay": round(drawn.uniform(-40, 40), 1),
                 "ward": drawn.choice("ABC"),
                 "infected": "yes" if i < 6 else "no",
             }
@@ -65,31 +53,7 @@ def tables(n: int) -> list[list[dict[str, Any]]]:
     ]
 
 
-def run(
-    folder: Path, rows: list[list[dict[str, Any]]], scenarios: list[list[dict[str, Any] | None]]
-) -> list[list[Any]]:
-    """Run the parties as processes and return what each printed, by scenario and party."""
-    blocks = []
-    for i, (port, table) in enumerate(zip(free_ports(len(rows)), rows, strict=True), 1):
-        blocks.append(smc.make_party(folder / f"party{i}", f"127.0.0.1:{port}")[1].read_text(encoding="utf-8"))
-        lines = [",".join(map(str, row.values())) for row in table]
-        (folder / f"{i}.csv").write_text("\n".join([",".join(table[0]), *lines, ""]), encoding="utf-8")
-    (folder / "parties.toml").write_text("\n".join(blocks), encoding="utf-8")
-    (folder / "scenarios.json").write_text(json.dumps(scenarios), encoding="utf-8")
-    command = [sys.executable, str(PARTY)]
-    started = [
-        subprocess.Popen([*command, str(i), "scenarios.json"], cwd=folder, stdout=subprocess.PIPE, text=True)
-        for i in range(1, len(rows) + 1)
-    ]
-    try:
-        printed = [each.communicate(timeout=180)[0] for each in started]
-    finally:
-        for each in started:
-            each.kill()
-    return list(zip(*([json.loads(line) for line in text.splitlines()] for text in printed), strict=True))  # type: ignore[arg-type]
-
-
-def plain(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
+def plain(rows: list[Rows]) -> dict[str, Any]:
     """The same statistics over all tables in one place."""
     kept = [row for table in rows for row in table if row["infected"] == "yes"]
     ages, stays = [row["age"] for row in kept], [row["stay"] for row in kept]
@@ -121,42 +85,181 @@ def plain(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
-def test_three_parties_compute_what_one_would_and_failures_name_who(tmp_path: Path) -> None:
+def test_three_parties_compute_what_one_would(joint: JointRuns, tmp_path: Path) -> None:
     rows = tables(3)
-    mean = {"mean": ["age"], "at_least": 1}
-    everything, few, disagreeing, noisy, missing = run(
-        tmp_path,
-        rows,
-        [
-            [dict(EVERYTHING)] * 3,
-            [mean | {"at_least": 25}] * 3,
-            [mean, mean, {"mean": ["stay"], "decimals": {"stay": 1}}],
-            [mean | {"epsilon": "1000000", "bounds": BOUNDS}] * 3,
-            [mean | {"timeout": 2}, mean | {"timeout": 2}, None],
-        ],
-    )
+    asked = {name: value for name, value in EVERYTHING.items() if name != "regression"}
+    found = joint.told(tmp_path, rows, [asked] * 3)
     expected = plain(rows)
-    for told in everything:
+    del expected["regression of stay on age"]
+    for told in found:
         assert told["result"] == expected
-        assert told["signatures"] == everything[0]["signatures"]
+        assert told["signatures"] == found[0]["signatures"]
         assert sorted(told["signatures"]) == ["party1", "party2", "party3"]
         assert told["said"] == ""
-        assert told["left"] == []
-    for told in few:
-        assert told["error"].startswith("InfeasibleError: all parties together have fewer than 25 rows")
-    for told in disagreeing[:2]:
-        assert "the parties disagree: party 3 (party3) has another mean, decimals; nothing was shared" in told["error"]
-    assert "party 1 (party1) has another mean, decimals; party 2 (party2) has" in disagreeing[2]["error"]
-    for told in missing[:2]:
-        assert told["error"].startswith("PartyError: not connected after 2 s: party 3 (party3) at 127.0.0.1:")
-    # So little noise that it is almost surely none: the way of the figures is the same.
-    ages = [row["age"] for table in rows for row in table]
-    assert noisy[0]["result"] == {"mean of age": sum(ages) / len(ages), "rows with age": len(ages)}
-    assert noisy[0]["noise"]["sum age"] < 1e-9
+        assert told["left"] == told["files"] == []
 
 
 @pytest.mark.long
-def test_five_parties_compute_what_one_would(tmp_path: Path) -> None:
-    rows = tables(5)
-    for told in run(tmp_path, rows, [[dict(EVERYTHING)] * 5])[0]:
+@pytest.mark.parametrize("n", [3, 5])
+def test_more_parties_and_a_regression_too(n: int, joint: JointRuns, tmp_path: Path) -> None:
+    rows = tables(n)
+    for told in joint.told(tmp_path, rows, [EVERYTHING] * n):
         assert told["result"] == plain(rows)
+        assert told["left"] == told["files"] == []
+
+
+def test_the_mean_age_of_infected_patients_of_hospitals_that_share_nothing(joint: JointRuns, tmp_path: Path) -> None:
+    """The example of V. Torra's lecture on privacy models, with the ages of its table of six patients."""
+    ages = [[30, 32], [33, 62, 65], [60]]
+    rows = [[{"age": age, "infected": "yes"} for age in part] + [{"age": 99, "infected": "no"}] for part in ages]
+    asked = {"mean": ["age"], "where": {"infected": "yes"}, "at_least": 3}
+    for told in joint.told(tmp_path, rows, [asked] * 3):
+        assert told["result"] == {"mean of age": 47.0, "rows with age": 6}
+
+
+def test_a_party_without_rows_takes_part(joint: JointRuns, tmp_path: Path) -> None:
+    ages = [[(-5, "yes"), (7, "yes")], [(3, "no")], [(-9, "yes")]]
+    rows = [[{"age": age, "infected": infected} for age, infected in part] for part in ages]
+    asked = {
+        "where": {"infected": "yes"},
+        "sum": ["age"],
+        "variance": ["age"],
+        "minimum": ["age"],
+        "quantile": [["age", "0.5"]],
+        "bounds": {"age": ("-10", "10")},
+        "at_least": 1,
+    }
+    for told in joint.told(tmp_path, rows, [asked] * 3):
+        assert told["result"] == {
+            "sum of age": -7,
+            "variance of age": pytest.approx(statistics.variance([-5, 7, -9])),
+            "rows with age": 3,
+            "minimum of age": -9,
+            "quantile 0.5 of age": -5,
+        }
+
+
+def test_noise_goes_the_same_way(joint: JointRuns, tmp_path: Path) -> None:
+    """So little of it that it is almost surely none, in every kind of figure."""
+    rows = tables(3)
+    asked = {name: EVERYTHING[name] for name in ("count", "mean", "variance", "histogram", "intersection", "bounds")}
+    found = joint.told(tmp_path, rows, [asked | {"epsilon": "1e9", "at_most": 8}] * 3)
+    ages = [row["age"] for table in rows for row in table]
+    for told in found:
+        assert told["result"]["mean of age"] == sum(ages) / len(ages)
+        assert told["result"]["variance of age"] == pytest.approx(statistics.variance(ages), rel=1e-2)
+        assert sum(told["result"]["histogram of ward"].values()) == told["result"]["count"] == 24
+        assert told["result"]["intersection of id"] >= 3
+        assert told["noise"]["sum age"] < 1e-9
+
+
+# ── too few rows ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("sizes", "asked"),
+    [
+        ((3, 3, 3), {"mean": ["age"]}),  # ten is what nobody has to ask for
+        ((50, 1, 1), {"mean": ["age"], "at_least": 3}),  # the first party could subtract its own
+        ((9, 9, 9), {"mean": ["rare"], "skip_missing": True, "at_least": 5}),  # three rows have a value
+        ((9, 9, 1), {"intersection": "id", "at_least": 5}),  # the third would ask about one person
+    ],
+    ids=["few", "one party has most", "few values", "one identifier"],
+)
+def test_nothing_is_opened_about_few_rows(
+    sizes: tuple[int, ...], asked: dict[str, Any], joint: JointRuns, tmp_path: Path
+) -> None:
+    rows = [[{"id": i, "age": 40, "rare": "" if i else 7} for i in range(n)] for n in sizes]
+    for told in joint.told(tmp_path, rows, [asked] * 3):
+        assert told["error"].startswith("InfeasibleError: a figure would be about fewer than")
+        assert "nothing else was opened" in told["error"]
+
+
+# ── parties that fail ───────────────────────────────────────────────────────────────────────────────────────────
+
+FEW = [[{"age": 30}, {"age": 40}], [{"age": 50}], [{"age": 60}]]
+FOUND = {"mean of age": 45.0, "rows with age": 4}
+
+
+def in_bounded_time(told: dict[str, Any], timeout: float) -> None:
+    assert "ended" not in told
+    assert told["seconds"] < timeout + 2 * MOMENT + 10  # which a loaded computer also keeps
+    assert told["left"] == told["files"] == []
+    assert told["said"] == ""
+
+
+def test_parties_with_other_plans_are_named(joint: JointRuns, tmp_path: Path) -> None:
+    found = joint.told(tmp_path, FEW, [MEAN, MEAN, {"sum": ["age"], "at_least": 1}])
+    for told in found[:2]:
+        assert "the parties disagree: party 3 (party3) has another sum, mean; nothing was shared" in told["error"]
+        in_bounded_time(told, 60)
+    assert "party 1 (party1) has another sum, mean; party 2 (party2) has another" in found[2]["error"]
+
+
+def test_a_party_that_stays_away_is_named(joint: JointRuns, tmp_path: Path) -> None:
+    brief = MEAN | {"run": {"timeout": 1}}
+    found = joint.told(tmp_path, FEW, [brief, brief, None])
+    for told in found[:2]:
+        assert "party 3 (party3)" in told["error"]
+        assert "not connected" in told["error"]
+        assert "nothing was shared" in told["error"]
+        in_bounded_time(told, 1)
+
+
+def test_a_party_that_comes_late_is_waited_for(joint: JointRuns, tmp_path: Path) -> None:
+    for told in joint.told(tmp_path, FEW, [MEAN, MEAN | {"late": 0.5}, MEAN]):
+        assert told["result"] == FOUND
+
+
+@pytest.mark.parametrize(
+    ("stage", "so_far"),
+    [
+        ("connected", "nothing was shared"),
+        ("signed", "nothing was opened"),
+        ("shared", "some figures may have been opened"),
+    ],
+)
+def test_a_party_that_dies_is_named_at_once(stage: str, so_far: str, joint: JointRuns, tmp_path: Path) -> None:
+    found = joint.told(tmp_path, FEW, [MEAN, MEAN | {"dies": stage}, MEAN])
+    assert found[1] == {"ended": "ended"}
+    for told in (found[0], found[2]):
+        in_bounded_time(told, 0)
+        if stage == "shared" and "result" in told:  # the shares of the others were enough for this party
+            assert told["result"] == FOUND
+        else:
+            assert told["error"].startswith("PartyError: party 2 (party2) closed the connection")
+            assert so_far in told["error"]
+
+
+@pytest.mark.parametrize("stage", ["connected", "signed", "shared"])
+def test_a_party_that_no_longer_answers_is_named(stage: str, joint: JointRuns, tmp_path: Path) -> None:
+    brief = MEAN | {"run": {"timeout": 1}}
+    found = joint.told(tmp_path, FEW, [brief, brief, brief | {"stops": stage}])
+    assert found[2] == {"ended": "stopped"}
+    for told in found[:2]:
+        in_bounded_time(told, 1)
+        if stage == "shared" and "result" in told:
+            assert told["result"] == FOUND
+        else:
+            assert told["error"].startswith("PartyError: party 3 (party3) did not answer")
+
+
+@pytest.mark.parametrize("impostor", [1, 2, 3])
+def test_a_party_with_another_certificate_is_not_talked_to(impostor: int, joint: JointRuns, tmp_path: Path) -> None:
+    brief = MEAN | {"run": {"timeout": 1}}
+    found = joint.told(tmp_path, FEW, [brief, brief, brief], impostor=impostor)
+    for number, told in enumerate(found, 1):
+        in_bounded_time(told, 1)
+        assert told["error"].startswith("PartyError: ")
+        assert "nothing was shared" in told["error"]
+        if number != impostor:  # who is told so, or finds that this party, or both others, cannot be reached
+            assert f"party {impostor} (party{impostor})" in told["error"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("stage", ["connected", "signed"])
+def test_one_of_five_parties_dies(stage: str, joint: JointRuns, tmp_path: Path) -> None:
+    found = joint.told(tmp_path, [*FEW, *FEW[:2]], [*[MEAN] * 3, MEAN | {"dies": stage}, MEAN])
+    for number in (0, 1, 2, 4):
+        assert found[number]["error"].startswith("PartyError: party 4 (party4) closed the connection")
+        in_bounded_time(found[number], 0)
