@@ -1,4 +1,4 @@
-"""Parties of joint computations, as processes: ``python joint_party.py`` reads a run per line and prints what came of it.
+"""Parties of joint computations, as processes: ``python joint_party.py`` reads a run per line and prints its results.
 
 A line of the input is JSON: the folder with the tables and keys, and what each party does, null for one that stays
 away. This process imports everything once and forks a process for each party, because importing takes longer than
@@ -15,13 +15,13 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import shoal
 from shoal import smc
-
 from shoal.smc.links import load_mpyc
 
 LIMIT = 100  # seconds for a run; whoever is not done then is ended and told as "hung"
@@ -51,10 +51,16 @@ def taken_part(number: int, asked: dict[str, Any]) -> dict[str, Any]:
     return told.as_dict()
 
 
+def files() -> list[str]:
+    """The files that this run may have left: certificates, and anything else in its folder."""
+    temporary = [path.name for path in Path(tempfile.gettempdir()).glob("*.pem")]
+    return temporary + [path.name for path in Path.cwd().iterdir() if path.suffix != ".told"]
+
+
 def party(number: int, asked: dict[str, Any], target: Path) -> None:
     """Be one party, in its own process."""
     said = io.StringIO()
-    before = {*os.listdir(), *os.listdir(os.environ.get("TMPDIR", "/tmp"))}
+    before = {*files()}
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         start = time.monotonic()
         told = taken_part(number, asked)
@@ -62,8 +68,7 @@ def party(number: int, asked: dict[str, Any], target: Path) -> None:
     gc.collect()
     told["said"] = said.getvalue()
     told["left"] = sorted({type(x).__name__ for x in gc.get_objects()} & {"Runtime", "Link", "Links", "LocalRows"})
-    after = {*os.listdir(), *os.listdir(os.environ.get("TMPDIR", "/tmp"))}
-    told["files"] = sorted(name for name in after - before if name.endswith(".pem"))
+    told["files"] = sorted({*files()} - before)
     target.write_text(json.dumps(told), encoding="utf-8")
 
 

@@ -81,7 +81,7 @@ async def _matches(runtime: Any, field: Any, buckets: list[list[int]]) -> Any:
 
 
 def one_unless_zero(x: Any) -> Any:
-    """Return ``x ** (ORDER - 1)`` with 96 products, by the powers to ``2^k - 1``: for ``2 k``, two of them are enough."""
+    """Return ``x ** (ORDER - 1)`` with 96 products: from the power to ``2^k - 1`` follows that for ``2 k``."""
     power, k = x, 1
     for bit in f"{EXPONENT - 1:b}"[1:]:
         raised = power

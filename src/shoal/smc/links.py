@@ -247,8 +247,10 @@ class Links:
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Wait until all parties have their result, then close; after an error, close at once."""
         if error is None:
+            self.timeout = 2 * self.timeout + MOMENT  # others may still wait for one that is slow, and must tell of it
             with contextlib.suppress(PartyError):
                 await self.exchange(_DONE, {})
+            self.fault = None
         await self._linger(error)
 
     async def _linger(self, error: BaseException | None) -> None:

@@ -140,7 +140,7 @@ def _minors(runtime: Any, matrix: list[list[Any]]) -> list[Any]:
     row itself where there is only one.
     """
     width = len(matrix) + 1
-    known = {(j,): entry for j, entry in enumerate(matrix[0])}
+    known: dict[tuple[int, ...], Any] = {(j,): entry for j, entry in enumerate(matrix[0])}
     for i, row in enumerate(matrix[1:], 1):
         known = {
             columns: runtime.in_prod(

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from parties import JointRuns
 
+from joint_runs import JointRuns
 from shoal.smc import links
 
 

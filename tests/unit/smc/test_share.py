@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parties import JointRuns, Rows
 
+from joint_runs import JointRuns, Rows
 from shoal.smc.links import MOMENT
 
 pytestmark = pytest.mark.xdist_group("parties")  # one process that imports everything is enough
