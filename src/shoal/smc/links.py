@@ -16,6 +16,7 @@ import json
 import os
 import ssl
 import types
+import warnings
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -44,7 +45,9 @@ def load_mpyc() -> Any:
     before = os.environ.get("READTHEDOCS")
     os.environ["READTHEDOCS"] = "True"  # which is how mpyc lets its documentation be built without them
     try:
-        runtime = importlib.import_module("mpyc.runtime")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of what mpyc uses, which nobody here can change
+            runtime = importlib.import_module("mpyc.runtime")
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] != "mpyc":
             raise

@@ -110,7 +110,9 @@ async def coefficients(runtime: Any, rows: LocalRows, names: tuple[str, ...]) ->
     """
     k = len(names)
     bits = _entry_bits(rows, names) * k + math.factorial(k).bit_length()
-    digits = max(DIGITS - _LEAST_EXPONENT, _LARGEST_EXPONENT)  # of the factors in comparisons
+    # Both sides of a comparison are at most this much larger than the determinants: the first halving of the exponents
+    # leaves a quarter of them to the next threshold, and a mantissa has fewer digits.
+    digits = max(DIGITS + 1, (_LARGEST_EXPONENT - _LEAST_EXPONENT) // 4 + 1)
     secint = runtime.SecInt(bits + 2 + math.ceil(digits * math.log2(10)))
     own = rows.moments(names)
     shared = runtime.input([secint(number) for number in own])

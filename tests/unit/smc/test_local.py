@@ -1,6 +1,7 @@
 """What a party computes of its own rows: exact, and errors that name the column and quote no value."""
 
-from fractions import Fraction
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,8 +11,7 @@ from hypothesis import strategies as st
 from shoal.errors import DataError, MissingValueError
 from shoal.smc.local import LocalRows
 from shoal.smc.plan import SharePlan
-from shoal.smc.protocols import _inverted, _with_roots, bucket_sizes
-from shoal.smc.share import require_fine
+from shoal.smc.share import own_figures, require_fine
 
 ROWS = pa.table({"age": ["31", "34", "31"], "cost": [1.5, 2.25, 0.1], "ward": ["A", None, "B"]})
 
@@ -64,24 +64,47 @@ def test_sums_of_the_parties_are_sums_of_all(cells, n) -> None:
     assert together[0] == len(cells)
 
 
-@given(st.lists(st.integers(0, 96), min_size=1, max_size=6), st.integers(0, 96))
-def test_a_polynomial_is_zero_at_its_roots_only(roots, x) -> None:
-    value = sum(c * x**e for e, c in enumerate(_with_roots(roots, 97))) % 97
-    assert (value == 0) == (x in roots)
+@pytest.mark.parametrize("huge", ["1e999999999", "-1e-999999999", Decimal("Infinity"), "inf", float("-inf"), "nan"])
+def test_numbers_without_end_are_no_numbers(huge: Any) -> None:
+    """A cell that would fill the memory with digits, too."""
+    plan = SharePlan(sum=("x",))
+    with pytest.raises(DataError, match="column 'x' has values that are not numbers"):
+        LocalRows(plan, {"x": [3, huge]}, [1, 1]).power("x", 1)
 
 
-@given(st.lists(st.lists(st.integers(0, 100), min_size=3, max_size=3), min_size=3, max_size=3))
-def test_a_matrix_times_its_inverse_is_one(matrix) -> None:
-    p = 101
-    inverse, determinant = _inverted(matrix, p)
-    (a, b, c), (d, e, f), (g, h, i) = matrix
-    assert determinant == (a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)) % p
-    if inverse is not None:
-        product = [[sum(matrix[r][k] * inverse[k][s] for k in range(3)) % p for s in range(3)] for r in range(3)]
-        assert product == [[int(r == s) for s in range(3)] for r in range(3)]
+@pytest.mark.parametrize("empty", [None, float("nan"), "", "  "])
+@pytest.mark.parametrize(
+    "asked",
+    [{"sum": ("x",)}, {"histogram": {"x": ("3", "4")}}, {"histogram": {"x": ("3", "4")}, "bounds": {"x": "09"}}],
+)
+def test_missing_values_are_refused_or_left_out_everywhere(asked: dict[str, Any], empty: Any) -> None:
+    cells, counts = {"x": [3, 4, empty, 5]}, [1, 2, 4, 8]
+    with pytest.raises(MissingValueError, match="4 of 15 rows have no value"):
+        require_fine(LocalRows(SharePlan(**asked), cells, counts))
+    rows = LocalRows(SharePlan(**asked, skip_missing=True), cells, counts)
+    require_fine(rows)
+    assert rows.sizes() == [15, 11]
+    if "histogram" in asked:
+        assert sum(rows.cells("x")) == 11
 
 
-def test_buckets_hold_what_may_come() -> None:
-    assert bucket_sizes(6, 3) == (1, 6)
-    buckets, load = bucket_sizes(1000, 3)
-    assert (buckets, Fraction(1000, buckets) < load < 80) == (62, True)
+def test_a_table_without_rows_has_sums_of_zero() -> None:
+    plan = SharePlan(variance=("age",), regression=(("age", "b"),), bounds={"age": ("0", "9"), "b": ("0", "9")})
+    rows = LocalRows.of(pa.table({"age": pa.array([], pa.int64()), "b": pa.array([], pa.int64())}), plan)
+    require_fine(rows)
+    assert (rows.n_rows, rows.power("age", 2), rows.count("age"), rows.below("age")) == (0, 0, 0, ([], []))
+    assert rows.moments(("age", "b")) == [0] * 6
+
+
+def test_a_sum_that_shares_cannot_hold_is_refused() -> None:
+    rows = LocalRows(SharePlan(sum=("x",)), {"x": [2**51]}, [1])
+    with pytest.raises(DataError, match="its sum is too large to be shared"):
+        require_fine(rows)  # of squares, which a variance would need
+    assert LocalRows(SharePlan(sum=("x",)), {"x": [2**49]}, [1]).power("x", 2) == 2**98
+
+
+def test_one_row_counts_once_in_the_noise() -> None:
+    """The part of a party is its own figure, rounded down to the unit of the noise, and a draw."""
+    plan = SharePlan(sum=("x",), count=True, bounds={"x": ("0", "99999")}, epsilon="1e9")
+    rows = LocalRows(plan, {"x": [12345, 54321]}, [1, 1])
+    assert own_figures(rows, 3) == {("rows", ""): 2, ("sum", "x"): 66660}

@@ -24,6 +24,12 @@ def test_examples_run(module) -> None:
         ({"minimum": ("age",)}, "minimum of 'age' needs bounds"),
         ({"mean": ("age",), "epsilon": "1"}, "mean of 'age' needs bounds"),
         ({"quantile": (("age", "1.5"),), "bounds": AGE}, "not between 0 and 1"),
+        ({"quantile": (("age", "0.1234567891"),), "bounds": AGE}, "more than 9 decimals"),
+        ({"sum": ("age",), "bounds": {"age": ("0", str(2**64))}}, "too wide"),
+        ({"sum": ("age",), "bounds": {"age": ("0", "1e999999999")}}, "is not a number"),
+        ({"count": True, "epsilon": "0.0000001"}, "larger than any use"),
+        ({"sum": ("age",), "bounds": AGE, "epsilon": "0.0001"}, "larger than any use"),
+        ({"variance": ("age",), "bounds": AGE, "epsilon": "1", "rows_per_person": 10**6}, "larger than any use"),
         ({"maximum": ("age",), "bounds": AGE, "epsilon": "1"}, "noise is added to counts"),
         ({"count": True, "epsilon": "0"}, "not above 0"),
         ({"count": True, "epsilon": "1", "at_least": 5}, "opens an exact bit"),
@@ -42,7 +48,15 @@ def test_a_variance_does_not_open_the_mean() -> None:
     assert SharePlan(variance=("age",)).opened == (
         "number of rows with age",
         "sum of squared deviations of age from its mean",
+        "whether there are at least 10 rows",
     )
+
+
+def test_ten_rows_are_the_least_unless_there_is_noise_or_the_parties_agree_on_others() -> None:
+    assert SharePlan(count=True).least == 10
+    assert SharePlan(count=True, at_least=1).least == 1
+    assert SharePlan(count=True, epsilon="1").least == 1
+    assert "whether" not in "".join(SharePlan(count=True, epsilon="1").opened)
 
 
 def test_epsilon_is_divided_over_what_is_opened() -> None:
