@@ -69,7 +69,8 @@ class JointRuns:
         """
         for i, table in enumerate(tables, 1):
             lines = [",".join(map(str, row.values())) for row in table]
-            (folder / f"{i}.csv").write_text("\n".join([",".join(table[0]), *lines, ""]), encoding="utf-8")
+            names = next(list(rows[0]) for rows in (table, *tables) if rows)
+            (folder / f"{i}.csv").write_text("\n".join([",".join(names), *lines, ""]), encoding="utf-8")
         found: list[Any] = []
         for _ in range(3):
             make_parties(folder, len(tables))

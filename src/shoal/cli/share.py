@@ -23,6 +23,7 @@ from shoal.cli.options import (
     with_options,
 )
 from shoal.cli.signals import loading
+from shoal.errors import EmptyTableError
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,12 @@ def share(
     own = everybody.members[party - 1].name if 0 < party <= len(everybody.members) else ""
     if not printing.quiet and sys.stderr.isatty():
         print(f"plan {asked.digest[:16]}; opened to all parties: {', '.join(asked.opened)}", file=sys.stderr)
+    try:
+        rows = reading.opened(data)
+    except EmptyTableError:  # who has none takes part too
+        rows = None
     found = run(
-        reading.opened(data),
+        rows,
         asked,
         party=party,
         parties=everybody,
@@ -165,7 +170,7 @@ def share(
     def show() -> None:
         for name, value in found.figures.items():
             rows = value.items() if isinstance(value, dict) else ()
-            print(f"{name}:" if rows else f"{name}: {value}")
+            print(f"{name}:" if rows else f"{name}: {'cannot be computed' if value is None else value}")
             for label, inner in rows:
                 print(f"  {label}: {inner}")
         for name, deviation in found.noise.items():

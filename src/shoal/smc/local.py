@@ -19,7 +19,7 @@ import numpy as np
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
-from shoal.errors import DataError, MissingValueError
+from shoal.errors import DataError, MissingValueError, EmptyTableError
 from shoal.smc.plan import MOST_ROWS, SharePlan, short_fraction
 
 _LARGEST = 2**100  # of a party's sum; the numbers in shares have room for more
@@ -35,9 +35,17 @@ class LocalRows:
     _known: dict[tuple[str, ...], tuple[list[tuple[int, ...]], list[int]]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, data: Data | Engine, plan: SharePlan) -> LocalRows:
-        """Count the rows where they are, and keep those that the plan is about."""
-        rows = groupable(data)
+    def of(cls, data: Data | Engine | None, plan: SharePlan) -> LocalRows:
+        """Count the rows where they are, and keep those that the plan is about.
+
+        A table without rows, or none at all, takes part: otherwise the others would learn that it has none.
+        """
+        try:
+            rows = groupable(data) if data is not None else None
+        except EmptyTableError:
+            rows = None
+        if rows is None:
+            return cls(plan, {name: [] for name in plan.columns}, [])
         rows.require(plan.columns)
         if plan.columns:
             counted = rows.fetch(rows.table.group_by(list(plan.columns)).agg(__n=rows.table.count()))

@@ -80,7 +80,7 @@ class SharedResult:
 
 
 def share(
-    data: Data | Engine,
+    data: Data | Engine | None,
     plan: SharePlan,
     *,
     party: int,
@@ -94,7 +94,7 @@ def share(
 
     ``party`` is the number of this party in the file of ``parties``, counted from 1, and ``key`` its private key.
     ``timeout`` is how many seconds to wait for others. ``listen`` is an address to bind to instead of the one that the
-    file lists, for a computer behind a router.
+    file lists, for a computer behind a router. A party without rows takes part with an empty table or None.
     """
     load_mpyc()
     all_parties = parties if isinstance(parties, Parties) else Parties.load(parties)

@@ -118,7 +118,7 @@ def test_the_mean_age_of_infected_patients_of_hospitals_that_share_nothing(joint
 
 
 def test_a_party_without_rows_takes_part(joint: JointRuns, tmp_path: Path) -> None:
-    ages = [[(-5, "yes"), (7, "yes")], [(3, "no")], [(-9, "yes")]]
+    ages: list[list[tuple[int, str]]] = [[(-5, "yes"), (7, "yes")], [], [(-9, "yes"), (3, "no")]]
     rows = [[{"age": age, "infected": infected} for age, infected in part] for part in ages]
     asked = {
         "where": {"infected": "yes"},
