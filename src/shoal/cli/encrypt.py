@@ -59,6 +59,7 @@ def keypair(
     def show() -> None:
         print(f"{secret}: decrypts; stays on this computer")
         print(f"{public}: encrypts and computes; give it to those who do")
+        print(f"key {made.identity}: compare it by telephone, as whoever replaces the public key can decrypt")
 
     printing.show(lambda: told, show)
 
@@ -110,6 +111,7 @@ def encrypt(
     def show() -> None:
         print(f"{output}: {made.n_rows} rows of {', '.join(made.columns)}, encrypted, {told['bytes']:,} bytes")
         print("Readable in it: names, bounds and decimals of columns, and the number of rows.")
+        print(f"Only the owner of the key {made.key} can decrypt it; compare this with what the owner tells.")
 
     printing.show(lambda: told, show)
 

@@ -20,6 +20,7 @@ from shoal.he.compute import EncryptedResult
 from shoal.he.keys import EncryptionKey, loaded_key
 from shoal.he.parameters import PROBES
 
+FEW = 10  # rows; figures about fewer come with a warning
 EXACT = "The figures are exact. They are not checked against a wrong computation: an evaluator could send others."
 APPROXIMATE = (
     "The figures are approximate, rounded to where their error allows. Never give them to whoever computed them: an "
@@ -95,6 +96,8 @@ class _Opening:
         notes = [EXACT if self.exact else APPROXIMATE]
         if asked.totals and not self.result.masked:
             notes.append("The owner of the secret key could also read sums over a few rows, which are not masked.")
+        if asked.totals and n_rows < FEW:
+            notes.append(f"The figures are about {n_rows} rows only, and can reveal a person.")
         return DecryptedResult(self.figures, self.errors, self.measured, n_rows, tuple(notes), scores)
 
     def _of(self, *names: str) -> Fraction:

@@ -134,11 +134,11 @@ class _EncryptedCells:
             return int(text == self.value) if self.exact else float(text == self.value)
         try:
             number = exact_fraction(cell)
+            if not self.exact:
+                return float(number)
         except (ValueError, ArithmeticError):
             message = f"column {self.name!r} has values that are not numbers"
             raise DataError(message, "only numbers can be encrypted") from None
-        if not self.exact:
-            return float(number)
         units = number * self.column.scale
         if units.denominator > 1:
             raise DataError(

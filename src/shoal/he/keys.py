@@ -34,10 +34,18 @@ class EncryptionKey:
             context = tenseal.context_from(payload)
             found = context.seal_context().data.key_context_data()
             public = hashlib.sha256(payload).hexdigest() if not secret else header["key"]
-            degree, bits = found.parms().poly_modulus_degree(), found.total_coeff_modulus_bit_count()
-            fits = (degree, bits) == (parameters.degree, sum(parameters.coefficient_bits))
-            if parameters.exact:
-                fits = fits and found.plain_upper_half_threshold() == (parameters.plain_modulus + 1) // 2
+            kept = context.seal_context().data.first_context_data()  # without the last prime, which ciphertexts lack
+            told = [found.total_coeff_modulus_bit_count(), kept.total_coeff_modulus_bit_count()]
+            bits = parameters.coefficient_bits
+            fits = (found.parms().poly_modulus_degree(), told) == (parameters.degree, [sum(bits), sum(bits[:-1])])
+            kinds = tenseal.SCHEME_TYPE
+            fits = fits and found.parms().scheme() == (kinds.BFV if parameters.exact else kinds.CKKS).value
+            if not fits or not context.has_public_key():
+                fits = False
+            elif parameters.exact:
+                fits = found.plain_upper_half_threshold() == (parameters.plain_modulus + 1) // 2
+            else:
+                fits = context.global_scale == 2.0**SCALE_BITS
             fits = fits and not (context.auto_relin or context.auto_rescale or context.auto_mod_switch)
             if not fits or header["key"] != public or context.has_secret_key() != secret:
                 raise CiphertextError(f"{path}: the key is not what its header says", "create new keys")

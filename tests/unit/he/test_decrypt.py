@@ -196,6 +196,29 @@ def test_a_damaged_ciphertext_with_a_fitting_digest_shows_nothing(pairs: Pairs) 
             he.decrypt(replace(made, parts=[damaged]), pairs["bfv"][0])
 
 
+def test_figures_about_few_rows_come_with_a_warning(pairs: Pairs) -> None:
+    notes = he.decrypt(one_result(pairs["bfv"]), pairs["bfv"][0]).notes
+    assert "The figures are about 3 rows only, and can reveal a person." in notes
+    table = he.encrypt(pa.table({"age": [31] * 10}), pairs["bfv"][1], bounds={"age": (0, 120)})
+    assert not any(
+        "rows only" in note
+        for note in he.decrypt(he.compute(table, pairs["bfv"][1], sum=["age"]), pairs["bfv"][0]).notes
+    )
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e4])
+def test_the_stated_error_is_never_exceeded_and_not_absurd(size: float, pairs: Pairs) -> None:
+    """Every slot of several ciphertexts, fresh and after a product: the bound holds for each."""
+    secret, public = pairs["ckks"]
+    values = np.random.default_rng(int(size)).uniform(-size, size, 4096)
+    bound = public.parameters.fresh_error(size)
+    fresh = np.abs(np.array(public.encrypted(values.tolist()).decrypt(secret.context.secret_key())) - values).max()
+    assert fresh <= bound < max(1.0, fresh * 1000)
+    vector = public.encrypted(values.tolist())
+    product = np.array((vector * vector).decrypt(secret.context.secret_key()))
+    assert np.abs(product - values**2).max() <= 2 * size * bound + bound**2 + size**2 * 2.0**-44
+
+
 def test_digits_that_are_noise_are_not_shown(pairs: Pairs) -> None:
     opened = he.decrypt(one_result(pairs["ckks"], mean=["age"]), pairs["ckks"][0])
     assert opened.figures["mean of age"] == 34.666667

@@ -44,6 +44,14 @@ def test_bad_input_names_the_column_and_no_value(
     assert "33.25" not in str(error.value)
 
 
+@pytest.mark.parametrize("scheme", ["bfv", "ckks"])
+@pytest.mark.parametrize("huge", ["1e999999999", "1e350", "-1e-999999999", "inf", "nan"])
+def test_numbers_without_end_are_refused(huge: str, scheme: str, pairs: Pairs) -> None:
+    kind = DataError if huge != "nan" else (DataError, MissingValueError)
+    with pytest.raises(kind, match="column 'age'|no value"):
+        he.encrypt(pa.table({"age": ["31", huge]}), pairs[scheme][1], bounds={"age": (0, 120)})
+
+
 def test_decimals_are_for_the_exact_scheme(pairs: Pairs) -> None:
     with pytest.raises(PolicyError, match="scheme bfv"):
         he.encrypt(PATIENTS, pairs["ckks"][1], bounds={"age": (0, 99)}, decimals={"age": 1})

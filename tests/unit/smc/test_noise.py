@@ -7,16 +7,20 @@ from fractions import Fraction
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shoal.smc import noise
 from shoal.smc.noise import PolyaNoise
 
 
-@pytest.mark.parametrize("honest", [1, 2, 3])
+@pytest.mark.parametrize(
+    "honest", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)]
+)
 def test_the_parts_of_the_honest_parties_are_discrete_laplace(honest: int) -> None:
     law = PolyaNoise(Fraction(1), 1, honest)
     bits = Random(honest).getrandbits
-    n = 100_000 // honest
+    n = 100_000
     drawn = Counter(sum(law.draw(bits) for _ in range(honest)) for _ in range(n))
     a = float(law.ratio)
     cells = range(-6, 7)
@@ -25,6 +29,21 @@ def test_the_parts_of_the_honest_parties_are_discrete_laplace(honest: int) -> No
     seen_rest = n - sum(drawn[x] for x in cells)
     chi = sum((drawn[x] - e) ** 2 / e for x, e in zip(cells, expected, strict=True)) + (seen_rest - rest) ** 2 / rest
     assert chi < 42  # 13 degrees of freedom: above with a probability of 1 in 15,000
+
+
+@given(
+    st.integers(1, 5), st.fractions(Fraction(1, 100), 5, max_denominator=100), st.integers(1, 200), st.integers(1, 4)
+)
+def test_parts_of_so_many_parties_convolve_to_the_discrete_laplace_law_exactly(
+    honest: int, epsilon: Fraction, sensitivity: int, extent: int
+) -> None:
+    """The probabilities that are drawn from are rational, so their convolution can be compared without an error."""
+    law = PolyaNoise(epsilon, sensitivity, honest)
+    part = [law.root * _polya(law, k) for k in range(extent + 1)]
+    together = [Fraction(1)] + [Fraction(0)] * extent
+    for _ in range(honest):
+        together = [sum(together[i] * part[k - i] for i in range(k + 1)) for k in range(extent + 1)]
+    assert together == [(1 - law.ratio) * law.ratio**k for k in range(extent + 1)]  # geometric; Laplace is a difference
 
 
 @pytest.mark.parametrize("honest", [1, 2, 5])

@@ -9,6 +9,7 @@ import sys
 import types
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -65,6 +66,31 @@ def computed(alone: Alone, plan: SharePlan, cells: list[tuple[int, ...]]) -> tup
 
 def plain_quantile(values: list[int], fraction: Fraction) -> int:
     return sorted(values)[-(-fraction.numerator * len(values) // fraction.denominator) - 1]
+
+
+# ── Shamir's scheme ─────────────────────────────────────────────────────────────────────────────────────────────
+
+# f(x) = 1234 + 166 x + 94 x² modulo 1613, the usual worked example of A. Shamir, "How to share a secret", CACM 1979.
+SHARES = {1: 1494, 2: 329, 3: 965, 4: 176, 5: 1188, 6: 775}
+
+
+@pytest.mark.parametrize("points", list(combinations(SHARES, 3)), ids=str)
+def test_any_three_of_six_shares_are_the_secret(points: tuple[int, ...], alone: Alone) -> None:
+    from mpyc import finfields, thresha
+
+    field = finfields.GF(1613)
+    assert [int(x) for x in thresha.recombine(field, [(i, [SHARES[i]]) for i in points])] == [1234]
+    assert int(thresha.recombine(field, [(i, [SHARES[i]]) for i in points[:2]])[0]) != 1234
+
+
+def test_one_share_of_three_is_uniform_whatever_the_secret_is(alone: Alone) -> None:
+    from mpyc import finfields, thresha
+
+    field, n = finfields.GF(7), 7000
+    for secret in (0, 3):
+        for shares in thresha.random_split(field, [secret] * n, 1, 3):
+            counts = [shares.count(x) for x in range(7)]
+            assert sum((count - n / 7) ** 2 / (n / 7) for count in counts) < 40  # 6 degrees of freedom: 1 in 10^6
 
 
 # ── secure is plain ─────────────────────────────────────────────────────────────────────────────────────────────
