@@ -57,7 +57,7 @@ def test_the_noise_is_never_smaller_than_asked_for(epsilon: str, sensitivity: in
 
 
 def test_the_standard_deviation_counts_the_surplus_of_all_parties() -> None:
-    law = PolyaNoise(Fraction(1), 10, 2)
+    law = PolyaNoise(Fraction(1), 3, 2)
     bits = Random(3).getrandbits
     drawn = [sum(law.draw(bits) for _ in range(3)) for _ in range(20_000)]
     assert math.sqrt(sum(x * x for x in drawn) / len(drawn)) == pytest.approx(law.standard_deviation(3), rel=0.05)
