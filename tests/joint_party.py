@@ -20,8 +20,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from typer.testing import CliRunner
+
 import shoal
 from shoal import smc
+from shoal.cli.commands import app
 from shoal.smc.links import load_mpyc
 
 LIMIT = 100  # seconds for a run; whoever is not done then is ended and told as "hung"
@@ -32,6 +35,9 @@ STAGES = {"connected": "_agreed", "signed": "_computed", "shared": "_open"}
 
 def taken_part(number: int, asked: dict[str, Any]) -> dict[str, Any]:
     """Take part once and return the result or the error."""
+    if "command" in asked:
+        shown = CliRunner().invoke(app, asked["command"], catch_exceptions=False)
+        return {"exit": shown.exit_code, "shown": shown.output}
     time.sleep(asked.pop("late", 0))
     for signalled, stage in ((signal.SIGKILL, asked.pop("dies", None)), (signal.SIGSTOP, asked.pop("stops", None))):
         if stage is not None:
