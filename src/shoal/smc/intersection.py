@@ -21,7 +21,7 @@ import numpy as np
 from shoal.errors import InfeasibleError
 
 EXPONENT = 89
-ORDER = 2**EXPONENT - 1  # a prime; two of a million digests collide with a chance of 2^-49
+ORDER = 2**EXPONENT - 1  # a prime; two of a million digests collide with a chance of 2^-50
 _LOAD = 32  # identifiers per bucket on average
 _TOGETHER = 2**17  # numbers that are shared in one message
 

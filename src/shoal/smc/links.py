@@ -77,7 +77,7 @@ class _PlainNumbers:
 
     @staticmethod
     def loads(content: bytes) -> Any:
-        """Read them again."""
+        """Return the numbers in a message, or raise an error: whatever it contains, nothing is run."""
         size = int.from_bytes(content[:2], "little")
         if not size or (len(content) - 2) % size:
             raise PartyError("a party sent numbers that cannot be read")

@@ -182,7 +182,7 @@ class LocalRows:
 
     @property
     def identifiers(self) -> list[str]:
-        """The distinct identifiers."""
+        """Who is in the rows, each once and without missing ones; more than the plan allows are refused."""
         name = str(self.plan.intersection)
         texts = {as_text(value) for value in self.values[name]}
         if "" in texts and not self.plan.skip_missing:

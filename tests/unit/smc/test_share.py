@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import statistics
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from joint_runs import JointRuns, Rows
+from joint_runs import JointRuns, Rows, make_parties
+from shoal import smc
+from shoal.errors import PartyError
 from shoal.smc.links import MOMENT
+
+share = importlib.import_module("shoal.smc.share")  # the function of this name hides the module
 
 pytestmark = pytest.mark.xdist_group("parties")  # one process that imports everything is enough
 
@@ -151,6 +157,15 @@ def test_noise_goes_the_same_way(joint: JointRuns, tmp_path: Path) -> None:
         assert sum(told["result"]["histogram of ward"].values()) == told["result"]["count"] == 24
         assert told["result"]["intersection of id"] >= 3
         assert told["noise"]["sum age"] < 1e-9
+
+
+def test_a_process_takes_part_in_one_computation_at_a_time(tmp_path: Path) -> None:
+    """There is one runtime of mpyc in a process: two would mix up their shares."""
+    everybody, plan = make_parties(tmp_path, 3), smc.SharePlan(mean=("age",))
+    with share._ALONE, pytest.raises(PartyError, match="another joint computation"):
+        smc.share(pa.table({"age": [31]}), plan, party=1, parties=everybody, key=tmp_path / "party1.key", timeout=0.1)
+    with pytest.raises(PartyError, match="not connected"):
+        smc.share(pa.table({"age": [31]}), plan, party=1, parties=everybody, key=tmp_path / "party1.key", timeout=0.1)
 
 
 # ── too few rows ────────────────────────────────────────────────────────────────────────────────────────────────
