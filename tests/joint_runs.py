@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import random
 import secrets
 import socket
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,14 @@ class JointRuns:
             if not any("cannot listen" in told.get("error", "") for told in found):
                 break
         return found
+
+
+@cache
+def shared_runs() -> JointRuns:
+    """The one process that all tests use, which ends with them."""
+    made = JointRuns()
+    atexit.register(made.close)
+    return made
 
 
 def make_parties(folder: Path, n: int) -> smc.Parties:

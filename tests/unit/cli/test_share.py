@@ -2,23 +2,15 @@
 
 import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from joint_runs import JointRuns
+from joint_runs import shared_runs
 from shoal.cli.commands import app
 
 RUN = CliRunner()
-
-
-@pytest.fixture(scope="module")
-def joint() -> Iterator[JointRuns]:
-    made = JointRuns()
-    yield made
-    made.close()
 
 
 def test_a_party_gets_a_key_and_a_block_for_all(tmp_path: Path) -> None:
@@ -75,7 +67,8 @@ def test_a_plan_that_makes_no_sense_is_refused(options: list[str], message: str)
 
 
 @pytest.mark.xdist_group("parties")
-def test_three_parties_run_the_command(joint: JointRuns, tmp_path: Path) -> None:
+def test_three_parties_run_the_command(tmp_path: Path) -> None:
+    joint = shared_runs()
     rows = [[{"age": 30 + i, "infected": "yes" if i % 2 else "no"} for i in range(n)] for n in (9, 8, 7)]
     commands = []
     for number in (1, 2, 3):

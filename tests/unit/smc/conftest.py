@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from joint_runs import JointRuns
+from joint_runs import JointRuns, shared_runs
 from shoal.smc import links
 
 
 @pytest.fixture(scope="session")
-def joint() -> Iterator[JointRuns]:
-    made = JointRuns()
-    yield made
-    made.close()
+def joint() -> JointRuns:
+    return shared_runs()
 
 
 @pytest.fixture(scope="session")
