@@ -57,22 +57,17 @@ def taken_part(number: int, asked: dict[str, Any]) -> dict[str, Any]:
     return told.as_dict()
 
 
-def files() -> list[str]:
-    """The files that this run may have left: certificates, and anything else in its folder."""
-    temporary = [path.name for path in Path(tempfile.gettempdir()).glob("*.pem")]
-    return temporary + [path.name for path in Path.cwd().iterdir() if path.suffix != ".told"]
-
-
 def party(number: int, asked: dict[str, Any], target: Path) -> None:
-    """Be one party, in its own process."""
+    """Be one party, in its own process, with a folder of its own for temporary files."""
     said = io.StringIO()
-    before = {*files()}
+    temporary = Path(tempfile.mkdtemp(dir=target.parent))
+    tempfile.tempdir = str(temporary)
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         told = taken_part(number, asked)
     gc.collect()
     told["said"] = said.getvalue()
     told["left"] = sorted({type(x).__name__ for x in gc.get_objects()} & {"Runtime", "Link", "Links", "LocalRows"})
-    told["files"] = sorted({*files()} - before)
+    told["files"] = sorted(path.name for path in temporary.rglob("*") if path.is_file())  # a folder of DuckDB is empty
     target.write_text(json.dumps(told), encoding="utf-8")
 
 
