@@ -19,7 +19,7 @@ import numpy as np
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
 from shoal.engines.grouping import groupable
-from shoal.errors import DataError, MissingValueError, EmptyTableError
+from shoal.errors import DataError, EmptyTableError, MissingValueError
 from shoal.smc.plan import MOST_ROWS, SharePlan, short_fraction
 
 _LARGEST = 2**100  # of a party's sum; the numbers in shares have room for more
