@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from demonstrations import Demonstration, demonstrated_in
@@ -26,6 +28,9 @@ settings.register_profile(
     **({"derandomize": True, "database": None, "print_blob": True} if CI else {}),
 )
 settings.load_profile("shoal")
+
+# Typer makes all commands of a program anew for each call of a test: a quarter of the time of most such tests.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 # ── Warnings ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any
 
@@ -32,6 +33,13 @@ PALETTE = {
     "bad": "#a61b1c",
 }
 WIDTH = 300  # of a whole chart: it fits into the narrowest page at its natural size
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Make charts without validating each of their parts, which takes longer than drawing them; tests validate them."""
+    with alt.utils.schemapi.debug_mode(False):
+        yield
 
 
 def risk_chart(bins: Sequence[Bin], unit: str = "record") -> Any:
@@ -355,17 +363,15 @@ def _colours(field: str, **names: str) -> Any:
 
 def _plot(chart: Any, *, height: int, legend_columns: int = 0) -> Any:
     ink, muted, grid = PALETTE["ink"], PALETTE["muted"], PALETTE["grid"]
-    return (
-        chart.properties(
-            width=WIDTH,
-            height=height,
-            padding=2,
-            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-            background="transparent",
-        )
-        .configure(aria=False, font="system-ui, sans-serif")
-        .configure_view(stroke=None)
-        .configure_axis(
+    drawn = chart.copy(deep=False)
+    # Set one by one: the methods that do so validate each, and those that configure a part copy the whole chart.
+    drawn.width, drawn.height, drawn.padding, drawn.background = WIDTH, height, 2, "transparent"
+    drawn.autosize = alt.AutoSizeParams(type="fit-x", contains="padding")
+    drawn.config = alt.Config(
+        aria=False,
+        font="system-ui, sans-serif",
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
             labelColor=ink,
             titleColor=muted,
             gridColor=grid,
@@ -376,8 +382,8 @@ def _plot(chart: Any, *, height: int, legend_columns: int = 0) -> Any:
             titleFontWeight="normal",
             labelLimit=150,
             labelSeparation=8,
-        )
-        .configure_legend(
+        ),
+        legend=alt.LegendConfig(
             labelColor=ink,
             labelFontSize=12,
             orient="top",
@@ -387,8 +393,9 @@ def _plot(chart: Any, *, height: int, legend_columns: int = 0) -> Any:
             direction="horizontal",
             columns=legend_columns,  # 0: all side by side
             columnPadding=24,  # letters may be wider than those that were measured
-        )
+        ),
     )
+    return drawn
 
 
 # Vega marks its groups for screen readers even when told not to; the title and the description say more.
@@ -400,7 +407,7 @@ def inlined(chart: Any, name: str, title: str) -> Markup:
     """Return the chart as SVG for a page, with its title; its description has the id that ends in ``-d``."""
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))  # its parts were, when they were made
+    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
     found = _ROOT.match(svg)
     if found is None:
         raise ValueError("the chart was not turned into SVG as expected")

@@ -104,6 +104,7 @@ def worst_class(found: Worst | None) -> str:
     return f"{', '.join(told + [rest] * (hidden > 0))} ({format_count(found.records, 'record')})"
 
 
+@charts.unchecked()
 def pictures(
     release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
 ) -> dict[str, Picture]:

@@ -655,3 +655,14 @@ def test_labels_of_charts_are_broken_between_words() -> None:
     assert charts._wrapped("漢" * 20) == ["漢" * 8 + "…"]
     assert charts._wrapped("a\nb") == ["a b"]
     assert charts._wrapped("") == [""]
+
+
+def test_charts_are_valid_although_nobody_validates_them_when_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    inlined = charts.inlined
+    monkeypatch.setattr(charts, "inlined", lambda chart, *more: (drawn.append(chart), inlined(chart, *more))[1])
+    for algorithm in ("optimal", "mondrian"):
+        render_report(shoal.anonymize(people(), policy(max_suppression=0.05, algorithm=algorithm)))
+    assert len(drawn) > 8
+    for chart in drawn:
+        chart.to_dict(validate=True)
