@@ -184,6 +184,7 @@ def test_what_is_seen_on_spark_of_every_kind_of_value(spark: Bench) -> None:
     seen_alike(spark, nasty())
 
 
+@pytest.mark.long
 def test_what_is_seen_on_spark(spark: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.propose.inspect.TUPLES", 0)
     seen_alike(spark, tables()["numbers"].select(["row", "zip", "diagnosis"]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,13 +45,12 @@ def pytest_in(folder: Path, *arguments: str, **environment: str) -> str:
         "no:cacheprovider",
     ]
     inherited = {name: value for name, value in os.environ.items() if name != "CI" and not name.startswith("PYTEST_")}
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-m", "pytest", "-n", "0", *settings, *arguments],
         cwd=folder,
         env={**inherited, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path]), **environment},
         capture_output=True,
         text=True,
-        check=False,
     )
     return done.stdout + done.stderr
 

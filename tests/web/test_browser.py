@@ -157,7 +157,7 @@ def test_the_whole_path_in_the_other_looks(browser: Browser, page: Served) -> No
     tab.context.close()
 
 
-@pytest.mark.parametrize("name", ["nasty.csv", "wide.csv"])
+@pytest.mark.parametrize("name", ["nasty.csv", pytest.param("wide.csv", marks=pytest.mark.long)])
 def test_strange_tables_run_no_script_and_fit_the_page(browser: Browser, page: Served, name: str) -> None:  # noqa: F811
     tab = Tab(browser, page)
     tab.press(name)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
+import processes
 import shoal
 from serving import Answer, Client, Served, served
 from shoal.cli import app
@@ -80,7 +80,7 @@ def test_a_database_and_the_engine_on_disk_give_what_the_command_line_gives(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policy.toml").write_bytes(page.workspace.runs[run].files["policy.toml"].read_bytes())
     if served_by == "page":  # in another process, which DuckDB lets in only where nobody may write to the file
-        subprocess.run([sys.executable, "-m", *shown.split()], check=True, capture_output=True)
+        processes.run([sys.executable, "-m", *shown.split()], check=True, capture_output=True)
     else:
         assert CliRunner().invoke(app, shown.split()[1:]).exit_code == 0
     assert (tmp_path / "release.csv").read_bytes() == sent

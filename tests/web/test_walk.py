@@ -1,13 +1,13 @@
 """The whole path with forms alone, as in a browser without scripts; what comes out is what the command line makes."""
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import processes
 from demonstrations import Demonstration
 from serving import NASTY, Answer, Client, Served, served
 from shoal.web.screens.publish import CHECKS
@@ -80,7 +80,7 @@ def test_the_demo_by_forms_alone_is_what_the_command_line_makes(
         (tmp_path / name).unlink()
     (tmp_path / "shoal-demo").symlink_to(demonstration.folder)  # which the first command has made
     for command in (make, check):
-        subprocess.run([sys.executable, "-m", *command.split()], cwd=tmp_path, check=True, capture_output=True)
+        processes.run([sys.executable, "-m", *command.split()], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "release.csv").read_bytes() == (tmp_path / "by_the_page.csv").read_bytes()
 
 
