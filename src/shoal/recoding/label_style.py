@@ -15,7 +15,7 @@ from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.table.builders import SAFE_HARBOR_AGES, SafeHarbor
 from shoal.table.frequency import FrequencyTable
-from shoal.table.intervals import Intervals, WholeIntervals, is_whole, parse_number
+from shoal.table.intervals import Intervals, WholeIntervals, is_whole, leaf_numbers
 
 
 def with_whole_numbers(
@@ -61,7 +61,7 @@ def _only_hidden(
 ) -> bool:
     """Return whether column ``j`` has numbers with decimals, all of them in cells that reveal nothing."""
     hierarchy = table.hierarchies[j]
-    numbers = [None if text is None else parse_number(text) for text in hierarchy.leaves]
+    numbers = leaf_numbers(hierarchy)
     fractional = np.array([value is not None and not is_whole(value) for value in numbers], np.bool_)
     if not fractional.any():
         return False

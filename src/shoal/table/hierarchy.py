@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import pairwise
 from typing import Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from shoal.table.pieces import first_seen, looked_up, pieces_of
 
 Label = str | None
 Scalar = TypeVar("Scalar", bound=np.generic)
+Made = TypeVar("Made")
 LeafOrder = Literal["given", "numeric", "time", "rank", "text"]
 
 # Searches prepare every pair of levels before they check the time.
@@ -257,6 +259,23 @@ class Hierarchy:
         table = np.vstack([self.table, np.zeros((1, len(self.leaves)), np.int32)])
         labels = (*self.labels, (TOP,))
         return replace(self, table=_frozen(table), labels=labels, shares=(*self.shares, self.shares[-1]))
+
+
+def once_per_hierarchy(make: Callable[[Hierarchy], Made]) -> Callable[[Hierarchy], Made]:
+    """Return a function that computes its result once per hierarchy, and forgets it with the hierarchy.
+
+    For what follows from a hierarchy alone and takes long if it has thousands of leaves. The result must not refer to
+    the hierarchy, which would then never be freed, and nobody may change it.
+    """
+    known: WeakKeyDictionary[Hierarchy, Made] = WeakKeyDictionary()
+
+    @wraps(make)
+    def found(hierarchy: Hierarchy) -> Made:
+        if hierarchy not in known:
+            known[hierarchy] = make(hierarchy)
+        return known[hierarchy]
+
+    return found
 
 
 def uncovered_values(column: str, missing: int, distinct: int) -> UncoveredValueError:

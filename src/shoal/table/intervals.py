@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from shoal.table.description import Description
-from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.hierarchy import TOP, Hierarchy, once_per_hierarchy
 
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 # Every double fits. Beyond it, 1e999999999 is a short text that would fill the memory when written out.
@@ -43,6 +43,12 @@ def parse_number(text: str) -> Decimal | None:
         return None
     value = Decimal(text)
     return value if abs(value.adjusted()) <= LARGEST else None
+
+
+@once_per_hierarchy
+def leaf_numbers(hierarchy: Hierarchy) -> tuple[Decimal | None, ...]:
+    """Return the exact number of each leaf, None for leaves that are not numbers."""
+    return tuple(None if text is None else parse_number(text) for text in hierarchy.leaves)
 
 
 def _number(given: object) -> Decimal:

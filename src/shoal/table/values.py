@@ -11,19 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import HierarchyError
 from shoal.table.frequency import packed
-from shoal.table.hierarchy import Hierarchy, Label
-from shoal.table.intervals import parse_number
+from shoal.table.hierarchy import Hierarchy, Label, once_per_hierarchy
+from shoal.table.intervals import leaf_numbers
 from shoal.table.kernels import group
 from shoal.table.labels import ends_of, half_open_ends_of, set_of_members, written_member, written_range
 
 Leaves = NDArray[np.int32]  # ascending
 Ids = NDArray[np.int32]  # numbers of values
+Integer = TypeVar("Integer", bound=np.integer[Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +59,84 @@ class Values:
 
     def under(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return, per value, the number of records whose leaf it covers, given the records of each leaf."""
-        return np.array([counts[leaves].sum() for leaves in self.covers], np.int64)
+        first, last, n = _ends_and_sizes(self.covers)
+        before = np.concatenate([[0], np.cumsum(counts)])
+        found = before[last + 1] - before[first]  # of consecutive leaves, however many they are
+        for i in np.flatnonzero(last - first + 1 != n).tolist():
+            found[i] = counts[self.covers[i]].sum()
+        return np.asarray(found, np.int64)
+
+
+def _ends_and_sizes(covers: Sequence[Leaves]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first leaf, the last leaf and the number of leaves of each set; of an empty one 0, -1 and 0."""
+    n = np.array([len(leaves) for leaves in covers], np.int64)
+    first = np.array([leaves[0] if len(leaves) else 0 for leaves in covers], np.int64)
+    return first, np.array([leaves[-1] if len(leaves) else -1 for leaves in covers], np.int64), n
 
 
 def _under(hierarchy: Hierarchy, level: int) -> list[Leaves]:
     """Return the leaves under each label of a level."""
     codes = hierarchy.table[level]
     order = np.argsort(codes, kind="stable").astype(np.int32)
-    return np.split(order, np.cumsum(np.bincount(codes, minlength=hierarchy.cardinality(level)))[:-1])
+    return cut_at(order, np.cumsum(np.bincount(codes, minlength=hierarchy.cardinality(level)))[:-1])
+
+
+def cut_at(array: NDArray[Integer], places: NDArray[np.int64]) -> list[NDArray[Integer]]:
+    """Return the parts of an array between some places, as views; ``np.split`` takes ten times as long."""
+    return [array[begin:end] for begin, end in pairwise([0, *places.tolist(), len(array)])]
+
+
+class _Nodes:
+    """The labels of a hierarchy as values: the part of a vocabulary that is the same in all of them."""
+
+    def __init__(self, hierarchy: Hierarchy) -> None:
+        self.labels: list[Label] = []
+        self.covers: list[Leaves] = []
+        self.at: list[tuple[int, int]] = []  # level and code
+        self.by_label: dict[Label, int] = {}
+        self.by_leaves: dict[bytes | tuple[int, int], int] = {}
+        self.nodes = np.empty((hierarchy.n_levels, len(hierarchy.leaves)), np.int32)
+        for level in range(hierarchy.height, -1, -1):
+            for code, leaves in enumerate(_under(hierarchy, level)):
+                self.nodes[level, leaves] = self._numbered(hierarchy, level, code, leaves)
+        self.nodes.setflags(write=False)
+        self.shares = np.array([hierarchy.shares[level][code] for level, code in self.at], np.float64)
+        self.sizes = np.array([hierarchy.sizes[level][code] for level, code in self.at], np.int64)
+        self.levels = np.array([hierarchy.number(level) for level, _ in self.at], np.int64)
+
+    def _numbered(self, hierarchy: Hierarchy, level: int, code: int, leaves: Leaves) -> int:
+        """Number a label of the hierarchy; levels are processed from the top down.
+
+        A label that also occurs at a higher level is the same text, so it must mean the same: the higher one, which
+        covers more. Labels that cover the same leaves are one value, shown as the lowest of them.
+        """
+        label = hierarchy.labels[level][code]
+        found = self.by_label.get(label)
+        if found is not None:
+            if not np.isin(leaves, self.covers[found]).all():
+                raise HierarchyError(
+                    f"column {hierarchy.column!r}: a label at level {hierarchy.number(level)} occurs on a "
+                    "higher level for other values, and cells of different levels would look alike",
+                    "give labels with different meanings different names, or use a full-domain algorithm",
+                )
+            if len(leaves) == len(self.covers[found]):
+                self.at[found] = (level, code)
+            return found
+        key = _key(leaves)
+        found = self.by_leaves.get(key)
+        if found is None:
+            found = self.by_label[label] = self.by_leaves[key] = len(self.labels)
+            self.labels.append(label)
+            self.covers.append(leaves)
+            self.at.append((level, code))
+            return found
+        del self.by_label[self.labels[found]]
+        self.labels[found], self.at[found] = label, (level, code)
+        self.by_label[label] = found
+        return found
+
+
+_nodes_of = once_per_hierarchy(_Nodes)
 
 
 class Vocabulary:
@@ -77,47 +150,17 @@ class Vocabulary:
     def __init__(self, hierarchy: Hierarchy, cells: str = "hierarchy") -> None:
         self.hierarchy = hierarchy
         self.cells = cells  # hierarchy, range or set: whether labels of several numbers or dates may be used
-        self._labels: list[Label] = []
-        self._covers: list[Leaves] = []
-        self._at: list[tuple[int, int] | None] = []  # level and code, if it is a label of the hierarchy
-        self._by_label: dict[Label, int] = {}
-        self._by_leaves: dict[bytes | tuple[int, int], int] = {}
-        self.nodes = np.empty((hierarchy.n_levels, len(hierarchy.leaves)), np.int32)
-        for level in range(hierarchy.height, -1, -1):
-            for code, leaves in enumerate(_under(hierarchy, level)):
-                self.nodes[level, leaves] = self._node(level, code, leaves)
+        self._of_hierarchy = _nodes_of(hierarchy)  # the first values; those after them are ranges and sets
+        self.nodes = self._of_hierarchy.nodes
+        self._labels = self._of_hierarchy.labels.copy()
+        self._covers = self._of_hierarchy.covers.copy()
+        self._by_label = self._of_hierarchy.by_label.copy()
+        self._by_leaves = self._of_hierarchy.by_leaves.copy()
 
-    def _node(self, level: int, code: int, leaves: Leaves) -> int:
-        """Number a label of the hierarchy; levels are processed from the top down.
-
-        A label that also occurs at a higher level is the same text, so it must mean the same: the higher one, which
-        covers more. Labels that cover the same leaves are one value, shown as the lowest of them.
-        """
-        label = self.hierarchy.labels[level][code]
-        found = self._by_label.get(label)
-        if found is not None:
-            if not np.isin(leaves, self._covers[found]).all():
-                raise HierarchyError(
-                    f"column {self.hierarchy.column!r}: a label at level {self.hierarchy.number(level)} occurs on a "
-                    "higher level for other values, and cells of different levels would look alike",
-                    "give labels with different meanings different names, or use a full-domain algorithm",
-                )
-            if len(leaves) == len(self._covers[found]):
-                self._at[found] = (level, code)
-            return found
-        found = self._by_leaves.get(_key(leaves))
-        if found is None:
-            return self._added(label, leaves, (level, code))
-        del self._by_label[self._labels[found]]
-        self._labels[found], self._at[found] = label, (level, code)
-        self._by_label[label] = found
-        return found
-
-    def _added(self, label: Label, leaves: Leaves, at: tuple[int, int] | None) -> int:
+    def _added(self, label: Label, leaves: Leaves) -> int:
         self._by_label[label] = self._by_leaves[_key(leaves)] = len(self._labels)
         self._labels.append(label)
         self._covers.append(leaves)
-        self._at.append(at)
         return len(self._labels) - 1
 
     def of(self, leaves: Leaves) -> int:
@@ -133,7 +176,7 @@ class Vocabulary:
         for write in (self._range, self._set):  # one by one: the text of a set contains every member
             label = write(leaves)
             if label is not None and label not in self._by_label:
-                return self._added(label, leaves, None)
+                return self._added(label, leaves)
         raise HierarchyError(
             f"column {self.hierarchy.column!r}: a range or set would look like a label of its hierarchy",
             'rename the label, or leave out cells = "range" or "set"',
@@ -141,8 +184,8 @@ class Vocabulary:
 
     def _tells_more(self, found: int, leaves: Leaves) -> bool:
         """Return whether a range is preferred to a label: 30-39 may cover two values that lie at 34 and 35."""
-        at = self._at[found]
-        if self.cells == "hierarchy" or at is None or at[0] == 0:
+        at = self._of_hierarchy.at
+        if self.cells == "hierarchy" or found >= len(at) or at[found][0] == 0:
             return False
         return self._range(leaves) not in (None, self._labels[found])
 
@@ -151,7 +194,7 @@ class Vocabulary:
         order = self.hierarchy.leaf_order
         if order not in ("numeric", "time") or leaves[-1] - leaves[0] + 1 != len(leaves):
             return None
-        first, last = (self.hierarchy.labels[0][self.hierarchy.table[0][leaf]] for leaf in (leaves[0], leaves[-1]))
+        first, last = (self._ground[leaf] for leaf in (leaves[0], leaves[-1]))
         if first is None or last is None:
             return None
         if order == "time":
@@ -164,6 +207,11 @@ class Vocabulary:
         if lower is None or upper is None or lower[0] is upper[1] is None:  # open at both ends, it is not a range
             return None
         return written_range(lower[0], upper[1])
+
+    @cached_property
+    def _ground(self) -> list[Label]:
+        """Return the label of level 0 of each leaf."""
+        return [self.hierarchy.labels[0][code] for code in self.hierarchy.table[0].tolist()]
 
     def _set(self, leaves: Leaves) -> str:
         return set_of_members(map(self._members.__getitem__, dict.fromkeys(self.hierarchy.table[0][leaves].tolist())))
@@ -180,25 +228,28 @@ class Vocabulary:
 
     def taken(self, ids: Sequence[int]) -> Values:
         """Return some of the values so far, in that order."""
-        hierarchy = self.hierarchy
-        shares, sizes, levels = [], [], []
-        for i in ids:
-            leaves, at = self._covers[i], self._at[i]
-            level, code = self.lowest(leaves) if at is None else at
-            levels.append(hierarchy.number(level))
-            if at is None:
-                sizes.append(len(leaves))
-                shares.append(min(self._share(leaves), float(hierarchy.shares[level][code])))
-            else:
-                sizes.append(int(hierarchy.sizes[level][code]))
-                shares.append(float(hierarchy.shares[level][code]))
+        hierarchy, known = self.hierarchy, self._of_hierarchy
+        numbers = np.asarray(ids, np.int64)
+        listed = numbers < len(known.labels)
+        shares, sizes = np.empty(len(numbers)), np.empty(len(numbers), np.int64)
+        levels = np.empty(len(numbers), np.int64)
+        for out, of_label in ((shares, known.shares), (sizes, known.sizes), (levels, known.levels)):
+            out[listed] = of_label[numbers[listed]]
+        others = [self._covers[i] for i in numbers[~listed].tolist()]
+        sizes[~listed] = [len(leaves) for leaves in others]
+        level_of, code_of = self._lowest_of_all(others)
+        levels[~listed] = [hierarchy.number(level) for level in level_of]
+        shares[~listed] = [
+            min(self._share(leaves), float(hierarchy.shares[level][code]))
+            for leaves, level, code in zip(others, level_of, code_of, strict=True)
+        ]
         return Values(
             hierarchy,
             tuple(self._labels[i] for i in ids),
             tuple(self._covers[i] for i in ids),
-            np.array(shares),
-            np.array(sizes, np.int64),
-            np.array(levels, np.int64),
+            shares,
+            sizes,
+            levels,
         )
 
     def least_share(self, leaves: Leaves) -> float:
@@ -217,18 +268,28 @@ class Vocabulary:
                 return level, code
         return self.hierarchy.height, int(table[-1, first])
 
+    def _lowest_of_all(self, covers: Sequence[Leaves]) -> tuple[list[int], list[int]]:
+        """Return the level and the code of ``lowest`` for each of many sets of leaves."""
+        first, last, n = _ends_and_sizes(covers)
+        levels = np.full(len(covers), self.hierarchy.height)
+        for level in range(self.hierarchy.height - 1, -1, -1):
+            levels[self._changes[level, first] == self._changes[level, last]] = level
+        codes = self.hierarchy.table[levels, first]
+        for i in np.flatnonzero(last - first + 1 != n).tolist():
+            levels[i], codes[i] = self.lowest(covers[i])
+        return levels.tolist(), codes.tolist()
+
     def _share(self, leaves: Leaves) -> float:
         """Return (M−1)/(D−1); for numbers, the part of the data's range."""
         hierarchy = self.hierarchy
         if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
             # Leaves are in numeric order, so the ends are enough; some, such as a null, have none.
-            least, most = self._first_number(leaves), self._first_number(leaves[::-1])
-            if least is not None and most is not None and self._span:
-                return float((most - least) / self._span)
+            numbers, span = leaf_numbers(hierarchy), _span(hierarchy)
+            least = next((n for leaf in leaves if (n := numbers[leaf]) is not None), None)
+            most = next((n for leaf in leaves[::-1] if (n := numbers[leaf]) is not None), None)
+            if least is not None and most is not None and span:
+                return float((most - least) / span)
         return (len(leaves) - 1) / max(1, hierarchy.domain - 1)
-
-    def _first_number(self, leaves: Leaves) -> Decimal | None:
-        return next((n for leaf in leaves if (n := self._numbers[leaf]) is not None), None)
 
     @cached_property
     def _changes(self) -> NDArray[np.int64]:
@@ -247,22 +308,19 @@ class Vocabulary:
         return np.concatenate([[0], np.cumsum(self._hidden)])
 
     @cached_property
-    def _numbers(self) -> list[Decimal | None]:
-        return [None if text is None else parse_number(text) for text in self.hierarchy.leaves]
-
-    @cached_property
-    def _span(self) -> Decimal:
-        """Return the range of all numbers."""
-        known = [n for n in self._numbers if n is not None]
-        return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
-
-    @cached_property
     def _hidden(self) -> NDArray[np.bool_]:
         """Return the leaves that are in no range and in no set: nulls, and values without an entry."""
         leaves = self.hierarchy.leaves
         return np.array(
             [text is None or leaf == self.hierarchy.uncovered for leaf, text in enumerate(leaves)], np.bool_
         )
+
+
+@once_per_hierarchy
+def _span(hierarchy: Hierarchy) -> Decimal:
+    """Return the range of all numbers."""
+    known = [n for n in leaf_numbers(hierarchy) if n is not None]
+    return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
 
 
 def _key(leaves: Leaves) -> bytes | tuple[int, int]:
@@ -320,6 +378,7 @@ def _nearest_common(nodes: Ids, leaves: Leaves, starts: NDArray[np.int64]) -> Id
     return ids.astype(np.int32)
 
 
+@once_per_hierarchy
 def told_apart(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves]]:
     """Return the groups of leaves that level 0 distinguishes, in the order of their first leaf; nulls come last."""
     groups = sorted(
@@ -327,6 +386,7 @@ def told_apart(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], Sequence[Leaves
         key=lambda of: (hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered, int(of[0])),
     )
     rank = np.empty(len(hierarchy.leaves), np.int32)
-    for place, of in enumerate(groups):
-        rank[of] = place
-    return rank, groups
+    if groups:
+        rank[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), [len(of) for of in groups])
+    rank.setflags(write=False)
+    return rank, tuple(groups)

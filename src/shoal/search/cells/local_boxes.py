@@ -18,9 +18,9 @@ from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import parse_number
+from shoal.table.intervals import leaf_numbers
 from shoal.table.kernels import group
-from shoal.table.values import Vocabulary, told_apart
+from shoal.table.values import Vocabulary, cut_at, told_apart
 
 FEW = 1_024  # tuples that all meet each other
 SMALL = 512  # values of a column up to which the prices of all pairs are kept
@@ -80,7 +80,7 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
     new = np.diff(ground, prepend=-1) != 0
     ranks = np.empty(len(order), np.int32)
     ranks[order] = np.cumsum(new) - 1
-    return ranks, np.split(order, np.flatnonzero(new)[1:])
+    return ranks, cut_at(order, np.flatnonzero(new)[1:])
 
 
 def _ranges(problem: Problem, j: int, loss: type[CellLoss], pairs: Floats, groups: Sequence[NDArray[Any]]) -> Floats:
@@ -120,7 +120,7 @@ def _share(sizes: Floats, hierarchy: Hierarchy) -> Floats:
 
 def _spans(hierarchy: Hierarchy, groups: Sequence[NDArray[Any]]) -> Floats:
     """Return [first, last]: the share of the range of all numbers; of the leaves if there is no range."""
-    numbers = [None if text is None else parse_number(text) for text in hierarchy.leaves]
+    numbers = leaf_numbers(hierarchy)
     known = [n for n in numbers if n is not None]
     if not known or max(known) == min(known):
         return _share(_between([len(leaves) for leaves in groups]), hierarchy)

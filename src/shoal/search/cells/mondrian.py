@@ -18,8 +18,10 @@ loses most.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,9 +40,9 @@ from shoal.search.cells.classes import (
 from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
-from shoal.table.hierarchy import Hierarchy
-from shoal.table.intervals import parse_number
-from shoal.table.values import told_apart
+from shoal.table.hierarchy import Hierarchy, once_per_hierarchy
+from shoal.table.intervals import leaf_numbers
+from shoal.table.values import cut_at, told_apart
 
 BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
 
@@ -206,9 +208,9 @@ def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
         outside = [hierarchy.leaves[leaf] is None or leaf == hierarchy.uncovered for leaf in firsts]
         sizes.append(len(groups))
         ends.append(len(groups) - sum(outside))
-        places = _places(hierarchy)
-        lower.append(np.array([places[group].min() for group in groups]))
-        upper.append(np.array([places[group].max() for group in groups]))
+        places, begins = _places(hierarchy)[np.concatenate(groups)], _starts(groups)
+        lower.append(np.minimum.reduceat(places, begins))
+        upper.append(np.maximum.reduceat(places, begins))
         labels.append(hierarchy.table[:, firsts].ravel())
         shares.append(
             np.concatenate([of[at[firsts]] for of, at in zip(hierarchy.shares, hierarchy.table, strict=True)])
@@ -227,7 +229,7 @@ def _dimensions(problem: Problem) -> tuple[Dimensions, Codes]:
     ), codes
 
 
-def _starts(parts: list[NDArray[np.float64]] | list[NDArray[np.int32]]) -> NDArray[np.int64]:
+def _starts(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     return np.cumsum([0, *map(len, parts)])[:-1]
 
 
@@ -238,13 +240,14 @@ def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArra
     starts = np.flatnonzero(np.diff(ground, prepend=-1))
     rank = np.empty(len(order), np.int32)
     rank[order] = np.cumsum(np.diff(ground, prepend=-1) != 0) - 1
-    return rank, np.split(order, starts[1:])
+    return rank, cut_at(order, starts[1:])
 
 
+@once_per_hierarchy
 def _places(hierarchy: Hierarchy) -> NDArray[np.float64]:
     """Return the position of each leaf in 0 … 1: by its number if losses measure ranges, otherwise by leaf count."""
     if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
-        numbers = [None if text is None else parse_number(text) for text in hierarchy.leaves]
+        numbers = leaf_numbers(hierarchy)
         known = [n for n in numbers if n is not None]
         least = min(known, default=Decimal(0))
         if span := max(known, default=least) - least:
