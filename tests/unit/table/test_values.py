@@ -1,11 +1,13 @@
 """Values and vocabularies: the least value that covers a class."""
 
+import gc
 import random
+import weakref
 
 import numpy as np
 import pytest
 
-from shoal.table.hierarchy import Hierarchy
+from shoal.table.hierarchy import Hierarchy, once_per_hierarchy
 from shoal.table.intervals import Intervals
 from shoal.table.values import Vocabulary, covering, told_apart
 
@@ -137,3 +139,39 @@ def test_ranges_of_many_values_take_no_room_of_their_own(null):
     assert len(covers) == 499
     assert all(leaves.base is not None for leaves in covers)
     assert all(np.shares_memory(leaves, covers[0]) for leaves in covers)
+
+
+@pytest.mark.parametrize("cells", ["range", "set"])
+@pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda h: h.column)
+def test_values_taken_together_have_the_figures_of_each_alone(hierarchy, cells):
+    rng = random.Random(f"{hierarchy.column} {cells} taken")
+    n = len(hierarchy.leaves)
+    vocabulary = Vocabulary(hierarchy, cells)
+    n_labels = len(vocabulary.values.labels)
+    classes = [rng.sample(range(n), k=rng.choice([1, 2, 3])) for _ in range(60)]
+    covering(vocabulary, np.concatenate(classes).astype(np.int32), np.cumsum([0, *map(len, classes)])[:-1])
+    values = vocabulary.values
+    assert len(values.labels) > n_labels
+    for i, leaves in enumerate(values.covers[n_labels:], start=n_labels):
+        level, code = vocabulary.lowest(leaves)
+        covering_labels = [at for at in range(hierarchy.n_levels) if len(set(hierarchy.table[at][leaves])) == 1]
+        assert values.levels[i] == hierarchy.number(level) == min(covering_labels)
+        assert values.sizes[i] == len(leaves)
+        assert values.shares[i] == vocabulary.least_share(leaves) <= hierarchy.shares[level][code]
+    counts = np.array([rng.randrange(9) for _ in range(n)])
+    assert values.under(counts).tolist() == [counts[leaves].sum() for leaves in values.covers]
+    # A second vocabulary begins with the labels alone, whatever was added to the first.
+    assert len(Vocabulary(hierarchy, cells).values.labels) == n_labels
+
+
+def test_what_is_computed_once_per_hierarchy_is_forgotten_with_it():
+    calls = []
+    count = once_per_hierarchy(lambda hierarchy: calls.append(hierarchy.column) or len(hierarchy.leaves))
+    first, second = (Intervals.model_validate({"intervals": [5]}).build(name, ["1", "7"]) for name in "ab")
+    assert [count(first), count(first), count(second)] == [2, 2, 2]
+    assert calls == ["a", "b"]
+    Vocabulary(first, "range"), told_apart(first)
+    alive = weakref.ref(first)
+    del first
+    gc.collect()
+    assert alive() is None
