@@ -86,7 +86,7 @@ def cut_at(array: NDArray[Integer], places: NDArray[np.int64]) -> list[NDArray[I
     return [array[begin:end] for begin, end in pairwise([0, *places.tolist(), len(array)])]
 
 
-class _Nodes:
+class _LabelValues:
     """The labels of a hierarchy as values: the part of a vocabulary that is the same in all of them."""
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -136,7 +136,7 @@ class _Nodes:
         return found
 
 
-_nodes_of = once_per_hierarchy(_Nodes)
+_label_values_of = once_per_hierarchy(_LabelValues)
 
 
 class Vocabulary:
@@ -150,7 +150,7 @@ class Vocabulary:
     def __init__(self, hierarchy: Hierarchy, cells: str = "hierarchy") -> None:
         self.hierarchy = hierarchy
         self.cells = cells  # hierarchy, range or set: whether labels of several numbers or dates may be used
-        self._of_hierarchy = _nodes_of(hierarchy)  # the first values; those after them are ranges and sets
+        self._of_hierarchy = _label_values_of(hierarchy)  # the first values; those after them are ranges and sets
         self.nodes = self._of_hierarchy.nodes
         self._labels = self._of_hierarchy.labels.copy()
         self._covers = self._of_hierarchy.covers.copy()
