@@ -1,6 +1,7 @@
 """Records, columns and cells that are suppressed, against trying everything."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -194,6 +195,54 @@ def test_no_set_of_nulls_weighs_less_where_no_record_counts_on_what_others_hide(
                 all(a is None or b is None or a == b for a, b in zip(mine, other, strict=True)) for other in rows
             ]
             assert sum(matches) >= k
+
+
+def least_released_nulls(codes, weights, k, null):
+    """Over all sets of cells: every record that matched too few hides one, and all match k records as released."""
+    missing = codes == null
+    hidden = all_subsets(codes)
+    differ = (codes[:, None, :] != codes[None, :, :]) & ~missing[:, None] & ~missing[None]
+    few = (~differ.any(axis=2)).sum(axis=1) < k
+    matched = (~differ | hidden[:, :, None] | hidden[:, None]).all(axis=3).sum(axis=2)
+    holds = (matched >= k).all(axis=1) & ((hidden & ~missing).any(axis=2) | ~few).all(axis=1)
+    return _least(hidden & ~missing, holds, weights)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_released_records_match_and_the_claim_is_true_where_records_count_on_others(seed):
+    rng = np.random.default_rng(200 + seed)
+    n_least = n_answers = 0
+    for _ in range(150):
+        problem, codes, k = small_problem(rng, wildcard=True, nulls=True, most_cells=9)
+        terms = replace(problem.terms, matches="released")
+        trusting = Problem(problem.table, problem.asked, terms)
+        guarded = least_nulls(codes, problem.weights, k, null=3)
+        if guarded is None:
+            with pytest.raises(InfeasibleError):
+                suppress_cells(trusting)
+            continue
+        answer = suppress_cells(trusting)
+        least = least_released_nulls(codes, problem.weights, k, null=3)
+        cost = cells_hidden(trusting, answer)
+        assert least - 1e-9 <= cost <= guarded + 1e-9
+        if "no fewer can be" in answer.claim:
+            assert cost == pytest.approx(least)
+        assert answer.proved is (least == 0)
+        n_answers += 1
+        n_least += cost <= least + 1e-9
+        rows = _released_rows(answer, trusting)
+        matches = [sum(all(None in (a, b) or a == b for a, b in zip(x, y, strict=True)) for y in rows) for x in rows]
+        assert min(matches) >= k
+    assert n_least >= 0.9 * n_answers  # it is a search, and seldom misses the least
+
+
+def _released_rows(answer, problem):
+    parts = answer.parts(problem.table)
+    return [
+        tuple(value.labels[code] for value, code in zip(answer.released, row, strict=True))
+        for row, n in zip(parts.codes, parts.counts, strict=True)
+        for _ in range(n)
+    ]
 
 
 @pytest.mark.parametrize("search", [suppress_cells, local_suppression])

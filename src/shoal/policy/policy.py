@@ -209,6 +209,13 @@ class Options(_Frozen):
         description="A missing value in a quasi-identifier is a value of its own (`category`), matches any value "
         "(`wildcard`), or is an error (`forbid`, in sensitive columns too).",
     )
+    matches: Literal["original", "released"] = Field(
+        default="original",
+        description='What a record must match enough of in `suppress_cells` with `nulls = "wildcard"`: records as they '
+        "were (`original`), so that no record counts on what others hide; or as they are released (`released`), as "
+        "`check` and sdcMicro count, which hides fewer cells and lets a released record fit fewer than k people. "
+        "Only under k-anonymity.",
+    )
     entity: str | None = Field(
         default=None,
         description="The identifier column that identifies people, if a person can have several records; k then counts "

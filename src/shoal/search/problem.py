@@ -63,6 +63,7 @@ class Terms:
     objective: str = "loss"
     label: str | None = None  # the sensitive column that a classifier predicts
     wildcard: bool = False  # a null matches anything
+    matches: str = "original"  # what a record with hidden cells must match: records as they were, or as released
     keep_suppressed: bool = False  # suppressed records stay in the release as one class of stars
     weights: Sequence[float] | None = None  # weights of the columns in losses of cells
     cells: Sequence[str] | None = None  # how cells on mixed levels are written
@@ -83,6 +84,7 @@ class Terms:
             objective=release.objective,
             label=release.label,
             wildcard=release.nulls == "wildcard",
+            matches=release.matches,
             keep_suppressed=release.suppressed == "keep",
             weights=[column.weight for column in columns],
             cells=[column.cells for column in columns],

@@ -12,7 +12,8 @@ class passes. With ``nulls = "wildcard"``, a hidden cell is a null that matches 
 Taken literally, that requires almost nothing: k − 1 records of nulls match everyone, and every unique record stays
 unchanged. Therefore a record may not rely on cells hidden in other records: its released tuple must match enough
 *original* records. This is stricter than the requirement, and the smallest number of cells is found exactly, record by
-record.
+record. With ``matches = "released"``, records may match what is released of others, within the limits of
+``released_matches``: what the requirement accepts and sdcMicro counts.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.recoding import Cells, Parts, Recoding
 from shoal.search.cells import cell_suppression, classes
+from shoal.search.cells.released_matches import MISSING, NullChoice
 from shoal.search.cells.star_levels import cells_count, levels_of, not_as_one, with_levels
 from shoal.search.problem import Problem, null_code
+from shoal.table.frequency import Codes, Floats, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.values import Values
 from shoal.table.wildcard import neighbourhoods
+from shoal.text.figures import format_count
 
 
 def suppress_cells(problem: Problem) -> Recoding:
@@ -40,7 +45,11 @@ def suppress_cells(problem: Problem) -> Recoding:
         classes.require_class_by_class(problem, "suppress_cells")
     narrowed = with_levels(problem, levels_of(problem, problem.lattice.ground))
     cells = cell_suppression.HideableCells.of(narrowed, np.tile(problem.weights, (problem.table.n_classes, 1)))
-    answer, cost, least = _nulls(problem, cells) if problem.wildcard else _stars(problem, cells)
+    trusting = 0  # records that count on what others hide
+    if problem.wildcard:
+        answer, cost, least, trusting = _nulls(problem, cells)
+    else:
+        answer, cost, least = _stars(problem, cells)
     exact = cost <= least + 1e-9
     counted = cells_count(problem)
     return replace(
@@ -48,20 +57,25 @@ def suppress_cells(problem: Problem) -> Recoding:
         hierarchies=problem.table.hierarchies,
         # If nulls match anything, the claim is conditional, so nothing is proved about all solutions.
         proved=exact and counted and not (problem.wildcard and cost),
-        claim=_claim(problem, cost, least),
+        claim=_claim(problem, cost, least, trusting),
         bound=None
         if exact or not counted or problem.wildcard
         else least / (problem.table.n_records * sum(problem.weights)),
     )
 
 
-def _claim(problem: Problem, cost: float, least: float) -> str:
+def _claim(problem: Problem, cost: float, least: float, trusting: int) -> str:
     unit = "cells" if set(problem.weights) == {1.0} else "cells, weighted by column,"
-    where = " where no record counts on what others hide" if problem.wildcard else ""
+    where = trust = ""
+    if problem.wildcard and problem.terms.matches == "released":
+        where = " where every record that matched too few hides one"
+        trust = f"; {format_count(trusting, 'record')} {'counts' if trusting == 1 else 'count'} on what others hide"
+    elif problem.wildcard:
+        where = " where no record counts on what others hide"
     if cost <= least + 1e-9:
-        return f"{_written(cost)} {unit} are suppressed, and no fewer can be{where}"
+        return f"{_written(cost)} {unit} are suppressed, and no fewer can be{where}{trust}"
     least = math.ceil(least - 1e-9) if unit == "cells" else least
-    return f"at least {_written(least)} {unit} must be suppressed{where}; this suppresses {_written(cost)}"
+    return f"at least {_written(least)} {unit} must be suppressed{where}; this suppresses {_written(cost)}{trust}"
 
 
 def _written(x: float) -> str:
@@ -97,29 +111,30 @@ def _require_absorbing(problem: Problem) -> None:
         )
 
 
-def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float]:
-    """Hide in every row the cheapest pattern under which it matches enough original records."""
+def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cells, float, float, int]:
+    """Hide cells until every row matches enough; return the records that count on what others hide too."""
     table = cells.problem.table
+    if problem.terms.matches == "released" and cells.k is None:
+        raise PolicyError(
+            "algorithm 'suppress_cells' counts matches among released records under k-anonymity alone",
+            'use matches = "original"',
+        )
     nulls = [null_code(h, 0) for h in table.hierarchies]
     shown = np.column_stack([h.table[0][table.codes[:, j]] for j, h in enumerate(table.hierarchies)]).astype(np.int32)
     missing = np.column_stack([shown[:, j] == (-1 if null is None else null) for j, null in enumerate(nulls)])
     # An original star is a text here that matches only itself: hiding it makes it a null.
     cells = replace(cells, codes=shown, costs=np.where(missing, 0.0, problem.weights))
-    cost = np.full(table.n_classes, np.inf)
-    hidden = np.ones(shown.shape, np.bool_)
-    for i, pattern in enumerate(cells.patterns):
-        price = cells.cost(pattern)
-        if (price < cost).any():
-            # In a column that the record itself hides, other records match with any value.
-            alike = replace(table, codes=np.where(pattern, 0, shown).astype(np.int32))
-            seen = neighbourhoods(alike, [None if out else null for out, null in zip(pattern, nulls, strict=True)])
-            better = (price < cost) & classes.passing(problem, seen)
-            cost[better], hidden[better] = price[better], pattern
-        problem.progress("hiding cells", i / len(cells.patterns))
-    if not np.isfinite(cost).all():
-        raise problem.infeasible()
+    hidden, least = _counting_on_nobody(problem, cells, nulls)
+    hidden &= ~missing
+    trusting = 0
+    if problem.terms.matches == "released" and cells.k is not None:
+        choice = NullChoice(problem, np.where(missing, MISSING, shown).astype(np.int32), table.counts, hidden, cells.k)
+        fewer, least = choice.fewer(), choice.least()
+        if _holds_as_released(problem, table, np.where(fewer, MISSING, choice.codes).astype(np.int32)):
+            hidden = fewer
+            trusting = int(table.counts[~_hides_enough(cells, hidden, nulls)].sum())
     values = tuple(_with_null(h) for h in table.hierarchies)
-    codes = np.where(hidden & ~missing, [len(v.labels) - 1 for v in values], shown).astype(np.int32)
+    codes = np.where(hidden, [len(v.labels) - 1 for v in values], shown).astype(np.int32)
     answer = Cells(
         hierarchies=table.hierarchies,
         values=values,
@@ -128,7 +143,52 @@ def _nulls(problem: Problem, cells: cell_suppression.HideableCells) -> tuple[Cel
         proved=False,
         n_evaluated=len(cells.patterns),
     )
-    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, cell_suppression.left_out(cells)))
+    cost = (hidden * cells.costs).sum(axis=1)
+    return answer, float(table.counts @ cost), float(table.counts @ np.minimum(cost, least)), trusting
+
+
+def _counting_on_nobody(
+    problem: Problem, cells: cell_suppression.HideableCells, nulls: list[int | None]
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Hide in every row the cheapest pattern under which it matches enough original records; return its least cost."""
+    cost = np.full(len(cells.counts), np.inf)
+    hidden = np.ones(cells.codes.shape, np.bool_)
+    for i, pattern in enumerate(cells.patterns):
+        price = cells.cost(pattern)
+        if (price < cost).any():
+            better = (price < cost) & classes.passing(problem, _seen(cells, pattern, nulls))
+            cost[better], hidden[better] = price[better], pattern
+        problem.progress("hiding cells", i / len(cells.patterns))
+    if not np.isfinite(cost).all():
+        raise problem.infeasible()
+    return hidden, np.minimum(cost, cell_suppression.left_out(cells))
+
+
+def _seen(
+    cells: cell_suppression.HideableCells, pattern: cell_suppression.Pattern, nulls: list[int | None]
+) -> FrequencyTable:
+    """Return what each row matches if it alone hides the pattern."""
+    # In a column that the record itself hides, other records match with any value.
+    alike = replace(cells.problem.table, codes=np.where(pattern, 0, cells.codes).astype(np.int32))
+    return neighbourhoods(alike, [None if out else null for out, null in zip(pattern, nulls, strict=True)])
+
+
+def _hides_enough(
+    cells: cell_suppression.HideableCells, hidden: NDArray[np.bool_], nulls: list[int | None]
+) -> NDArray[np.bool_]:
+    """Return which rows match enough original records with what they hide themselves."""
+    enough = np.zeros(len(hidden), np.bool_)
+    patterns, pattern_of = np.unique(hidden, axis=0, return_inverse=True)
+    for i, pattern in enumerate(patterns):
+        mine = pattern_of.ravel() == i
+        enough[mine] = classes.passing(cells.problem, _seen(cells, pattern, nulls))[mine]
+    return enough
+
+
+def _holds_as_released(problem: Problem, table: FrequencyTable, codes: Codes) -> bool:
+    """Return whether all rows pass as the judge counts them."""
+    seen = neighbourhoods(replace(table, codes=codes - MISSING), [0] * codes.shape[1])
+    return bool(classes.passing(problem, seen).all())
 
 
 def _with_null(hierarchy: Hierarchy) -> Values:

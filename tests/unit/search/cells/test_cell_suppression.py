@@ -8,6 +8,7 @@ import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search.cells import cell_suppression
 from shoal.search.cells.cell_suppression import cheapest
+from shoal.search.cells.released_matches import _prices, count_matched, rehide, restore
 
 K2 = {"model": "k-anonymity", "k": 2}
 
@@ -158,6 +159,74 @@ def test_k_minus_one_records_of_nulls_do_not_cover_for_unique_ones():
     """By the letter two cells would do: everybody matches a record of nulls alone."""
     found = release("xu yv zw tp", algorithm="suppress_cells", nulls="wildcard")
     assert rows(found) == ["..", "..", "..", ".."]
+
+
+def test_records_that_match_as_released_hide_one_cell_each_and_the_claim_counts_them():
+    found = release("xu yv zw tp", algorithm="suppress_cells", nulls="wildcard", matches="released")
+    assert sorted(row.count(".") for row in rows(found)) == [1, 1, 1, 1]
+    assert found.recoding.claim == (
+        "4 cells are suppressed, and no fewer can be where every record that matched too few hides one; "
+        "4 records count on what others hide"
+    )
+    assert not found.recoding.proved
+    again = release("xu yv zw tp", algorithm="suppress_cells", nulls="wildcard", matches="released")
+    assert again.table == found.table
+
+
+def test_a_record_counts_on_others_only_if_that_saves_a_cell():
+    words = "xx xx xx xy"
+    found = release(words, algorithm="suppress_cells", nulls="wildcard", matches="released")
+    assert rows(found) == rows(release(words, algorithm="suppress_cells", nulls="wildcard"))
+    assert found.recoding.claim.endswith("; 0 records count on what others hide")
+
+
+def test_matches_among_released_records_are_for_k_anonymity_alone():
+    data = table("xxs xyt yys", "abs")
+    fields = {"a": {"role": "quasi"}, "b": {"role": "quasi"}, "s": {"role": "sensitive"}}
+    asked = {
+        "columns": fields,
+        "require": [{"model": "distinct-l-diversity", "l": 2}],
+        "release": {"algorithm": "suppress_cells", "nulls": "wildcard", "matches": "released"},
+    }
+    with pytest.raises(PolicyError, match="k-anonymity alone"):
+        shoal.anonymize(data, shoal.Policy.of(asked))
+
+
+@pytest.mark.parametrize("n_columns", [5, 14])
+def test_rows_keep_exact_counts_of_their_matches_while_they_choose(n_columns):
+    """The compiled loops against NumPy, also where rows choose among some of the columns only."""
+    rng = np.random.default_rng(n_columns)
+    codes = rng.integers(-1, 3, (60, n_columns)).astype(np.int32)
+    codes[:, 5:] = np.minimum(codes[:, 5:], 0)
+    counts = rng.integers(1, 4, 60)
+    weights = rng.choice([1.0, 2.0], 12 if n_columns > 12 else n_columns)
+    prices = _prices(weights)
+    start = rng.integers(1, len(prices), 60)
+    start[:3] |= np.int64(1) << (n_columns - 1)
+    at_risk = rng.random(60) < 0.7
+    hides = start.copy()
+    chosen = np.flatnonzero(at_risk & (start < len(prices)))
+
+    def by_definition():
+        bits = (hides[:, None] >> np.arange(n_columns)) & 1 == 1
+        shown = np.where(bits, -1, codes)
+        alike = (shown[:, None] == shown[None]) | (shown[:, None] < 0) | (shown[None] < 0)
+        return np.where(at_risk, alike.all(axis=2) @ counts, 0)
+
+    matched = count_matched(codes, counts, hides, at_risk)
+    np.testing.assert_array_equal(matched, by_definition())
+    for penalty in (0.1, 1.6):
+        rehide(codes, counts, 9, prices, 0 * prices, start, at_risk, hides, matched, chosen, penalty, 0.01)
+        np.testing.assert_array_equal(matched[at_risk], by_definition()[at_risk])
+        assert (prices[hides[chosen]] <= prices[start[chosen]]).all()
+    assert (hides[chosen] != start[chosen]).any()
+    before = hides.copy()
+    low = matched < 9
+    restore(codes, counts, 9, prices, start, at_risk, hides, matched, chosen)
+    np.testing.assert_array_equal(matched[at_risk], by_definition()[at_risk])
+    assert (hides != before).any() or n_columns > 5  # with more to choose from, all found something cheaper
+    fixed = at_risk & (hides == before)
+    assert not (fixed & ~low & (matched < 9)).any()  # nobody loses a match that is needed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,241 @@
+"""Fewer nulls, where a record may match what is released of others: a null of either side matches anything.
+
+Two records match if every column in which they differ is hidden in one of them. Every record that matched too few in
+the original hides at least one cell, and at most what it would have to hide if it counted on nobody: so none is
+released as it was, and none becomes a blank that stands for everyone. From there, rows change what they hide one at a
+time, to what costs least when a missing match has a price; that price rises until none is missing.
+
+For one row, the matches under all sets of columns are counted together: rows are counted by the columns that this row
+would have to hide to match them, and the counts of subsets are added up. Other rows profit from the same matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.search.problem import Problem
+from shoal.table.frequency import Codes, Counts, Floats
+from shoal.table.jit import compiled
+
+Masks = NDArray[np.int64]  # (rows)  sets of columns, one bit each
+
+MISSING = -1  # the code of a null of the data
+WIDEST = 12  # columns among which a row chooses; in wider tables, those that are hidden most
+COLUMNS = 62  # bits of a mask
+MOST_ROUNDS = 10  # times that the price rises
+PENALTIES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of a missing match, in cells
+WORK = 150_000_000  # pairs of rows that are compared at most: a limit that is the same on every machine
+SPARE = 0.01  # what one more match is worth to a row that has enough, but hides more than one cell
+TIES = 0.005  # the largest random price, which decides between equals
+
+
+@dataclass(frozen=True, eq=False)
+class NullChoice:
+    """The rows, what they hide if they count on nobody, and what hiding costs."""
+
+    problem: Problem
+    codes: Codes  # (rows, columns)  MISSING where the data has a null
+    counts: Counts
+    hidden: NDArray[np.bool_]  # (rows, columns)  enough for each row if the others hid nothing
+    k: int
+
+    def fewer(self) -> NDArray[np.bool_]:
+        """Return what to hide instead: every row matches k released records, and none hides more than before."""
+        n_rows, n_columns = self.codes.shape
+        at_risk = np.asarray(self.hidden.any(axis=1))
+        if n_columns > COLUMNS or not at_risk.any():
+            return self.hidden
+        # The columns among which rows choose come first, so that their sets are the smallest numbers.
+        order = np.argsort(-(self.counts @ self.hidden), kind="stable")
+        weights = np.asarray(self.problem.weights)[order]
+        prices = _prices(weights[:WIDEST])
+        start = (self.hidden[:, order] * (np.int64(1) << np.arange(n_columns))).sum(axis=1)
+        rows = np.flatnonzero(at_risk & (start < len(prices)))
+        if not len(rows) or int(at_risk.sum()) * n_rows > WORK:
+            return self.hidden
+        codes = np.ascontiguousarray(self.codes[:, order], np.int32)
+        hides = self._searched(codes, at_risk, start, rows, prices)
+        fewer = np.empty_like(self.hidden)
+        fewer[:, order] = (hides[:, None] >> np.arange(n_columns)) & 1 == 1
+        return fewer
+
+    def least(self) -> Floats:
+        """Return for each row a lower bound on the cost: that of its cheapest cell if it must hide one."""
+        cheapest = np.where(self.codes == MISSING, np.inf, np.asarray(self.problem.weights)).min(axis=1)
+        return np.where(self.hidden.any(axis=1), cheapest, 0.0)
+
+    def _searched(self, codes: Codes, at_risk: NDArray[np.bool_], start: Masks, rows: Masks, prices: Floats) -> Masks:
+        rng = np.random.default_rng(self.problem.terms.seed)
+        positive = [weight for weight in self.problem.weights if weight > 0]
+        unit = min(positive, default=1.0)
+        best, cost = start, float(self.counts[rows] @ prices[start[rows]])
+        least = float(self.counts[rows] @ self.least()[rows])
+        hides = start.copy()
+        matched = count_matched(codes, self.counts, hides, at_risk)
+        n_turns = WORK // ((len(codes) + len(prices)) * len(PENALTIES))  # rows that may choose again in all rounds
+        n_rounds = max(1, min(MOST_ROUNDS, n_turns // len(rows)))
+        for i in range(n_rounds):
+            if cost <= least + 1e-9:
+                break
+            for penalty in PENALTIES:
+                if self.problem.out_of_time:
+                    return best
+                ties = TIES * unit * rng.random(len(prices))
+                order = rng.permutation(rows)[:n_turns]
+                rehide(
+                    codes, self.counts, self.k, prices, ties, start, at_risk, hides, matched, order, penalty * unit,
+                    SPARE * unit,
+                )  # fmt: skip
+            # What is still missing: a row that hides what it did at first counts on nobody.
+            while (short := at_risk & (matched < self.k) & (hides != start)).any():
+                hides[short] = start[short]
+                matched = count_matched(codes, self.counts, hides, at_risk)
+            restore(codes, self.counts, self.k, prices, start, at_risk, hides, matched, rows)
+            now = float(self.counts[rows] @ prices[hides[rows]])
+            if now < cost - 1e-9:
+                best, cost = hides.copy(), now
+            self.problem.progress("hiding fewer cells", (i + 1) / n_rounds)
+        return best
+
+
+def _prices(weights: Floats) -> Floats:
+    prices = np.zeros(1)
+    for weight in weights:
+        prices = np.append(prices, prices + weight)
+    return prices
+
+
+@compiled
+def apart(codes: Codes, i: int, j: int) -> np.int64:
+    """Return the columns in which two rows have different values."""
+    mask = np.int64(0)
+    for c in range(codes.shape[1]):
+        a, b = codes[i, c], codes[j, c]
+        if a != b and a >= 0 and b >= 0:
+            mask |= np.int64(1) << c
+    return mask
+
+
+@compiled
+def count_matched(codes: Codes, counts: Counts, hides: Masks, at_risk: NDArray[np.bool_]) -> Counts:
+    """Return how many records, with what they hide, match each row at risk; 0 for the others."""
+    n = len(codes)
+    matched = np.zeros(n, np.int64)
+    for i in range(n):
+        if at_risk[i]:
+            for j in range(n):
+                if apart(codes, i, j) & ~(hides[i] | hides[j]) == 0:
+                    matched[i] += counts[j]
+    return matched
+
+
+@compiled
+def rehide(
+    codes: Codes,
+    counts: Counts,
+    k: int,
+    prices: Floats,
+    ties: Floats,
+    start: Masks,
+    at_risk: NDArray[np.bool_],
+    hides: Masks,
+    matched: Counts,
+    order: Masks,
+    penalty: float,
+    spare: float,
+) -> None:
+    """Let rows choose again what they hide, in this order; ``hides`` and ``matched`` are changed in place."""
+    n, n_sets = len(codes), len(prices)
+    needs = np.zeros(n, np.int64)
+    own = np.zeros(n_sets, np.int64)
+    others = np.zeros(n_sets, np.float64)
+    for i in order:
+        own[:] = 0
+        others[:] = 0.0
+        mine = counts[i]
+        for j in range(n):
+            need = apart(codes, i, j) & ~hides[j]
+            needs[j] = need
+            if need >= n_sets:
+                continue
+            own[need] += counts[j]
+            if j != i and at_risk[j]:
+                without = matched[j]
+                if need & ~hides[i] == 0:
+                    without -= mine
+                if without < k:
+                    others[need] += penalty * counts[j] * (min(without + mine, k) - without)
+                elif hides[j] & (hides[j] - 1) != 0:
+                    others[need] += spare
+        step = 1
+        while step < n_sets:
+            for m in range(n_sets):
+                if m & step != 0:
+                    own[m] += own[m ^ step]
+                    others[m] += others[m ^ step]
+            step *= 2
+        barred = np.int64(0)  # a null of the data is not hidden
+        for c in range(codes.shape[1]):
+            if codes[i, c] < 0:
+                barred |= np.int64(1) << c
+        before = hides[i]
+        best, least = before, 1e300
+        for m in range(1, n_sets):
+            if m & barred == 0 and prices[m] <= prices[start[i]] + 1e-9:
+                cost = mine * (prices[m] + ties[m]) + penalty * mine * max(0, k - own[m]) - others[m]
+                if cost < least:
+                    best, least = np.int64(m), cost
+        if best != before:
+            for j in range(n):
+                if j != i:
+                    if needs[j] & ~before == 0:
+                        matched[j] -= mine
+                    if needs[j] & ~best == 0:
+                        matched[j] += mine
+            hides[i] = best
+            matched[i] = own[best]
+
+
+@compiled
+def restore(
+    codes: Codes,
+    counts: Counts,
+    k: int,
+    prices: Floats,
+    start: Masks,
+    at_risk: NDArray[np.bool_],
+    hides: Masks,
+    matched: Counts,
+    order: Masks,
+) -> None:
+    """Let rows hide again what they did at first, where that costs no more and nobody counts on what they hide now.
+
+    Saving a cell in one row leaves others as they were: fewer records count on what others hide.
+    """
+    n = len(codes)
+    for i in order:
+        first, now = start[i], hides[i]
+        if first == now or prices[first] > prices[now] + 1e-9:
+            continue
+        free = True
+        for j in range(n):
+            if at_risk[j] and j != i and matched[j] - counts[i] < k:
+                need = apart(codes, i, j) & ~hides[j]
+                if need & ~now == 0 and need & ~first != 0:
+                    free = False
+                    break
+        if free:
+            matched[i] = 0
+            for j in range(n):
+                need = apart(codes, i, j) & ~hides[j]
+                if need & ~first == 0:
+                    matched[i] += counts[j]
+                if j != i:
+                    if need & ~now == 0:
+                        matched[j] -= counts[i]
+                    if need & ~first == 0:
+                        matched[j] += counts[i]
+            hides[i] = first
