@@ -253,7 +253,7 @@ class Links:
             self.timeout = 2 * self.timeout + _MOMENT  # others may still wait for one that is slow, and must tell of it
             with contextlib.suppress(PartyError):
                 await self.exchange(_DONE, {})
-            self.fault = None
+                self.fault = None  # all have their result; otherwise those without one are told who failed
         await self._linger(error)
 
     async def _linger(self, error: BaseException | None) -> None:

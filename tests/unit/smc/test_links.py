@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 import socket
 import ssl
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from joint_runs import make_parties
 from shoal.errors import PartyError
 from shoal.smc import Parties
-from shoal.smc.links import Links, _PlainNumbers, load_mpyc
+from shoal.smc.links import _STOPPED, Links, _PlainNumbers, load_mpyc
 
 pytestmark = pytest.mark.xdist_group("parties")
 
@@ -147,3 +148,35 @@ def test_nothing_that_a_peer_sends_is_unpickled() -> None:
             _PlainNumbers.loads(broken)
     with pytest.raises(PartyError, match="only numbers"):
         _PlainNumbers.dumps({"a": 1})
+
+
+def test_a_party_with_its_result_tells_the_others_who_failed_before_it_closes(parties: Parties, tmp_path: Path) -> None:
+    """Those who still wait would take its own closing for the failure."""
+    sent: list[tuple[int, int, bytes]] = []
+
+    class Peer:
+        def __init__(self, number: int) -> None:
+            self.number, self.buffers, self.transport = number, {}, self
+
+        def send(self, label: int, payload: bytes) -> None:
+            sent.append((self.number, label, payload))
+
+        def receive(self, label: int) -> Any:
+            return asyncio.get_running_loop().create_future()  # it never says that it is done
+
+        def close(self) -> None:
+            sent.append((self.number, 0, b"closed"))
+
+    async def run() -> None:
+        links = Links(parties, 1, parties.contexts(1, tmp_path / "party1.key", None), timeout=20)
+        for number in links.others:
+            links.runtime.parties[number - 1].protocol = Peer(number)
+        leaving = asyncio.ensure_future(links.__aexit__(None, None, None))
+        await asyncio.sleep(0)
+        links.lose("party 2 closed the connection", (2, "closed"))
+        await asyncio.wait_for(leaving, 10)
+
+    asyncio.run(run())
+    *told, last = [(label, payload) for number, label, payload in sent if number == 3]
+    assert last == (0, b"closed")
+    assert [json.loads(payload) for label, payload in told if label == _STOPPED] == [{"party": 2, "fault": "closed"}]
