@@ -71,11 +71,19 @@ def engines_of(item: pytest.Item) -> set[str]:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Drop the engines that were not chosen; the tests of a server go to one worker, where it starts once."""
+    """Drop the engines that were not chosen; the tests of a server go to one worker, where it starts once.
+
+    A browser and Java are what pip cannot bring, and slow: where nobody names Spark, they are for the long run.
+    """
     chosen = config.getoption("--engine")
     left, dropped = [], []
     for item in items:
         needed = engines_of(item)
+        pages = "browser" in getattr(item, "fixturenames", ())
+        if pages or ("spark" in needed and not chosen):
+            item.add_marker(pytest.mark.long)
+        if pages and item.get_closest_marker("xdist_group") is None:  # one browser a file, and the pages made once
+            item.add_marker(pytest.mark.xdist_group(f"browser of {item.path.relative_to(config.rootpath)}"))
         (dropped if chosen and not needed <= set(chosen) else left).append(item)
         for server in needed - {"duckdb"}:
             item.add_marker(pytest.mark.xdist_group(server))

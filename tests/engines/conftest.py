@@ -214,14 +214,14 @@ def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ben
         "spark.executor.memory": "512m",
         "spark.cores.max": "2",  # a third worker is for another driver
         "spark.network.timeout": f"{PATIENCE}s",
-        "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look
+        "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look, nor code of their own
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(here / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if "local" in master:  # nor code of their own; as a cluster does by itself, where the long matrices run
-        options |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     builder = SparkSession.builder.appName("shoal tests").master(master.replace("spark://local", "local"))
     for key, value in options.items():
         builder = builder.config(key, value)

@@ -4,6 +4,7 @@ import contextlib
 import resource
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,18 @@ ASKED = TASK.policy("optimal")
 
 def rows_of(table: pa.Table) -> list[tuple]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@pytest.fixture(autouse=True)
+def as_it_runs_elsewhere(spark: Bench) -> Iterator[None]:
+    """Here Spark writes code for its plans, as it does by itself: slow for tables as small as those of other tests."""
+    usual = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+    before = {name: spark.con._session.conf.get(name) for name in usual}
+    for name, value in usual.items():
+        spark.con._session.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.con._session.conf.set(name, value)
 
 
 def test_a_folder_is_written_aside_and_renamed(spark: Bench, tmp_path, monkeypatch) -> None:

@@ -14,7 +14,7 @@ QUASI = ("age", "education", "marital-status", "native-country", "race", "sex", 
 
 @pytest.mark.parametrize(
     ("algorithm", "width", "scheme"),
-    [pytest.param("optimal", 360, "dark", marks=pytest.mark.long), ("mondrian", 1440, "light")],
+    [("optimal", 360, "dark"), ("mondrian", 1440, "light")],
 )
 def test_adult(browser, shared, tmp_path: Path, algorithm: str, width: int, scheme: str) -> None:
     adult = shared / "data" / "adult"

@@ -58,6 +58,7 @@ def _foreign(url: str) -> bool:
     return not url.startswith(("file:", "data:"))
 
 
+@pytest.mark.long
 def test_every_page_and_schema_is_there(site: Path) -> None:
     assert {page.stem for page in site.glob("*.html")} == {*NAMES, "search"}
     for name, source in {"policy": DOCS / "schemas", "certificate": ROOT / "src" / "shoal" / "report"}.items():
@@ -68,6 +69,7 @@ def test_every_page_and_schema_is_there(site: Path) -> None:
             assert (site / target).is_file()
 
 
+@pytest.mark.long
 def test_a_dead_link_a_dead_anchor_and_a_lost_page_stop_the_build(tmp_path: Path) -> None:
     (tmp_path / "index.md").write_text("# Start\n\n[page](nowhere.md) [part](idea.md#nothing)\n", encoding="utf-8")
     (tmp_path / "idea.md").write_text("# The idea\n", encoding="utf-8")
@@ -113,11 +115,7 @@ def test_a_page_opens_from_disk(name: str, site: Path, tab: tuple[Page, list[str
     [
         ("index", 360, "light"),
         ("tutorial", 1440, "dark"),
-        *(
-            pytest.param(*page, scheme, marks=pytest.mark.long)
-            for page in (("policy", 360), ("performance", 1440))
-            for scheme in ("light", "dark")
-        ),
+        *((*page, scheme) for page in (("policy", 360), ("performance", 1440)) for scheme in ("light", "dark")),
     ],
 )
 def test_a_page_can_be_read_by_all(name: str, width: int, scheme: Any, site: Path, tab: tuple[Page, list[str]]) -> None:

@@ -83,19 +83,30 @@ def test_bench(bench): pass
 def test_server(server): pass
 def test_none(): pass
 
+@pytest.fixture
+def browser():
+    return None
+
+def test_page(browser): pass
+
 @pytest.mark.long
 def test_matrix(bench): pass
 """
 
 
+ALL, REST = ("duckdb", "postgres", "spark"), ("server", "none", "page")
+
+
 @pytest.mark.parametrize(
     ("options", "chosen"),
     [
-        ([], {"bench[duckdb]", "bench[postgres]", "bench[spark]", "server", "none"}),
+        ([], {"bench[duckdb]", "bench[postgres]", "server", "none"}),
+        (["-m", ""], {*(f"bench[{engine}]" for engine in ALL), *(f"matrix[{engine}]" for engine in ALL), *REST}),
+        (["--engine", "spark"], {"bench[spark]", "none"}),
         (["--engine", "duckdb"], {"bench[duckdb]", "none"}),
         (["--engine", "duckdb", "--engine", "postgres"], {"bench[duckdb]", "bench[postgres]", "server", "none"}),
         (["--engine", "local"], {"none"}),
-        (["-m", "long", "--engine", "spark"], {"matrix[spark]"}),
+        (["-m", "long", "--engine", "spark"], {"matrix[spark]", "page"}),
     ],
     ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else " ".join(given),
 )

@@ -144,20 +144,12 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
 
 def test_the_whole_path_by_mouse_and_keyboard(browser: Browser, page: Served) -> None:  # noqa: F811
     tab = Tab(browser, page)
-    walk(tab, LOOKS)
+    walk(tab, [*LOOKS, *MORE_LOOKS])
     tab.require_calm()
     tab.context.close()
 
 
-@pytest.mark.long
-def test_the_whole_path_in_the_other_looks(browser: Browser, page: Served) -> None:  # noqa: F811
-    tab = Tab(browser, page)
-    walk(tab, MORE_LOOKS)
-    tab.require_calm()
-    tab.context.close()
-
-
-@pytest.mark.parametrize("name", ["nasty.csv", pytest.param("wide.csv", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["nasty.csv", "wide.csv"])
 def test_strange_tables_run_no_script_and_fit_the_page(browser: Browser, page: Served, name: str) -> None:  # noqa: F811
     tab = Tab(browser, page)
     tab.press(name)

@@ -17,10 +17,8 @@ from playwright.sync_api import Browser
 from browsing import Tab, browser  # noqa: F401  (a fixture)
 from serving import NASTY, Served, served
 
-pytestmark = pytest.mark.long
-
 WIDE, LONG = 300, 1_000_000
-LOOKS = [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")]
+LOOKS = [(1280, "dark"), (400, "light")]  # all four where the table is a plain one: test_browser.py
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,9 @@ def test_no_hidden_count_of_random_tables_can_be_worked_out(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_no_hidden_count_of_many_random_tables_can_be_worked_out(tmp_path: Path) -> None:
-    assert sum(attack(seed, tmp_path) for seed in range(100, 260)) > 200
+@pytest.mark.parametrize("first", range(100, 180, 20))
+def test_no_hidden_count_of_many_random_tables_can_be_worked_out(first: int, tmp_path: Path) -> None:
+    assert sum(attack(seed, tmp_path) for seed in range(first, first + 20)) > 20
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -47,13 +47,7 @@ NARROW, WIDE = (360, "light"), (1440, "dark")
 
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
-    [
-        *(("demo", *NARROW), ("hostile", *WIDE), ("mixed", *NARROW)),
-        *(
-            pytest.param(*other, marks=pytest.mark.long)
-            for other in (("demo", *WIDE), ("hostile", *NARROW), ("mixed", *WIDE))
-        ),
-    ],
+    [(name, *look) for name in PLACES for look in (NARROW, WIDE)],
 )
 def test_a_report_in_a_browser(browser: Browser, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
     page, events = opened(browser, pages[name], width, scheme)
