@@ -86,6 +86,7 @@ def victims(folder: Path, source: object, target: object, n: int) -> int:
     return int(done.stdout.split()[-1])
 
 
+@pytest.mark.long
 def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
     source, target, folder = tmp_path / "people.parquet", tmp_path / "release.parquet", tmp_path / "release"
     pq.write_table(people(), source)
@@ -103,6 +104,7 @@ def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
     assert all(entry.name.startswith(".shoal-") for entry in tmp_path.iterdir() if entry.name.startswith("."))
 
 
+@pytest.mark.long
 def test_tables_are_whole_or_not_there(server: str, postgres: Bench, tmp_path: Path) -> None:
     source = postgres.load(people()).get_name()
     n_before = postgres.con.table(source).count().to_pyarrow().as_py()

@@ -5,10 +5,8 @@ import pytest
 from fuzz import files
 
 
-@pytest.mark.parametrize(
-    "seed", [0, pytest.param(1_000, marks=pytest.mark.long), pytest.param(2_000, marks=pytest.mark.long)]
-)
-def test_both_readers_and_pythons_strict_csv_agree(seed: int) -> None:
-    outcomes = files.run(1_000, seed)
-    assert sum(outcomes.values()) == 1_000
-    assert min(outcomes["read"], outcomes["refused"]) >= 250  # neither side is left untried
+@pytest.mark.parametrize(("seed", "n"), [(0, 400), pytest.param(1_000, 2_000, marks=pytest.mark.long)])
+def test_both_readers_and_pythons_strict_csv_agree(seed: int, n: int) -> None:
+    outcomes = files.run(n, seed)
+    assert sum(outcomes.values()) == n
+    assert min(outcomes["read"], outcomes["refused"]) >= n // 4  # neither side is left untried

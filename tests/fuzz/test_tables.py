@@ -6,11 +6,11 @@ from fuzz.tables import fuzz
 
 
 @pytest.mark.parametrize(
-    "first", [pytest.param(first, marks=[pytest.mark.long] if first >= 100 else []) for first in range(0, 600, 100)]
+    ("first", "n"), [(0, 50), *(pytest.param(first, 100, marks=pytest.mark.long) for first in range(50, 550, 100))]
 )
-def test_no_door_calls_safe_what_is_not(first: int) -> None:
-    tally = fuzz(100, seed=0, first=first)
+def test_no_door_calls_safe_what_is_not(first: int, n: int) -> None:
+    tally = fuzz(n, seed=0, first=first)
     assert not tally.wrong, "\n".join(tally.wrong[:5])
-    assert tally.counts["tables"] == 100
-    assert tally.counts["verdicts of check"] > 150
-    assert tally.counts["requirements of releases"] > 5
+    assert tally.counts["tables"] == n
+    assert tally.counts["verdicts of check"] > 1.5 * n
+    assert tally.counts["requirements of releases"] > n // 20

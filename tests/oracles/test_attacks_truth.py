@@ -10,6 +10,9 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SEEDS, PEOPLE = range(6), 100
 
 
+pytestmark = pytest.mark.xdist_group("attacks_truth")  # the releases are attacked once
+
+
 @pytest.fixture(scope="module")
 def program():
     with pytest.MonkeyPatch.context() as patched:

@@ -14,7 +14,7 @@ from shoal.search import SEARCHES
 from shoal.search.full_domain.lattice import below
 from shoal.search.full_domain.rollup import KeyLayout, Rollup, Steps
 from shoal.search.losses.cells import losses
-from shoal.table.frequency import FrequencyTable, among, packed
+from shoal.table.frequency import FrequencyTable, among, packed, unique_patterns
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import (
     derive,
@@ -421,3 +421,13 @@ def test_a_problem_whose_keys_take_two_words_is_solved_like_any_other():
         found = answer_of(problem, recoding)
         assert (found.node, found.suppressed) == (expected.node, expected.suppressed)
         assert losses(problem, recoding)["loss"] == pytest.approx(expected.value)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3, 64, 70, 200])
+def test_unique_patterns_are_the_distinct_rows_in_their_order(n_columns):
+    rng = np.random.default_rng(n_columns)
+    marked = rng.random((300, n_columns)) < rng.choice([0.01, 0.5], n_columns)
+    patterns, pattern_of = unique_patterns(marked)
+    expected, expected_of = np.unique(marked, axis=0, return_inverse=True)
+    np.testing.assert_array_equal(patterns, expected)
+    np.testing.assert_array_equal(pattern_of, expected_of.ravel())

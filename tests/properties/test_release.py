@@ -388,3 +388,45 @@ def test_where_a_null_matches_anything_k_over_some_columns_counts_each_record_on
     assert not shoal.check(frame, asked_for(3)).holds
     with pytest.raises(InfeasibleError):
         shoal.anonymize(frame, asked_for(3))
+
+
+@st.composite
+def with_nulls(draw):
+    """A frame of a few values and nulls, and k."""
+    n_columns = draw(st.integers(1, 5))
+    rows = draw(st.lists(st.tuples(*[st.sampled_from(["x", "y", "z", None])] * n_columns), min_size=1, max_size=14))
+    return pd.DataFrame(rows, columns=[f"c{j}" for j in range(n_columns)], dtype="str"), draw(st.integers(2, 5))
+
+
+@EXAMPLES
+@given(with_nulls())
+def test_records_that_match_as_released_hide_what_is_needed_and_no_more_than_if_they_counted_on_nobody(drawn):
+    frame, k = drawn
+    released = {}
+    for matches in ("original", "released"):
+        policy = {
+            "columns": {name: {"role": "quasi"} for name in frame},
+            "require": [{"model": "k-anonymity", "k": k}],
+            "release": {
+                "algorithm": "suppress_cells", "nulls": "wildcard", "matches": matches, "shuffle": False,
+            },
+        }  # fmt: skip
+        try:
+            released[matches] = shoal.anonymize(frame, policy).rows.table.to_pylist()
+        except InfeasibleError:
+            assert len(frame) < k
+    if len(frame) < k:
+        assert not released
+        return
+    before = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame.itertuples(index=False)]
+    after = [tuple(row.values()) for row in released["released"]]
+
+    def matched(row, rows):
+        return sum(all(None in pair or pair[0] == pair[1] for pair in zip(row, other, strict=True)) for other in rows)
+
+    for mine, shown in zip(before, after, strict=True):
+        assert all(b in (a, None) for a, b in zip(mine, shown, strict=True))  # a value stays or is hidden
+        assert matched(shown, after) >= k
+        assert (mine != shown) >= (matched(mine, before) < k)  # who matched too few is not released as they were
+    guarded = sum(cell is None for row in released["original"] for cell in row.values())
+    assert sum(cell is None for row in after for cell in row) <= guarded

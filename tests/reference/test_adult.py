@@ -122,6 +122,7 @@ def test_shuffled_records_give_the_same_release(adult, folder, plain):
     assert release.table.equals(plain.table)
 
 
+@pytest.mark.long
 def test_thirty_three_copies_with_k_thirty_three_times_as_large_give_the_same_levels(adult, folder, plain):
     many = pa.concat_tables([adult] * 33)
     release = shoal.anonymize(many, policy(folder, k=5 * 33, limit=0.02))

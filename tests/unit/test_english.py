@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +30,13 @@ QUAINT = {
 FEWEST_WORDS = 4
 
 
+@cache
+def parsed(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
 def docstrings(module: Path) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(module)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text is not None:
@@ -39,7 +45,7 @@ def docstrings(module: Path) -> Iterator[tuple[str, str]]:
 
 def texts(module: Path) -> Iterator[str]:
     """Every string of a module: docstrings, messages, and the fixed parts of formatted ones."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(module)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 

@@ -87,9 +87,14 @@ def name_of(path: Path) -> str:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def statements(path: Path) -> tuple[ast.AST, ...]:
     """Everything in a module but what it imports for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     for_types = {
         id(part)
         for node in ast.walk(tree)
@@ -160,7 +165,7 @@ def test_imports_inside_functions_are_there_for_a_reason() -> None:
 
 def types(path: Path) -> Iterator[str]:
     """The classes and type aliases of a module, without the underscore of private ones."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ClassDef):
             yield node.name.lstrip("_")
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -202,7 +207,7 @@ SAME_FUNCTION_NAME = dict.fromkeys(
 def test_no_two_functions_have_the_same_name() -> None:
     found: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(name_of(path))
     twice = {name: where for name, where in found.items() if len(where) > 1}
@@ -221,7 +226,7 @@ def test_only_engines_tell_engines_apart() -> None:
         (path, call)
         for path in MODULES
         if path.relative_to(SOURCES).parts[0] != "engines"
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for call in ast.walk(parsed(path))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute | ast.Call)
     )
     asked = [

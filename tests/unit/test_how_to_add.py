@@ -199,6 +199,9 @@ def test_it_takes_the_files_that_the_page_names(thing: str) -> None:
     assert folders | set(addition.lines) == named(thing)
 
 
+pytestmark = pytest.mark.xdist_group("how to add")  # one copy of the package
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a copy of the package with one more of each does."""

@@ -185,7 +185,13 @@ def among(codes: Codes, tuples: Codes) -> NDArray[np.bool_]:
     return np.isin(keys[: len(codes)], keys[len(codes) :])
 
 
-def packed(codes: Codes) -> NDArray[np.uint64]:
+def unique_patterns(marked: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], ClassOf]:
+    """Return the distinct rows of marks in their order, and which of them each row is."""
+    _, first, pattern_of = np.unique(packed(marked), return_index=True, return_inverse=True)
+    return marked[first], pattern_of
+
+
+def packed(codes: Codes | NDArray[np.bool_]) -> NDArray[np.uint64]:
     """Return one word per row; words are equal exactly if the rows are, and sort in the same order.
 
     Columns share the bits of the word, the first column in the highest bits; if 64 bits are not enough, the columns so

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed
+from shoal.table.frequency import ClassOf, FrequencyTable, Histogram, RowNumbers, packed, unique_patterns
 from shoal.table.kernels import group, sum_by_class
 
 Nulls = Literal["category", "wildcard"]  # a separate value, or one that matches anything
@@ -48,8 +48,8 @@ def matches(
     for j, code in enumerate(nulls):
         if code is not None:
             missing[:, j] = table.codes[:, j] == code
-    patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
-    members = [np.flatnonzero(pattern_of.ravel() == p) for p in range(len(patterns))]
+    patterns, pattern_of = unique_patterns(missing)
+    members = [np.flatnonzero(pattern_of == p) for p in range(len(patterns))]
     for left, mine in zip(patterns, members, strict=True):
         for right, theirs in zip(patterns, members, strict=True):
             both = np.concatenate([mine, theirs])

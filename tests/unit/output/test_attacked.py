@@ -103,7 +103,7 @@ def attack(seed: int, folder: Path) -> int:
 
 
 def test_no_hidden_count_of_random_tables_can_be_worked_out(tmp_path: Path) -> None:
-    assert sum(attack(seed, tmp_path) for seed in range(12)) > 10
+    assert sum(attack(seed, tmp_path) for seed in range(6)) > 5
 
 
 @pytest.mark.long

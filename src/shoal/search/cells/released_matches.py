@@ -21,13 +21,16 @@ from shoal.table.frequency import Codes, Counts, Floats
 from shoal.table.jit import compiled
 
 Masks = NDArray[np.int64]  # (rows)  sets of columns, one bit each
+RowPairs = NDArray[np.uint16]  # (rows at risk, rows)  columns in which they differ, and the bit FAR
 
 MISSING = -1  # the code of a null of the data
 WIDEST = 12  # columns among which a row chooses; in wider tables, those that are hidden most
+FAR = 1 << WIDEST  # rows that differ in a column which neither of them hides, or ever will
 COLUMNS = 62  # bits of a mask
 MOST_ROUNDS = 10  # times that the price rises
 PENALTIES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of a missing match, in cells
-WORK = 150_000_000  # pairs of rows that are compared at most: a limit that is the same on every machine
+PAIRS = 100_000_000  # of rows that are compared, two bytes each: what larger tables hide stays as it is
+WORK = 150_000_000  # pairs that are looked at again at most: a limit that is the same on every machine
 SPARE = 0.01  # what one more match is worth to a row that has enough, but hides more than one cell
 TIES = 0.005  # the largest random price, which decides between equals
 
@@ -54,10 +57,12 @@ class NullChoice:
         prices = _prices(weights[:WIDEST])
         start = (self.hidden[:, order] * (np.int64(1) << np.arange(n_columns))).sum(axis=1)
         rows = np.flatnonzero(at_risk & (start < len(prices)))
-        if not len(rows) or int(at_risk.sum()) * n_rows > WORK:
+        if not len(rows) or int(at_risk.sum()) * n_rows > PAIRS:
             return self.hidden
         codes = np.ascontiguousarray(self.codes[:, order], np.int32)
-        hides = self._searched(codes, at_risk, start, rows, prices)
+        # Rows that hide other columns too never choose again.
+        near = start & (FAR - 1)
+        hides = start - near + self._searched(codes, at_risk, start, near, rows, prices)
         fewer = np.empty_like(self.hidden)
         fewer[:, order] = (hides[:, None] >> np.arange(n_columns)) & 1 == 1
         return fewer
@@ -67,14 +72,20 @@ class NullChoice:
         cheapest = np.where(self.codes == MISSING, np.inf, np.asarray(self.problem.weights)).min(axis=1)
         return np.where(self.hidden.any(axis=1), cheapest, 0.0)
 
-    def _searched(self, codes: Codes, at_risk: NDArray[np.bool_], start: Masks, rows: Masks, prices: Floats) -> Masks:
+    def _searched(
+        self, codes: Codes, at_risk: NDArray[np.bool_], start: Masks, near: Masks, rows: Masks, prices: Floats
+    ) -> Masks:
+        """Return what rows hide of the columns among which they choose; ``near`` is what they hide of them at first."""
         rng = np.random.default_rng(self.problem.terms.seed)
         positive = [weight for weight in self.problem.weights if weight > 0]
         unit = min(positive, default=1.0)
-        best, cost = start, float(self.counts[rows] @ prices[start[rows]])
+        place = np.cumsum(at_risk) - 1  # of a row at risk among them
+        apart = differences(codes, np.flatnonzero(at_risk), start)
+        barred = ((codes == MISSING) * (np.int64(1) << np.arange(codes.shape[1]))).sum(axis=1)  # a null of the data
+        best, cost = near, float(self.counts[rows] @ prices[near[rows]])
         least = float(self.counts[rows] @ self.least()[rows])
-        hides = start.copy()
-        matched = count_matched(codes, self.counts, hides, at_risk)
+        hides = near.copy()
+        matched = count_matched(apart, self.counts, hides, at_risk)
         n_turns = WORK // ((len(codes) + len(prices)) * len(PENALTIES))  # rows that may choose again in all rounds
         n_rounds = max(1, min(MOST_ROUNDS, n_turns // len(rows)))
         for i in range(n_rounds):
@@ -86,14 +97,14 @@ class NullChoice:
                 ties = TIES * unit * rng.random(len(prices))
                 order = rng.permutation(rows)[:n_turns]
                 rehide(
-                    codes, self.counts, self.k, prices, ties, start, at_risk, hides, matched, order, penalty * unit,
-                    SPARE * unit,
+                    apart, place, self.counts, self.k, prices, ties, near, barred, at_risk, hides, matched, order,
+                    penalty * unit, SPARE * unit,
                 )  # fmt: skip
             # What is still missing: a row that hides what it did at first counts on nobody.
-            while (short := at_risk & (matched < self.k) & (hides != start)).any():
-                hides[short] = start[short]
-                matched = count_matched(codes, self.counts, hides, at_risk)
-            restore(codes, self.counts, self.k, prices, start, at_risk, hides, matched, rows)
+            while (short := at_risk & (matched < self.k) & (hides != near)).any():
+                hides[short] = near[short]
+                matched = count_matched(apart, self.counts, hides, at_risk)
+            restore(apart, place, self.counts, self.k, prices, near, at_risk, hides, matched, rows)
             now = float(self.counts[rows] @ prices[hides[rows]])
             if now < cost - 1e-9:
                 best, cost = hides.copy(), now
@@ -109,37 +120,49 @@ def _prices(weights: Floats) -> Floats:
 
 
 @compiled
-def apart(codes: Codes, i: int, j: int) -> np.int64:
-    """Return the columns in which two rows have different values."""
-    mask = np.int64(0)
-    for c in range(codes.shape[1]):
-        a, b = codes[i, c], codes[j, c]
-        if a != b and a >= 0 and b >= 0:
-            mask |= np.int64(1) << c
-    return mask
+def differences(codes: Codes, rows: Masks, start: Masks) -> RowPairs:
+    """Return the columns in which each of these rows differs from every row; ``FAR`` stands for all but the first."""
+    n, n_columns = codes.shape
+    apart = np.zeros((len(rows), n), np.uint16)
+    for r in range(len(rows)):
+        i = rows[r]
+        for j in range(n):
+            mask = np.int64(0)
+            for c in range(n_columns):
+                a, b = codes[i, c], codes[j, c]
+                if a != b and a >= 0 and b >= 0:
+                    mask |= np.int64(1) << c
+            if mask & ~(start[i] | start[j]) >= FAR:
+                apart[r, j] = FAR
+            apart[r, j] |= mask & (FAR - 1)
+    return apart
 
 
 @compiled
-def count_matched(codes: Codes, counts: Counts, hides: Masks, at_risk: NDArray[np.bool_]) -> Counts:
+def count_matched(apart: RowPairs, counts: Counts, hides: Masks, at_risk: NDArray[np.bool_]) -> Counts:
     """Return how many records, with what they hide, match each row at risk; 0 for the others."""
-    n = len(codes)
+    n = len(at_risk)
     matched = np.zeros(n, np.int64)
+    r = 0
     for i in range(n):
         if at_risk[i]:
             for j in range(n):
-                if apart(codes, i, j) & ~(hides[i] | hides[j]) == 0:
+                if apart[r, j] & ~(hides[i] | hides[j]) == 0:
                     matched[i] += counts[j]
+            r += 1
     return matched
 
 
 @compiled
 def rehide(
-    codes: Codes,
+    apart: RowPairs,
+    place: Masks,
     counts: Counts,
     k: int,
     prices: Floats,
     ties: Floats,
     start: Masks,
+    barred: Masks,
     at_risk: NDArray[np.bool_],
     hides: Masks,
     matched: Counts,
@@ -148,7 +171,7 @@ def rehide(
     spare: float,
 ) -> None:
     """Let rows choose again what they hide, in this order; ``hides`` and ``matched`` are changed in place."""
-    n, n_sets = len(codes), len(prices)
+    n, n_sets = len(counts), len(prices)
     needs = np.zeros(n, np.int64)
     own = np.zeros(n_sets, np.int64)
     others = np.zeros(n_sets, np.float64)
@@ -157,7 +180,7 @@ def rehide(
         others[:] = 0.0
         mine = counts[i]
         for j in range(n):
-            need = apart(codes, i, j) & ~hides[j]
+            need = np.int64(apart[place[i], j]) & ~hides[j]
             needs[j] = need
             if need >= n_sets:
                 continue
@@ -177,14 +200,10 @@ def rehide(
                     own[m] += own[m ^ step]
                     others[m] += others[m ^ step]
             step *= 2
-        barred = np.int64(0)  # a null of the data is not hidden
-        for c in range(codes.shape[1]):
-            if codes[i, c] < 0:
-                barred |= np.int64(1) << c
         before = hides[i]
         best, least = before, 1e300
         for m in range(1, n_sets):
-            if m & barred == 0 and prices[m] <= prices[start[i]] + 1e-9:
+            if m & barred[i] == 0 and prices[m] <= prices[start[i]] + 1e-9:
                 cost = mine * (prices[m] + ties[m]) + penalty * mine * max(0, k - own[m]) - others[m]
                 if cost < least:
                     best, least = np.int64(m), cost
@@ -201,7 +220,8 @@ def rehide(
 
 @compiled
 def restore(
-    codes: Codes,
+    apart: RowPairs,
+    place: Masks,
     counts: Counts,
     k: int,
     prices: Floats,
@@ -215,7 +235,7 @@ def restore(
 
     Saving a cell in one row leaves others as they were: fewer records count on what others hide.
     """
-    n = len(codes)
+    n = len(counts)
     for i in order:
         first, now = start[i], hides[i]
         if first == now or prices[first] > prices[now] + 1e-9:
@@ -223,14 +243,14 @@ def restore(
         free = True
         for j in range(n):
             if at_risk[j] and j != i and matched[j] - counts[i] < k:
-                need = apart(codes, i, j) & ~hides[j]
+                need = np.int64(apart[place[i], j]) & ~hides[j]
                 if need & ~now == 0 and need & ~first != 0:
                     free = False
                     break
         if free:
             matched[i] = 0
             for j in range(n):
-                need = apart(codes, i, j) & ~hides[j]
+                need = np.int64(apart[place[i], j]) & ~hides[j]
                 if need & ~first == 0:
                     matched[i] += counts[j]
                 if j != i:

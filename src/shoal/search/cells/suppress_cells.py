@@ -30,7 +30,7 @@ from shoal.search.cells import cell_suppression, classes
 from shoal.search.cells.released_matches import MISSING, NullChoice
 from shoal.search.cells.star_levels import cells_count, levels_of, not_as_one, with_levels
 from shoal.search.problem import Problem, null_code
-from shoal.table.frequency import Codes, Floats, FrequencyTable
+from shoal.table.frequency import Codes, Floats, FrequencyTable, unique_patterns
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.values import Values
 from shoal.table.wildcard import neighbourhoods
@@ -178,9 +178,9 @@ def _hides_enough(
 ) -> NDArray[np.bool_]:
     """Return which rows match enough original records with what they hide themselves."""
     enough = np.zeros(len(hidden), np.bool_)
-    patterns, pattern_of = np.unique(hidden, axis=0, return_inverse=True)
+    patterns, pattern_of = unique_patterns(hidden)
     for i, pattern in enumerate(patterns):
-        mine = pattern_of.ravel() == i
+        mine = pattern_of == i
         enough[mine] = classes.passing(cells.problem, _seen(cells, pattern, nulls))[mine]
     return enough
 

@@ -8,7 +8,7 @@ import shoal
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.search.cells import cell_suppression
 from shoal.search.cells.cell_suppression import cheapest
-from shoal.search.cells.released_matches import _prices, count_matched, rehide, restore
+from shoal.search.cells.released_matches import FAR, _prices, count_matched, differences, rehide, restore
 
 K2 = {"model": "k-anonymity", "k": 2}
 
@@ -204,25 +204,31 @@ def test_rows_keep_exact_counts_of_their_matches_while_they_choose(n_columns):
     start = rng.integers(1, len(prices), 60)
     start[:3] |= np.int64(1) << (n_columns - 1)
     at_risk = rng.random(60) < 0.7
-    hides = start.copy()
+    near = start & (FAR - 1)
+    hides = near.copy()
     chosen = np.flatnonzero(at_risk & (start < len(prices)))
+    apart, place = differences(codes, np.flatnonzero(at_risk), start), np.cumsum(at_risk) - 1
+    barred = ((codes < 0) * (np.int64(1) << np.arange(n_columns))).sum(axis=1)
 
     def by_definition():
-        bits = (hides[:, None] >> np.arange(n_columns)) & 1 == 1
+        bits = ((hides + start - near)[:, None] >> np.arange(n_columns)) & 1 == 1
         shown = np.where(bits, -1, codes)
         alike = (shown[:, None] == shown[None]) | (shown[:, None] < 0) | (shown[None] < 0)
         return np.where(at_risk, alike.all(axis=2) @ counts, 0)
 
-    matched = count_matched(codes, counts, hides, at_risk)
+    matched = count_matched(apart, counts, hides, at_risk)
     np.testing.assert_array_equal(matched, by_definition())
     for penalty in (0.1, 1.6):
-        rehide(codes, counts, 9, prices, 0 * prices, start, at_risk, hides, matched, chosen, penalty, 0.01)
+        rehide(
+            apart, place, counts, 9, prices, 0 * prices, near, barred, at_risk, hides, matched, chosen, penalty, 0.01
+        )
         np.testing.assert_array_equal(matched[at_risk], by_definition()[at_risk])
         assert (prices[hides[chosen]] <= prices[start[chosen]]).all()
-    assert (hides[chosen] != start[chosen]).any()
+        assert not (hides[chosen] & barred[chosen]).any()  # a null of the data is not hidden
+    assert (hides[chosen] != near[chosen]).any()
     before = hides.copy()
     low = matched < 9
-    restore(codes, counts, 9, prices, start, at_risk, hides, matched, chosen)
+    restore(apart, place, counts, 9, prices, near, at_risk, hides, matched, chosen)
     np.testing.assert_array_equal(matched[at_risk], by_definition()[at_risk])
     if n_columns == 5:  # with more to choose from, all rows found something cheaper, and there is nothing to restore
         assert (hides != before).any()
