@@ -110,7 +110,11 @@ class Tab:
 
     def press(self, name: str) -> None:
         with self.page.expect_navigation():
-            self.page.get_by_role("button", name=name, exact=True).first.click()
+            self.click(name)
+
+    def click(self, name: str) -> None:
+        """Press a button without waiting for the page that it leads to."""
+        self.page.get_by_role("button", name=name, exact=True).first.click()
 
     def follow(self, name: str) -> None:
         with self.page.expect_navigation():

@@ -87,9 +87,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (dropped if chosen and not needed <= set(chosen) else left).append(item)
         for server in needed - {"duckdb"}:
             item.add_marker(pytest.mark.xdist_group(server))
+    left.sort(key=lambda item: "cluster" in getattr(item, "fixturenames", ()))  # a process has one Spark at a time
+    items[:] = left
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = left
 
 
 # ── Fixtures ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 """Real engines: DuckDB in this process, a PostgreSQL server, Spark.
 
-Spark runs with two threads in one process, which takes half the time; where the long matrices run it is a cluster of
-one master and two workers.
+Spark runs with two threads in one process, which takes half the time; a few tests have a cluster of one master and two
+workers.
 """
 
 import contextlib
@@ -190,22 +190,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
                 daemon.wait()
 
 
-@pytest.fixture(scope="session")
-def master(request: pytest.FixtureRequest) -> str:
-    """Where Spark runs."""
-    if request.config.option.markexpr == "not long":
-        return "spark://local[2]"
-    cluster: Cluster = request.getfixturevalue("cluster")
-    return cluster.url
+LOCAL = "spark://local[2]"  # two threads of one process
 
 
-@pytest.fixture(scope="session")
-def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    require_spark()
+def started(master: str, here: Path) -> Bench:
+    """Spark at this address; the tables that a test loads are in a folder of this one."""
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    here = tmp_path_factory.mktemp("spark-tables")
     options = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -214,14 +206,14 @@ def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ben
         "spark.executor.memory": "512m",
         "spark.cores.max": "2",  # a third worker is for another driver
         "spark.network.timeout": f"{PATIENCE}s",
-        "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look, nor code of their own
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.adaptive.enabled": "false",  # tables are tiny: plans need no second look
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(here / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if master == LOCAL:  # nor code of their own; a cluster writes it, as it does by itself
+        options |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     builder = SparkSession.builder.appName("shoal tests").master(master.replace("spark://local", "local"))
     for key, value in options.items():
         builder = builder.config(key, value)
@@ -239,8 +231,33 @@ def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ben
         session.read.parquet(str(folder)).createOrReplaceTempView(name)
         return con.table(name)
 
-    yield Bench("spark", con, load)
-    session.stop()
+    return Bench("spark", con, load)
+
+
+@pytest.fixture(scope="session")
+def master() -> str:
+    """Where Spark runs."""
+    return LOCAL
+
+
+@pytest.fixture(scope="session")
+def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    require_spark()
+    found = started(master, tmp_path_factory.mktemp("spark-tables"))
+    yield found
+    found.con._session.stop()
+
+
+@pytest.fixture(scope="session")
+def clustered(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """Spark on a cluster: the last tests of a run, since a process has one Spark at a time."""
+    from pyspark.sql import SparkSession
+
+    if (before := SparkSession.getActiveSession()) is not None:
+        before.stop()
+    found = started(cluster.url, tmp_path_factory.mktemp("cluster-tables"))
+    yield found
+    found.con._session.stop()
 
 
 @pytest.fixture(params=["duckdb", "postgres", "spark"])

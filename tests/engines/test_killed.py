@@ -1,11 +1,8 @@
 """Killed at any moment: never a partial release, never a lost input, and the next run works."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -117,49 +114,3 @@ def test_tables_are_whole_or_not_there(server: str, postgres: Bench, tmp_path: P
     assert len(postgres.read("killed")) == whole
     left = postgres.con.con.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
     assert not [name for (name,) in left if name.startswith("shoal_")]
-
-
-# One that is killed late, as by a machine that stalls, has not published either.
-DRIVER = """
-import time
-import shoal
-from shoal.cli import main
-shoal.Release._verify = lambda *_: time.sleep(3600)
-main()
-"""
-
-
-@pytest.mark.long
-def test_folders_of_a_cluster_are_whole_or_not_there(cluster, spark: Bench, tmp_path: Path) -> None:
-    source, target = tmp_path / "people", tmp_path / "out" / "release"
-    for folder in (source, target.parent):
-        folder.mkdir()
-    pq.write_table(pa.concat_tables([people()] * 4), source / "people.parquet")
-    ASKED.save(tmp_path / "policy.toml")
-    cluster.spare()
-    arguments = [cluster.url, "--parquet", source, "-p", tmp_path / "policy.toml", "-o", target]
-    with (tmp_path / "log").open("wb") as log:
-        victim = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, "anonymize", *map(str, arguments)],
-            env=cluster.env,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        until = time.monotonic() + PATIENCE
-        while not list(target.parent.iterdir()):  # nothing is written yet
-            assert victim.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < until, "the driver does not write"
-            time.sleep(0.01)
-        victim.kill()
-        assert victim.wait() == -signal.SIGKILL
-        assert all(entry.name.startswith(".shoal-") for entry in target.parent.iterdir())
-        release = shoal.anonymize(spark.con.read_parquet(str(source)), ASKED)
-        release.save(target)
-        assert pq.read_table(target).num_rows == release.rows.n_records
-        assert pq.read_table(source).num_rows == 4 * N
-        assert [entry for entry in target.parent.iterdir() if not entry.name.startswith(".")] == [target]
-    finally:
-        with contextlib.suppress(ProcessLookupError):  # its virtual machine, if that has not noticed yet
-            os.killpg(victim.pid, signal.SIGKILL)

@@ -1,12 +1,5 @@
-"""Spark: folders, the command line, and a worker that dies in the middle of a job."""
+"""Spark: folders and the command line."""
 
-import contextlib
-import resource
-import threading
-import time
-from collections.abc import Iterator
-
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,18 +18,6 @@ ASKED = TASK.policy("optimal")
 
 def rows_of(table: pa.Table) -> list[tuple]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-@pytest.fixture(autouse=True)
-def as_it_runs_elsewhere(spark: Bench) -> Iterator[None]:
-    """Here Spark writes code for its plans, as it does by itself: slow for tables as small as those of other tests."""
-    usual = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
-    before = {name: spark.con._session.conf.get(name) for name in usual}
-    for name, value in usual.items():
-        spark.con._session.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.con._session.conf.set(name, value)
 
 
 def test_a_folder_is_written_aside_and_renamed(spark: Bench, tmp_path, monkeypatch) -> None:
@@ -76,77 +57,7 @@ def test_the_command_line_reads_a_folder_and_writes_one(spark: Bench, master: st
     assert CliRunner().invoke(app, ["check", *map(str, arguments)]).exit_code == 0
 
 
-N = 400_000
-
-
-@pytest.fixture(scope="module")
-def many(spark: Bench) -> str:
-    """The name of a table that takes a while to write."""
-    draw = np.random.default_rng(1)
-    table = pa.table(
-        {
-            "q0": draw.integers(10, 60, N).astype(str),
-            "q1": draw.integers(1, 9, N).astype(str),
-            "s": np.array(["flu", "cold", "gout"])[draw.integers(0, 3, N)],
-            "serial": np.arange(N).astype(str),
-            "person": np.arange(N).astype(str),
-        }
-    )
-    return spark.load(table).get_name()
-
-
 def test_a_place_that_cannot_be_written(spark: Bench) -> None:
     release = shoal.anonymize(spark.load(PEOPLE), ASKED)
     with pytest.raises(OutputError, match="Spark could not write the release"):
         release.save("/proc/release")
-
-
-def limit(processes: list[int], n_bytes: int) -> None:
-    for pid in processes:
-        with contextlib.suppress(ProcessLookupError):  # an executor of a driver that has ended
-            resource.prlimit(pid, resource.RLIMIT_FSIZE, (n_bytes, resource.RLIM_INFINITY))
-
-
-@pytest.mark.long
-def test_a_full_disk_leaves_nothing(spark: Bench, many: str, cluster, tmp_path) -> None:
-    # In one piece: a task that fails ends the job, and another could still begin a file when all has been deleted.
-    spark.con._session.table(many).coalesce(1).createOrReplaceTempView("in_one_piece")
-    release = shoal.anonymize(spark.con.table("in_one_piece"), ASKED)
-    executors = cluster.executors()
-    assert executors
-    limit(executors, 100_000)  # no file of theirs grows beyond this, as on a full disk
-    try:
-        with pytest.raises(OutputError, match="Spark could not write the release"):
-            release.save(tmp_path / "out")
-    finally:
-        limit(executors, resource.RLIM_INFINITY)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.long
-def test_a_worker_may_die_in_the_middle_of_a_job(spark: Bench, many: str, cluster, tmp_path, monkeypatch) -> None:
-    release = shoal.anonymize(spark.con.table(many), ASKED)
-    saved: list[object] = []
-    dead = threading.Event()
-    verify = shoal.Release._verify
-
-    def verify_later(*given: object) -> None:  # it is the middle, however long this thread is kept waiting
-        dead.wait()
-        verify(*given)
-
-    monkeypatch.setattr(shoal.Release, "_verify", verify_later)
-    job = threading.Thread(target=lambda: saved.append(release.save(tmp_path / "out")))
-    job.start()
-    victim = cluster.workers()[0]
-    cluster.worker()  # its place is taken by another
-    try:
-        while job.is_alive() and not list(tmp_path.rglob("*.parquet")):
-            time.sleep(0.01)
-        assert job.is_alive()
-    finally:
-        victim.kill()
-        victim.wait()
-        dead.set()
-    job.join(600)
-    assert saved, "the job did not finish"
-    assert pq.read_table(tmp_path / "out").num_rows == N

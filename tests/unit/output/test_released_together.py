@@ -146,7 +146,7 @@ def nobody_is_known_to_be_absent(intruder: Intruder) -> int:
     return tried
 
 
-@pytest.mark.parametrize("numbers", tables(40, 3))
+@pytest.mark.parametrize("numbers", tables(24, 3))
 def test_nothing_hidden_in_several_releases_can_be_worked_out(numbers: range, tmp_path: Path) -> None:
     assert sum(attack(seed, tmp_path) for seed in numbers) > len(numbers)
 
@@ -209,6 +209,6 @@ def fails(values: list[float]) -> bool:
     return len(values) < 2 or first + second > 0.9 * sum(values) * (1 + 1e-9) or rest < 0.1 * first * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("numbers", tables(50, 4))
+@pytest.mark.parametrize("numbers", tables(24, 4))
 def test_no_sum_comes_too_close_for_contributors_to_other_groups(numbers: range) -> None:
     assert sum(attack_sums(seed) for seed in numbers) > len(numbers)
