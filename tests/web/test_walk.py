@@ -125,6 +125,22 @@ def test_nothing_is_published_before_the_list_is_ticked(page: Served) -> None:
     assert user.request("GET", f"{user.room}/runs/{run}/files/release.csv").status == 404
 
 
+def test_a_sensitive_column_without_a_requirement_is_named_on_both_screens(page: Served, root: Path) -> None:
+    rows = "".join(f"{20 + i // 40},{35100 + i // 60},{['flu', 'cold'][i // 120 % 2]}\n" for i in range(240))
+    (root / "alike.csv").write_text("age,zip,disease\n" + rows)
+    user = page.user()
+    draft = opened(user, "alike.csv")
+    unprotected = "No requirement protects disease"
+    assert unprotected in user.get(f"/d/{draft}/promises").text
+    found = user.finished(user.post(f"/d/{draft}/run", action="start"))
+    rest = found.text.partition("satisfies its policy")[2]
+    assert rest.index("No requirement protects &#39;disease&#39;") < rest.index('id="safe-h"')
+    draft = draft_in(
+        user.post(f"/d/{draft}/promises", action="sensitive", model="t-closeness", column="disease", t="0.9")
+    )
+    assert unprotected not in user.get(f"/d/{draft}/promises").text
+
+
 def test_a_run_that_cannot_keep_its_promises_says_why(page: Served) -> None:
     user = page.user()
     draft = opened(user, "nasty.csv")

@@ -225,14 +225,19 @@ def _copy_of_quasi(evidence: Evidence, told: Telling) -> Iterator[Caution]:
 # ── sensitive columns ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
-    """Warn of sensitive columns without a requirement: k-anonymity does not hide what a whole class shares."""
-    policy = evidence.policy
-    models = [model for model in policy.models if isinstance(model, SensitiveModel)]
+def unprotected_columns(policy: Policy) -> list[str]:
+    """Return the sensitive columns without a requirement: k-anonymity does not hide what a whole class shares."""
     if any(isinstance(limit, InferenceRisk) for limit in policy.limits):
-        return
+        return []
+    protected = [model.column for model in policy.models if isinstance(model, SensitiveModel)]
+    return [name for name in policy.sensitive if None not in protected and name not in protected]
+
+
+def _unprotected(seen: FrequencyTable, evidence: Evidence) -> Iterator[Caution]:
+    """Warn of sensitive columns without a requirement, and say how much a class gives away."""
+    without = unprotected_columns(evidence.policy)
     for name, histogram in seen.sensitive.items():
-        if any(model.column in (None, name) for model in models):
+        if name not in without:
             continue
         alike = distinct(histogram) == 1
         if alike.any():

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 import shoal
 from shoal.errors import ShoalError
+from shoal.judge.warning_list import unprotected_columns
 from shoal.models import Requirement
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.verdict import Verdicts
@@ -80,6 +81,7 @@ def _show(request: Request) -> Response:
         preset=preset,
         models=MODELS,
         sensitive=sensitive,
+        unprotected=[] if draft.problem else unprotected_columns(draft.policy),
         k=next((one["k"] for one in required if one["model"] == "k-anonymity"), None),
     )
 
