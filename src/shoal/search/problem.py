@@ -242,7 +242,7 @@ class Problem:
         return self.wildcard or any(isinstance(m, KAnonymity) and m.columns for m in self.models)
 
     @cached_property
-    def _sizes_decide(self) -> bool:
+    def sizes_decide(self) -> bool:
         """Whether class sizes alone decide, so that nothing else has to be examined."""
         plain = all(isinstance(m, KAnonymity) and not m.columns for m in self.models)
         return plain and self.table.entities is None and not self.wildcard
@@ -269,9 +269,9 @@ class Problem:
 
     def _evaluated(self, node: Node, *, bounded: bool) -> Evaluation:
         table = self.rollup.at(node)
-        if self._sizes_decide or bounded:
+        if self.sizes_decide or bounded:
             failing, lost, n_lost = too_small(table.counts, self.least_class_size)
-            if self._sizes_decide or n_lost > self.limit:
+            if self.sizes_decide or n_lost > self.limit:
                 return self.judged(table, failing, lost, n_lost, all_lost=True)
         if self.cascades or self.of_release or self.people is not None:
             return self._evaluate_release(table)

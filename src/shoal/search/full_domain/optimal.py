@@ -8,6 +8,7 @@ Evaluating the highest node shows which records are lost, that is, suppressed on
 If the table of the highest node is huge, coarser nodes above it are evaluated first: they may rule out the box too.
 A surviving box is split at the top of its costliest column. Losses of classes are also bounded from the lowest node,
 above which classes only merge. Verdicts prune only as far as the models' merging allows (``Problem.monotone``).
+Under k-anonymity, ``deep.py`` takes over if thousands of nodes have not closed the gap.
 
 Needs  nothing: any models, any objective.
 Finds  the node that ``exhaustive`` finds, with the same tie-breaking.
@@ -17,6 +18,7 @@ Costs  one grouping per visited node; usually a small share of the lattice, all 
 from __future__ import annotations
 
 import heapq
+import math
 from operator import getitem
 from typing import NamedTuple
 
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 
 from shoal.recoding import Recoding
 from shoal.search.full_domain.best import Best
+from shoal.search.full_domain.deep import DeepSearch, can_search_deep
 from shoal.search.full_domain.lattice import Node, below, moved_to_level
 from shoal.search.problem import Problem
 from shoal.table.kernels import raise_low
@@ -70,6 +73,8 @@ class Look(NamedTuple):
 
 DIVE = 200  # boxes between two descents that look for a better solution
 REPORT = 16  # boxes between two progress reports
+SHALLOW = 5000  # evaluated nodes before the deep search takes over, where it can
+NEAR = 0.1  # of the best cost: a gap that the deep search closes at once, not by halves
 
 
 class _BranchAndBound:
@@ -120,6 +125,8 @@ class _BranchAndBound:
                 continue
             if self.problem.out_of_time:
                 return min(box.bound, self.best.value)
+            if len(self.looks) >= SHALLOW and self.best.seen is not None and can_search_deep(self.problem):
+                return self._close_deep(box.bound)
             n_split += 1
             if n_split % DIVE == 0:
                 self.descend(box.high)
@@ -130,6 +137,20 @@ class _BranchAndBound:
             if n_split % REPORT == 1:
                 self._report(box.bound)
         return None
+
+    def _close_deep(self, bound: float) -> float | None:
+        """Search the whole lattice depth first, with thresholds that halve the gap; return as ``close`` does."""
+        deep = DeepSearch(self.problem, self.best, lambda: self._report(bound))
+        while True:
+            gap = self.best.value - bound
+            threshold = bound + gap / 2 if gap > NEAR * abs(self.best.value) else math.inf
+            left_out = deep.close(self.problem.lattice.ground, threshold)
+            if left_out is None:
+                return min(bound, self.best.value)
+            if left_out == math.inf:
+                return None
+            bound = left_out
+            self._report(bound)
 
     def add(self, low: Node, high: Node) -> None:
         """Keep a box if it can hold a solution, reduced to the levels that can."""

@@ -132,6 +132,7 @@ class CellLoss(Loss):
         self._base = np.zeros(self._steps.n_labels.shape)
         for j, column in enumerate(prices):
             self._base[j, : len(column.base)] = column.base
+        self._prices = prices
         self._offsets, self._extra = _cheapest_under(columns, prices, self._steps)
         self._columns = np.arange(len(columns))
         self.weights = np.array(problem.weights)[:, None]
@@ -184,6 +185,20 @@ class CellLoss(Loss):
         if self.mean_of_kept:
             return CellPrices(sums / max(1, self.n), tuple(np.zeros(len(price)) for price in prices))
         return CellPrices(sums - own, tuple(self.suppressed - price for price in prices))
+
+    @property
+    def base(self) -> Floats:
+        """Return [column, level]: the sums of all cells, nothing suppressed."""
+        return self._base
+
+    def suppressed_extra(self) -> Floats:
+        """Return [column, level, code at level 0]: what suppressing a record adds to its cell."""
+        hierarchies = self.table.hierarchies
+        extra = np.zeros((*self._base.shape, max(h.cardinality(0) for h in hierarchies)))
+        for j, (hierarchy, prices) in enumerate(zip(hierarchies, self._prices, strict=True)):
+            for level, of_label in enumerate(prices.extra):
+                extra[j, level, hierarchy.table[0]] = of_label[hierarchy.table[level]]
+        return extra
 
     def floor(self) -> Floats:
         """Return the cost of the levels without suppression."""

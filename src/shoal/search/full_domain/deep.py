@@ -1,0 +1,186 @@
+"""Deep search: close a box of the lattice depth first, splitting classes instead of merging them.
+
+For k-anonymity and losses of cells, where ``optimal`` has looked at many nodes and the gap is still open. A box is the
+nodes S with low ≤ S ≤ high, and the classes of its highest node are known. One step decides about one column j:
+  - the nodes with S_j = low_j: their highest node is ``high`` with column j at low_j. Its classes are those of ``high``
+    split by this column: one pass over the rows, with a counter for each part and no hashing. If more records are lost
+    than may be suppressed, none of these nodes is a solution; otherwise they are a box inside this one;
+  - the others have S_j ≥ low_j + 1: the same box with a higher ``low``, which needs no pass.
+The first column is the one whose levels differ most in cost: raising its lowest level raises the bound most.
+
+The bound of a box is that of ``optimal``. A record in a class of fewer than k records at ``high`` is in a class no
+larger at any S ≤ high, so it is suppressed at every node of the box. With these records suppressed and the others
+kept, column j costs at least cost_j(l) at any level from l to high_j: the price of a kept cell grows with its level, a
+suppressed one costs no less than a kept one, and ``scaled`` is increasing. So Σ cost_j(low_j) bounds the box. Rows are
+split here, not merged, so each lost record is priced at its own value and not at the cheapest one of its class.
+
+A search with a threshold leaves out boxes whose bound reaches it, and returns the least such bound: no node costs less
+than this bound or the best solution. Searching again with a higher threshold repeats the work, which is a small share
+of what the higher threshold costs; in return nothing has to be remembered but the way to the current box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.search.full_domain.best import Best
+from shoal.search.full_domain.deep_kernels import split_classes, split_sizes
+from shoal.search.full_domain.lattice import Node
+from shoal.search.losses.lattice import CellLoss
+from shoal.search.problem import Problem
+from shoal.table.frequency import Floats
+
+MOST_ROWS = 1 << 27  # the classes of rows in memory: one number per row and level of the way to the current box
+REPORT = 1024  # splits between two progress reports
+
+
+@dataclass(eq=False)
+class SplitBox:
+    """The nodes from ``low`` to ``high``; no more records are lost at ``high`` than may be suppressed."""
+
+    low: list[int]
+    high: list[int]
+    class_of: NDArray[np.int32]  # (rows)  lost rows are in class ``n_classes``
+    n_classes: int
+    n_lost: int
+    sums: Floats  # [column, level]  cells of all records, the lost ones suppressed
+    costs: list[list[float]]  # [column][level]  the smallest cost of the level or any above it, up to the highest
+
+
+def can_search_deep(problem: Problem) -> bool:
+    """Return whether class sizes alone decide, the loss is one of cells, and every node may be released."""
+    return (
+        problem.sizes_decide
+        and isinstance(problem.objective, CellLoss)
+        and not problem.objective.mean_of_kept
+        and not (problem.after or problem.keep_suppressed or problem.people is not None)
+        and problem.n_records < 1 << 31
+        and problem.table.n_classes * (problem.lattice.height + 1) <= MOST_ROWS
+    )
+
+
+class DeepSearch:
+    """Searches boxes of a problem's lattice and improves the best solution."""
+
+    def __init__(self, problem: Problem, best: Best, report: Callable[[], None]) -> None:
+        if not isinstance(problem.objective, CellLoss):
+            raise TypeError("deep search needs a loss of cells")
+        self.problem, self.best, self.report = problem, best, report
+        self.objective = problem.objective
+        self.least = problem.least_class_size
+        self.most_lost = min(problem.limit, problem.n_records - 1)
+        ground = problem.rollup.at(problem.lattice.ground)
+        self._leaves = np.ascontiguousarray(ground.codes.T)  # [column, row]  codes at level 0
+        self._counts = ground.counts.astype(np.int32)
+        self._extra = self.objective.suppressed_extra()
+        self._parts: dict[tuple[int, int, int], tuple[NDArray[np.int32], int]] = {}
+        self._n_split = 0
+
+    def close(self, low: Node, threshold: float) -> float | None:
+        """Search all nodes above ``low``; return a lower bound on those left out, None if time runs out.
+
+        The bound is infinite if nothing was left out: then no node above ``low`` is better than the best solution.
+        """
+        box = self._top(list(low))
+        return math.inf if box is None else self._search(box, threshold)
+
+    def _top(self, low: list[int]) -> SplitBox | None:
+        """Return the box up to the top of the lattice; None if it contains no solution."""
+        # At the top every record has the same label, or one of few: one class, split by the labels of each column.
+        n = len(self._counts)
+        top = list(self.problem.lattice.top)
+        whole = np.zeros(n, np.int32)
+        box: SplitBox | None = self._box(low, top, whole, 1, 0, self.objective.base.copy())
+        for j, level in enumerate(top):
+            if box is not None:
+                box = self._split(box, j, *self._parts_under(j, level, None), top)
+        return box
+
+    def _search(self, box: SplitBox, threshold: float) -> float | None:
+        self._offer(box)
+        low, high, costs = box.low, box.high, box.costs
+        left_out = math.inf
+        while True:
+            bound = sum(of[level] for of, level in zip(costs, low, strict=True))
+            if self.best.excludes(bound, tuple(low)):
+                return left_out
+            if bound >= threshold:
+                return min(left_out, bound)
+            j, most = -1, -1.0
+            for column, of in enumerate(costs):
+                a, b = low[column], high[column]
+                # All columns may cost the same from bottom to top: then the first step decides.
+                if a < b and (cost := of[b] - of[a] + (of[a + 1] - of[a]) / 2) > most:
+                    j, most = column, cost
+            if j < 0:
+                return left_out
+            if self.problem.out_of_time:
+                return None
+            inner = self._lowered(box, j)
+            if inner is not None:
+                found = self._search(inner, threshold)
+                if found is None:
+                    return None
+                left_out = min(left_out, found)
+            low[j] += 1
+
+    def _offer(self, box: SplitBox) -> None:
+        """Keep the highest node of a box if it is better."""
+        value = sum(of[level] for of, level in zip(box.costs, box.high, strict=True))
+        node = tuple(box.high)
+        if not self.best.excludes(value, node):
+            seen = self.problem.evaluate(node)
+            if seen.feasible:
+                self.best.offer(self.objective.value(seen), seen)
+
+    def _lowered(self, box: SplitBox, j: int) -> SplitBox | None:
+        """Return the nodes with column ``j`` at its lowest level; None if none of them is a solution."""
+        self.problem.n_evaluated += 1
+        self._n_split += 1
+        if self._n_split % REPORT == 0:
+            self.report()
+        level = box.low[j]
+        high = [*box.high[:j], level, *box.high[j + 1 :]]
+        return self._split(box, j, *self._parts_under(j, level, box.high[j]), high)
+
+    def _split(self, box: SplitBox, j: int, part: NDArray[np.int32], n_parts: int, high: list[int]) -> SplitBox | None:
+        """Split the classes of a box by a column; ``high`` is then its highest node."""
+        given = (self._counts, box.class_of, box.n_classes, part, n_parts, self.least)
+        lost, sizes = split_sizes(self._leaves[j], *given)
+        if box.n_lost + lost > self.most_lost:
+            return None
+        sums = box.sums.copy()
+        class_of, n_classes = split_classes(j, self._leaves, *given, sizes, self._extra, sums)
+        return self._box(list(box.low), high, class_of, n_classes, box.n_lost + lost, sums)
+
+    def _box(
+        self, low: list[int], high: list[int], class_of: NDArray[np.int32], n_classes: int, n_lost: int, sums: Floats
+    ) -> SplitBox:
+        costs = self.objective.scaled(sums).tolist()
+        for of, highest in zip(costs, high, strict=True):
+            for level in range(highest - 1, -1, -1):
+                of[level] = min(of[level], of[level + 1])
+        return SplitBox(low, high, class_of, n_classes, n_lost, sums, costs)
+
+    def _parts_under(self, j: int, level: int, high: int | None) -> tuple[NDArray[np.int32], int]:
+        """Number the labels of a level under each label of a higher one, or all of them; by code at level 0."""
+        key = (j, level, -1 if high is None else high)
+        if key not in self._parts:
+            table = self.problem.table.hierarchies[j].table
+            n_codes = self.problem.table.hierarchies[j].cardinality(0)
+            own, above = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
+            own[table[0]] = table[level]
+            if high is not None:
+                above[table[0]] = table[high]
+            part, n_parts = np.zeros(n_codes, np.int32), 1
+            for label in np.unique(above):
+                under, number = np.unique(own[above == label], return_inverse=True)
+                part[above == label] = number
+                n_parts = max(n_parts, len(under))
+            self._parts[key] = part, n_parts
+        return self._parts[key]

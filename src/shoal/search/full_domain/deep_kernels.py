@@ -1,0 +1,72 @@
+"""The loops of ``deep.py``: split the classes of a node by one column, without hashing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.jit import compiled
+
+
+@compiled
+def split_sizes(
+    leaves: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    class_of: NDArray[np.int32],
+    n_classes: int,
+    part: NDArray[np.int32],
+    n_parts: int,
+    least: int,
+) -> tuple[int, NDArray[np.int32]]:
+    """Split every class into ``part[leaf]``; return the records in parts smaller than ``least``, and all sizes.
+
+    A row is ``counts`` records of one leaf and one class; class ``n_classes`` holds the rows that are already lost. The
+    size of a part is at ``[class * n_parts + part]``.
+    """
+    wide = np.uint64(n_parts)  # unsigned indices need no check for negative ones
+    sizes = np.zeros((n_classes + 1) * n_parts, np.int32)
+    for row in range(class_of.shape[0]):
+        sizes[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[row]])] += counts[row]
+    lost = 0
+    for i in range(n_classes * n_parts):
+        lost += sizes[i] if sizes[i] < least else 0
+    return lost, sizes
+
+
+@compiled
+def split_classes(
+    column: int,
+    leaves: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    class_of: NDArray[np.int32],
+    n_classes: int,
+    part: NDArray[np.int32],
+    n_parts: int,
+    least: int,
+    sizes: NDArray[np.int32],
+    extra: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> tuple[NDArray[np.int32], int]:
+    """Return the class of each row after the split that ``split_sizes`` measured, and the number of classes.
+
+    ``leaves[column, row]``. Lost rows come into the class after the last. What suppressing the newly lost ones costs,
+    ``extra[column, level, leaf]`` per record, is added to ``sums[column, level]``.
+    """
+    number = np.empty(sizes.shape[0], np.int32)
+    n = 0
+    for i in range(n_classes * n_parts):
+        number[i] = n
+        n += sizes[i] >= least
+    for i in range(sizes.shape[0]):
+        if i >= n_classes * n_parts or sizes[i] < least:
+            number[i] = n
+    wide = np.uint64(n_parts)
+    out = np.empty(class_of.shape[0], np.int32)
+    for row in range(class_of.shape[0]):
+        to = number[np.uint64(class_of[row]) * wide + np.uint64(part[leaves[column, row]])]
+        out[row] = to
+        if to == n and class_of[row] < n_classes:
+            for j in range(sums.shape[0]):
+                for level in range(sums.shape[1]):
+                    sums[j, level] += counts[row] * extra[j, level, leaves[j, row]]
+    return out, n
