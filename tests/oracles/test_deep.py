@@ -14,7 +14,7 @@ from definitions import Case, Column
 from examples import examples, tables
 from shoal.errors import InfeasibleError
 from shoal.search import SEARCHES
-from shoal.search.full_domain import optimal
+from shoal.search.full_domain import deep, optimal
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.deep import DeepSearch, can_search_deep
 from shoal.search.full_domain.deep_kernels import split_classes, split_sizes
@@ -23,6 +23,13 @@ from shoal.search.losses.lattice import CellLoss
 from strategies import cases, problem_of
 
 OF_CELLS = [name for name, loss in LOSSES.items() if issubclass(loss, CellLoss) and not loss.mean_of_kept]
+
+
+@pytest.fixture(autouse=True, params=[0, 1, 5])
+def decided(request, monkeypatch):
+    """Threads search the whole lattice, boxes with one column decided, or nothing: the tables have four columns."""
+    monkeypatch.setattr(deep, "DECIDED", request.param)
+    monkeypatch.setattr(deep, "WAVE", 3)
 
 
 @pytest.fixture
@@ -107,9 +114,9 @@ def test_no_node_of_a_box_costs_less_than_its_bound(seeds):
         problem = problem_of(random_case(seed), OF_CELLS[seed % len(OF_CELLS)])
         costs = values(problem)
         search = deep_from_top(problem)
-        inside = search._search
+        inside = search._next_column
 
-        def checked(box, threshold, seed=seed, costs=costs, inside=inside):
+        def checked(box, threshold, branch, seed=seed, costs=costs, inside=inside):
             nonlocal n_boxes
             n_boxes += 1
             bound = sum(of[level] for of, level in zip(box.costs, box.low, strict=True))
@@ -119,9 +126,9 @@ def test_no_node_of_a_box_costs_less_than_its_bound(seeds):
             # The highest node itself is priced exactly.
             high = sum(of[level] for of, level in zip(box.costs, box.high, strict=True))
             assert costs[tuple(box.high)] == pytest.approx(high, abs=1e-9)
-            return inside(box, threshold)
+            return inside(box, threshold, branch)
 
-        search._search = checked
+        search._next_column = checked
         assert search.close(problem.lattice.ground, math.inf) == math.inf
         if costs:
             assert search.best.value == pytest.approx(min(costs.values()), abs=1e-9)
@@ -155,8 +162,11 @@ def test_if_time_runs_out_no_node_costs_less_than_the_reported_bound(monkeypatch
         if not costs:
             continue
         problem = problem_of(random_case(seed), "arx-loss")
-        ends = 12 + seed % 60
-        monkeypatch.setattr(type(problem), "out_of_time", property(lambda self, ends=ends: self.n_evaluated > ends))
+        clock = itertools.count()
+        ends = 5 + seed % 30
+        monkeypatch.setattr(
+            type(problem), "out_of_time", property(lambda _, clock=clock, ends=ends: next(clock) > ends)
+        )
         found = SEARCHES["optimal"](problem)
         if not found.proved and found.bound is not None:
             n_open += 1

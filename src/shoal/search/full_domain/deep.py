@@ -17,13 +17,21 @@ split here, not merged, so each lost record is priced at its own value and not a
 A search with a threshold leaves out boxes whose bound reaches it, and returns the least such bound: no node costs less
 than this bound or the best solution. Searching again with a higher threshold repeats the work, which is a small share
 of what the higher threshold costs; in return nothing has to be remembered but the way to the current box.
+
+Two threads search the boxes that are left after the first few decisions, in waves. Each box of a wave begins with the
+best solution of the waves before, and what they find is compared in their order: which thread is faster changes
+nothing, not even the number of evaluated nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
+from itertools import islice, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +44,8 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
 
 MOST_ROWS = 1 << 27  # the classes of rows in memory: one number per row and level of the way to the current box
-REPORT = 1024  # splits between two progress reports
+DECIDED = 5  # columns that are decided in the boxes that threads search
+WAVE = 32  # boxes that begin with the same best solution
 
 
 @dataclass(eq=False)
@@ -60,12 +69,22 @@ def can_search_deep(problem: Problem) -> bool:
         and not problem.objective.mean_of_kept
         and not (problem.after or problem.keep_suppressed or problem.people is not None)
         and problem.n_records < 1 << 31
-        and problem.table.n_classes * (problem.lattice.height + 1) <= MOST_ROWS
+        and problem.table.n_classes * (2 * len(problem.lattice.heights) + WAVE) <= MOST_ROWS
     )
 
 
+@dataclass(eq=False)
+class Branch:
+    """The search of one box: the best solution it knows, and what it has done."""
+
+    best: Best
+    left_out: float = math.inf  # the least bound of the boxes that reach the threshold
+    n_split: int = 0
+    in_time: bool = True
+
+
 class DeepSearch:
-    """Searches boxes of a problem's lattice and improves the best solution."""
+    """Searches a problem's lattice and improves the best solution."""
 
     def __init__(self, problem: Problem, best: Best, report: Callable[[], None]) -> None:
         if not isinstance(problem.objective, CellLoss):
@@ -79,7 +98,8 @@ class DeepSearch:
         self._counts = ground.counts.astype(np.int32)
         self._extra = self.objective.suppressed_extra()
         self._parts: dict[tuple[int, int, int], tuple[NDArray[np.int32], int]] = {}
-        self._n_split = 0
+        self._turn = threading.Lock()  # to evaluate nodes, which changes the problem's caches
+        self._stopped = False
 
     def close(self, low: Node, threshold: float) -> float | None:
         """Search all nodes above ``low``; return a lower bound on those left out, None if time runs out.
@@ -87,7 +107,30 @@ class DeepSearch:
         The bound is infinite if nothing was left out: then no node above ``low`` is better than the best solution.
         """
         box = self._top(list(low))
-        return math.inf if box is None else self._search(box, threshold)
+        if box is None:
+            return math.inf
+        trunk = Branch(self.best)
+        pieces = self._pieces(box, threshold, trunk, DECIDED)
+        with ThreadPoolExecutor(2) as pool:
+            try:
+                while trunk.in_time and (wave := list(islice(pieces, WAVE))):
+                    branches = [Branch(copy(self.best)) for _ in wave]
+                    list(pool.map(self._search, wave, repeat(threshold), branches))
+                    for branch in branches:
+                        self._merge(trunk, branch)
+                    self.report()
+            finally:
+                self._stopped = True  # if an exception ends the search, it ends the threads too
+        self._stopped = False
+        self.problem.n_evaluated += trunk.n_split
+        return trunk.left_out if trunk.in_time else None
+
+    def _merge(self, trunk: Branch, branch: Branch) -> None:
+        trunk.left_out = min(trunk.left_out, branch.left_out)
+        trunk.n_split += branch.n_split
+        trunk.in_time &= branch.in_time
+        if branch.best.seen is not None:
+            trunk.best.offer(branch.best.value, branch.best.seen)
 
     def _top(self, low: list[int]) -> SplitBox | None:
         """Return the box up to the top of the lattice; None if it contains no solution."""
@@ -101,49 +144,57 @@ class DeepSearch:
                 box = self._split(box, j, *self._parts_under(j, level, None), top)
         return box
 
-    def _search(self, box: SplitBox, threshold: float) -> float | None:
-        self._offer(box)
-        low, high, costs = box.low, box.high, box.costs
-        left_out = math.inf
-        while True:
-            bound = sum(of[level] for of, level in zip(costs, low, strict=True))
-            if self.best.excludes(bound, tuple(low)):
-                return left_out
-            if bound >= threshold:
-                return min(left_out, bound)
-            j, most = -1, -1.0
-            for column, of in enumerate(costs):
-                a, b = low[column], high[column]
-                # All columns may cost the same from bottom to top: then the first step decides.
-                if a < b and (cost := of[b] - of[a] + (of[a + 1] - of[a]) / 2) > most:
-                    j, most = column, cost
-            if j < 0:
-                return left_out
-            if self.problem.out_of_time:
-                return None
-            inner = self._lowered(box, j)
-            if inner is not None:
-                found = self._search(inner, threshold)
-                if found is None:
-                    return None
-                left_out = min(left_out, found)
-            low[j] += 1
+    def _pieces(self, box: SplitBox, threshold: float, branch: Branch, n_left: int) -> Iterator[SplitBox]:
+        """Search the nodes above the boxes in which ``n_left`` more columns are decided, and yield these boxes."""
+        if n_left == 0:
+            yield box
+            return
+        self._offer(box, branch)
+        while (j := self._next_column(box, threshold, branch)) is not None:
+            if (inner := self._lowered(box, j, branch)) is not None:
+                yield from self._pieces(inner, threshold, branch, n_left - 1)
+            box.low[j] += 1
 
-    def _offer(self, box: SplitBox) -> None:
+    def _search(self, box: SplitBox, threshold: float, branch: Branch) -> None:
+        """Search a box."""
+        self._offer(box, branch)
+        while (j := self._next_column(box, threshold, branch)) is not None:
+            if (inner := self._lowered(box, j, branch)) is not None:
+                self._search(inner, threshold, branch)
+            box.low[j] += 1
+
+    def _next_column(self, box: SplitBox, threshold: float, branch: Branch) -> int | None:
+        """Return the column to decide about next; None if nothing of the box is left to search."""
+        low, high, costs = box.low, box.high, box.costs
+        bound = sum(of[level] for of, level in zip(costs, low, strict=True))
+        if branch.best.excludes(bound, tuple(low)):
+            return None
+        if bound >= threshold:
+            branch.left_out = min(branch.left_out, bound)
+            return None
+        found, most = None, -1.0
+        for j, of in enumerate(costs):
+            a, b = low[j], high[j]
+            # Many columns cost the same from bottom to top: then the first step decides.
+            if a < b and (cost := of[b] - of[a] + (of[a + 1] - of[a]) / 2) > most:
+                found, most = j, cost
+        if found is not None and (self._stopped or self.problem.out_of_time):
+            branch.in_time = False
+        return found if branch.in_time else None
+
+    def _offer(self, box: SplitBox, branch: Branch) -> None:
         """Keep the highest node of a box if it is better."""
         value = sum(of[level] for of, level in zip(box.costs, box.high, strict=True))
         node = tuple(box.high)
-        if not self.best.excludes(value, node):
-            seen = self.problem.evaluate(node)
-            if seen.feasible:
-                self.best.offer(self.objective.value(seen), seen)
+        if not branch.best.excludes(value, node):
+            with self._turn:
+                seen = self.problem.evaluate(node)
+                if seen.feasible:
+                    branch.best.offer(self.objective.value(seen), seen)
 
-    def _lowered(self, box: SplitBox, j: int) -> SplitBox | None:
+    def _lowered(self, box: SplitBox, j: int, branch: Branch) -> SplitBox | None:
         """Return the nodes with column ``j`` at its lowest level; None if none of them is a solution."""
-        self.problem.n_evaluated += 1
-        self._n_split += 1
-        if self._n_split % REPORT == 0:
-            self.report()
+        branch.n_split += 1
         level = box.low[j]
         high = [*box.high[:j], level, *box.high[j + 1 :]]
         return self._split(box, j, *self._parts_under(j, level, box.high[j]), high)
