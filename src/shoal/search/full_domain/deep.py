@@ -156,7 +156,7 @@ class DeepSearch:
             box.low[j] += 1
 
     def _search(self, box: SplitBox, threshold: float, branch: Branch) -> None:
-        """Search a box."""
+        """Search a box depth first; what is found and left out goes to its branch."""
         self._offer(box, branch)
         while (j := self._next_column(box, threshold, branch)) is not None:
             if (inner := self._lowered(box, j, branch)) is not None:
