@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -91,6 +92,24 @@ def test_it_finds_the_node_that_looking_at_all_finds(seeds):
         assert np.array_equal(np.sort(found.suppressed, axis=0), np.sort(expected.suppressed, axis=0))
         went_deep += math.prod(problem.lattice.shape) > 1
     assert went_deep > len(seeds) // 2
+
+
+@pytest.mark.usefixtures("deep_at_once")
+def test_one_thread_and_four_find_the_same_with_the_same_number_of_nodes(monkeypatch):
+    answers = []
+    for n_threads in (1, 2, 4):
+        monkeypatch.setattr(deep, "ThreadPoolExecutor", lambda _, n=n_threads: ThreadPoolExecutor(n))
+        found = []
+        for seed in range(60):
+            problem = problem_of(random_case(seed), OF_CELLS[seed % len(OF_CELLS)])
+            try:
+                answer = SEARCHES["optimal"](problem)
+            except InfeasibleError:
+                continue
+            found.append((seed, answer.node, answer.n_evaluated))
+        answers.append(found)
+    assert answers[0] == answers[1] == answers[2]
+    assert max(n for *_, n in answers[0]) > 10
 
 
 @pytest.mark.usefixtures("deep_at_once")
