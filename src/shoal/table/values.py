@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 from shoal.errors import HierarchyError
 from shoal.table.frequency import packed
 from shoal.table.hierarchy import Hierarchy, Label, once_per_hierarchy
-from shoal.table.intervals import leaf_numbers
+from shoal.table.intervals import EXACT, leaf_numbers
 from shoal.table.kernels import group
 from shoal.table.labels import ends_of, half_open_ends_of, set_of_members, written_member, written_range
 
 Leaves = NDArray[np.int32]  # ascending
 Ids = NDArray[np.int32]  # numbers of values
 Integer = TypeVar("Integer", bound=np.integer[Any])
+MOST_SPAN = 2**36
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +148,10 @@ class Vocabulary:
 
     TOP_ID = 0
 
-    def __init__(self, hierarchy: Hierarchy, cells: str = "hierarchy") -> None:
+    def __init__(self, hierarchy: Hierarchy, cells: str = "hierarchy", *, written: bool = True) -> None:
         self.hierarchy = hierarchy
         self.cells = cells  # hierarchy, range or set: whether labels of several numbers or dates may be used
+        self._written = written  # if not, ranges and sets are only priced: their labels are numbers, not texts
         self._of_hierarchy = _label_values_of(hierarchy)  # the first values; those after them are ranges and sets
         self.nodes = self._of_hierarchy.nodes
         self._labels = self._of_hierarchy.labels.copy()
@@ -173,6 +175,8 @@ class Vocabulary:
             return self.TOP_ID if found is None else found
         if found is not None and not self._tells_more(found, leaves):
             return found
+        if not self._written:
+            return self._added(f"value {len(self._labels)}", leaves)
         for write in (self._range, self._set):  # one by one: the text of a set contains every member
             label = write(leaves)
             if label is not None and label not in self._by_label:
@@ -239,10 +243,8 @@ class Vocabulary:
         sizes[~listed] = [len(leaves) for leaves in others]
         level_of, code_of = self._lowest_of_all(others)
         levels[~listed] = [hierarchy.number(level) for level in level_of]
-        shares[~listed] = [
-            min(self._share(leaves), float(hierarchy.shares[level][code]))
-            for leaves, level, code in zip(others, level_of, code_of, strict=True)
-        ]
+        of_labels = [float(hierarchy.shares[level][code]) for level, code in zip(level_of, code_of, strict=True)]
+        shares[~listed] = np.minimum(self._shares(others), of_labels)
         return Values(
             hierarchy,
             tuple(self._labels[i] for i in ids),
@@ -291,6 +293,22 @@ class Vocabulary:
                 return float((most - least) / span)
         return (len(leaves) - 1) / max(1, hierarchy.domain - 1)
 
+    def _shares(self, covers: Sequence[Leaves]) -> NDArray[np.float64]:
+        """Return ``_share`` of many sets of leaves, at once if they are numbers of few digits."""
+        hierarchy = self.hierarchy
+        if hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric":
+            if (points := _points(hierarchy)) is None:
+                return np.array([self._share(leaves) for leaves in covers])
+            first, last, n = _ends_and_sizes(covers)
+            low, high = points.following[first], points.preceding[last]
+            sure = (last - first + 1 == n) & (low <= high)  # consecutive, and some are numbers
+            spans = points.scaled[np.where(sure, high, 0)] - points.scaled[np.where(sure, low, 0)]
+            shares = spans / points.span
+            for i in np.flatnonzero(~sure).tolist():
+                shares[i] = self._share(covers[i])
+            return np.asarray(shares)
+        return np.array([len(leaves) - 1 for leaves in covers], np.int64) / max(1, hierarchy.domain - 1)
+
     @cached_property
     def _changes(self) -> NDArray[np.int64]:
         """Count, per level and leaf, the label changes up to it: without a change, consecutive leaves share a label."""
@@ -321,6 +339,39 @@ def _span(hierarchy: Hierarchy) -> Decimal:
     """Return the range of all numbers."""
     known = [n for n in leaf_numbers(hierarchy) if n is not None]
     return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
+
+
+class _Points(NamedTuple):
+    """The numbers of the leaves as whole multiples of a power of ten."""
+
+    scaled: NDArray[np.int64]  # 0 for leaves that are not numbers
+    following: NDArray[np.int64]  # the nearest leaf from this one on that is a number; len(leaves) if none is
+    preceding: NDArray[np.int64]  # the nearest leaf up to this one that is a number; -1 if none is
+    span: int
+
+
+@once_per_hierarchy
+def _points(hierarchy: Hierarchy) -> _Points | None:
+    """Return the numbers if quotients of them are the same in binary as in decimals; None if they are not.
+
+    A quotient of whole numbers below 2^36 that is not itself a double is farther than 10^-27 from the midpoint of two,
+    so that rounding it to 28 digits first, as decimals do, changes nothing.
+    """
+    numbers = leaf_numbers(hierarchy)
+    known = [n for n in numbers if n is not None]
+    if not (span := _span(hierarchy)):
+        return None
+    # Numbers of reasonable size have exponents (``parse_number``).
+    places = max(0, *(-int(n.as_tuple().exponent) for n in known))
+    least = min(known)
+    if EXACT.scaleb(span, places) >= MOST_SPAN:
+        return None
+    scaled = np.array([0 if n is None else int(EXACT.scaleb(EXACT.subtract(n, least), places)) for n in numbers])
+    at = np.arange(len(numbers))
+    missing = np.array([n is None for n in numbers])
+    following = np.minimum.accumulate(np.where(missing, len(numbers), at)[::-1])[::-1]
+    preceding = np.maximum.accumulate(np.where(missing, -1, at))
+    return _Points(scaled, following, preceding, int(EXACT.scaleb(span, places)))
 
 
 def _key(leaves: Leaves) -> bytes | tuple[int, int]:

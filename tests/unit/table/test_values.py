@@ -175,3 +175,39 @@ def test_what_is_computed_once_per_hierarchy_is_forgotten_with_it():
     del first
     gc.collect()
     assert alive() is None
+
+
+def decimals():
+    """Numbers of few digits, of many, with a null between, of one value, and 039 beside 39."""
+    rng = random.Random(4)
+    few = [f"{rng.uniform(-50, 900):.2f}" for _ in range(60)]
+    many = ["1e-300", "2.5", "3", "7e200", "11.123456789012345678901234567890"]
+    for texts in (few, many, ["5"], ["39", "039", "40", "1e3"]):
+        built = Intervals.model_validate({"intervals": [10, 50]}).build("x", texts)
+        yield from (built, built.with_null().with_uncovered())
+
+
+@pytest.mark.parametrize("hierarchy", list(decimals()), ids=lambda h: str(len(h.leaves)))
+def test_the_shares_of_many_ranges_are_those_of_decimal_arithmetic(hierarchy):
+    rng = random.Random(5)
+    vocabulary = Vocabulary(hierarchy, "set")
+    n = len(hierarchy.leaves)
+    ends = [sorted(rng.choices(range(n), k=2)) for _ in range(200)]
+    covers = [np.arange(first, last + 1) for first, last in ends]
+    covers += [np.unique(rng.choices(range(n), k=3)) for _ in range(100)]
+    assert vocabulary._shares(covers).tolist() == [vocabulary._share(leaves) for leaves in covers]
+
+
+@pytest.mark.parametrize("cells", ["hierarchy", "range", "set"])
+@pytest.mark.parametrize("hierarchy", list(hierarchies()), ids=lambda h: h.column)
+def test_values_that_are_not_written_cover_and_lose_the_same(hierarchy, cells):
+    rng = random.Random(f"{hierarchy.column} {cells}")
+    classes = [rng.choices(range(len(hierarchy.leaves)), k=rng.choice([1, 2, 5])) for _ in range(100)]
+    leaves, starts = np.concatenate(classes).astype(np.int32), np.cumsum([0, *map(len, classes)])[:-1]
+    written, priced = Vocabulary(hierarchy, cells), Vocabulary(hierarchy, cells, written=False)
+    assert covering(written, leaves, starts).tolist() == covering(priced, leaves, starts).tolist()
+    texts, numbers = written.values, priced.values
+    assert [of.tolist() for of in texts.covers] == [of.tolist() for of in numbers.covers]
+    for one, other in ((texts.shares, numbers.shares), (texts.sizes, numbers.sizes), (texts.levels, numbers.levels)):
+        assert one.tolist() == other.tolist()
+    assert [label is None for label in texts.labels] == [label is None for label in numbers.labels]

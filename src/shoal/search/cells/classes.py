@@ -139,8 +139,13 @@ def recoding_of_partition(
     proved: bool = False,
     claim: str = "",
     n_evaluated: int = 0,
+    written: bool = True,
 ) -> Cells:
-    """Release every class as the most specific tuple that covers it; the problem defines how cells are written."""
+    """Release every class as the most specific tuple that covers it; the problem defines how cells are written.
+
+    If it is only priced, ``written`` is false: texts of ranges and sets, which may name thousands of values, take most
+    of the time.
+    """
     table = problem.table
     kept = np.flatnonzero(partition.class_of >= 0)
     order = kept[np.argsort(partition.class_of[kept], kind="stable")]
@@ -152,7 +157,7 @@ def recoding_of_partition(
         if cells in CENTRES:
             of_column, ids = centred(hierarchy, cells, leaves, partition.counts[order], starts)
         else:
-            vocabulary = Vocabulary(hierarchy, cells)
+            vocabulary = Vocabulary(hierarchy, cells, written=written)
             ids = covering(vocabulary, leaves, starts)
             of_column = vocabulary.values
         codes[order, j] = ids[partition.class_of[order]]

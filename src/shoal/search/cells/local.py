@@ -76,9 +76,16 @@ def local(problem: Problem) -> Recoding:
     found = start = best_start(problem, space, first)
     if problem.out_of_time:
         return replace(start.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
+    to_write = 0.0
+    if problem.time_budget is not None:  # measured, so that as much is left for the solution
+        before = problem.seconds_left
+        written = start.recoding
+        to_write = start.seconds + before - problem.seconds_left
+        if problem.out_of_time:
+            return replace(written, unfinished=_unfinished(problem, 0.0, 0.0))
     search = _LocalSearch(problem, space, start.partition)
     if search.total > 0:
-        search.run(start.seconds)
+        search.run(to_write)
         ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,22 +35,29 @@ JUDGED = 10  # times as much work is a node where classes are judged by more tha
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A partition, its recoding and its loss."""
+    """A partition, what its cells cover, and its loss."""
 
     problem: Problem
     partition: Partition
-    recoding: Cells
+    covered: Cells  # without the texts of ranges and sets
     loss: float
-    seconds: float  # that it took to write it, where time is given
+    seconds: float  # that it took to compute them, where time is given
 
     @classmethod
     def of(cls, problem: Problem, partition: Partition) -> Solution:
-        """Write the recoding of a partition and compute its loss."""
+        """Compute the loss of a partition."""
         before = problem.seconds_left
-        answer = recoding_of_partition(problem, partition, "local")
-        loss = loss_of(problem, answer.values, answer.became, problem.objective_name)
+        covered = recoding_of_partition(problem, partition, "local", written=False)
+        loss = loss_of(problem, covered.values, covered.became, problem.objective_name)
         seconds = 0.0 if problem.time_budget is None else before - problem.seconds_left
-        return cls(problem, partition, answer, loss, seconds)
+        return cls(problem, partition, covered, loss, seconds)
+
+    @cached_property
+    def recoding(self) -> Cells:
+        """Return the recoding with all texts."""
+        if not {"range", "set"} & set(self.problem.cells):
+            return self.covered
+        return recoding_of_partition(self.problem, self.partition, "local")
 
     @property
     def holds(self) -> bool:
@@ -58,7 +66,7 @@ class Solution:
         if not holds(problem, self.partition):
             return False
         alike = all(model.unions_pass for model in problem.models)
-        return alike or bool(passing(problem, released(problem, self.recoding)).all())
+        return alike or bool(passing(problem, released(problem, self.covered)).all())
 
 
 def first_answer(problem: Problem) -> Solution:
@@ -86,7 +94,7 @@ def best_start(problem: Problem, space: Space, first: Solution) -> Solution:
         return problem.given(PART * problem.seconds_left)
 
     def relaxed(by: str) -> Callable[[], Iterable[Partition]]:
-        return lambda: [partition_of(mondrian_relaxed(in_part(), dimension=by), problem)]
+        return lambda: [partition_of(mondrian_relaxed(in_part(), dimension=by, written=False), problem)]
 
     def covered() -> Iterable[Partition]:
         found = first_cover(in_part(), space, sizes_decide=sizes_decide(problem))
@@ -119,7 +127,7 @@ def _attempts(ways: Iterable[Callable[[], Iterable[Partition]]]) -> Iterator[Par
 
 
 def _split(problem: Problem) -> Partition:
-    return partition_of(mondrian(problem.given(None), dimension="gain"), problem)
+    return partition_of(mondrian(problem.given(None), dimension="gain", written=False), problem)
 
 
 def _whole(problem: Problem) -> Partition:

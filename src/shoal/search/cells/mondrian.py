@@ -47,18 +47,18 @@ from shoal.table.values import cut_at, told_apart
 BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
 
 
-def mondrian(problem: Problem, *, dimension: str | None = None) -> Recoding:
+def mondrian(problem: Problem, *, dimension: str | None = None, written: bool = True) -> Recoding:
     """Run strict Mondrian: equal tuples share a class. ``dimension`` overrides the problem's setting."""
-    return _mondrian(problem, "mondrian", parting=False, dimension=dimension)
+    return _mondrian(problem, "mondrian", False, dimension, written)
 
 
-def mondrian_relaxed(problem: Problem, *, dimension: str | None = None) -> Recoding:
+def mondrian_relaxed(problem: Problem, *, dimension: str | None = None, written: bool = True) -> Recoding:
     """Run relaxed Mondrian: records at the median may go either way. ``dimension`` overrides the problem's setting."""
     # Sides that share a value may become classes that look the same; the release contains their union.
-    return _mondrian(problem, "mondrian_relaxed", parting=_unions_pass(problem), dimension=dimension)
+    return _mondrian(problem, "mondrian_relaxed", _unions_pass(problem), dimension, written)
 
 
-def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str | None = None) -> Recoding:
+def _mondrian(problem: Problem, algorithm: str, parting: bool, dimension: str | None, written: bool) -> Recoding:
     require_class_by_class(problem, algorithm)
     table = problem.table
     together = table.merged(np.zeros(table.n_classes, np.int64), 1, table.codes[:1])
@@ -67,7 +67,7 @@ def _mondrian(problem: Problem, algorithm: str, *, parting: bool, dimension: str
         proved = problem.monotone or not all(model.passes(together).all() for model in problem.absorbing)
         raise problem.infeasible() if proved else _all_together_fail(problem, algorithm)
     partition, n_splits = _partition(problem, parting, dimension)
-    answer = recoding_of_partition(problem, partition, algorithm, n_evaluated=n_splits)
+    answer = recoding_of_partition(problem, partition, algorithm, n_evaluated=n_splits, written=written)
     if not _unions_pass(problem) and not passing(problem, released(problem, answer)).all():
         raise _alike(algorithm)
     return answer
