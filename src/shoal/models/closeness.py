@@ -42,7 +42,7 @@ class ValueLine(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _line(domain: Domain, name: str) -> ValueLine | None:
+def line_of_values(domain: Domain, name: str) -> ValueLine | None:
     """Return the values one apart, or as far apart as their difference; None if all are at one place."""
     at = np.arange(len(domain.texts), dtype=np.float64) if name == "ordered" else domain.places
     if at is None:
@@ -75,12 +75,12 @@ def equal_distance(histogram: Histogram) -> Scores:
 
 def ordered_distance(histogram: Histogram) -> Scores:
     """Return 1/(m−1) Σ_i |Σ_{j≤i} (p_j − q_j)|: neighbours in the order are close."""
-    return _along(histogram, _line(_domain(histogram), "ordered"))
+    return _along(histogram, line_of_values(_domain(histogram), "ordered"))
 
 
 def numeric_distance(histogram: Histogram) -> Scores:
     """Return ∫ |F_p − F_q| dx / (max − min): values are as far apart as their difference."""
-    return _along(histogram, _line(_domain(histogram), "numeric"))
+    return _along(histogram, line_of_values(_domain(histogram), "numeric"))
 
 
 def _along(histogram: Histogram, line: ValueLine | None) -> Scores:
@@ -135,7 +135,7 @@ def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
     domain = _domain(histogram)
     given = histogram.starts, histogram.values, histogram.counts
     if name in ("ordered", "numeric"):
-        line = _line(domain, name)
+        line = line_of_values(domain, name)
         return class_sizes(histogram).astype(np.float64) if line is None else most_on_line(*given, *line, t)
     if name == "hierarchical":
         return most_in_subtrees(*given, _subtrees(domain), domain.shares, t)

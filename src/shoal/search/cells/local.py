@@ -46,6 +46,7 @@ from shoal.search.cells.local_kernels import (
 )
 from shoal.search.cells.local_start import Solution, best_start, first_answer, sizes_decide
 from shoal.search.cells.local_steps import Run, improve
+from shoal.search.cells.local_trades import limits_of, trade
 from shoal.search.problem import Problem
 from shoal.table.frequency import Counts, Floats
 from shoal.table.kernels import sum_by_class
@@ -146,6 +147,8 @@ class _LocalSearch:
         kinds = kinds_of(problem.table)[self.row]
         # Records of the same kind can be exchanged; if persons are counted, none can.
         self.alike = kinds if self.verify and problem.table.entities is None else None
+        n_most = len(self.classes.first)
+        self.limits = limits_of(problem, self.row, n_most) if self.verify else None
         attach_all(self.atoms, self.classes, start.class_of[parts] + 1)
         n_free = len(self.classes.first)
         n_proposals = min(PROPOSALS, 1 + start.n_classes // 16)
@@ -231,11 +234,14 @@ class _LocalSearch:
             return
         for log, (_, n_proposals) in zip(self.logs, done, strict=False):
             self._judge(log, n_proposals, sides)
-        if self.alike is not None:
-            warm = self.total * HOT * (COLD / HOT) ** share
-            of = (self.boxes, self.atoms, self.classes, self.alike)
-            trades = [(*of, i, EXCHANGES * n, seeds[i], warm) for i, (n, _) in enumerate(done)]
-            list(pool.map(lambda trade: exchange(*trade), trades))
+        warm = self.total * HOT * (COLD / HOT) ** share
+        rest = [(i, EXCHANGES * n, seeds[i], warm) for i, (n, _) in enumerate(done)]
+        of = (self.boxes, self.atoms, self.classes)
+        limits, alike = self.limits, self.alike
+        if limits is not None:
+            list(pool.map(lambda more: trade(*of, limits, *more), rest))
+        elif alike is not None:
+            list(pool.map(lambda more: exchange(*of, alike, *more), rest))
 
     def _share(self, n_total: int) -> float:
         """Return the share of work done: by steps, or by time with a time budget."""
