@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.models.base import SensitiveModel
-from shoal.models.closeness import TCloseness, line_of_values
+from shoal.models.closeness import BasicLikeness, TCloseness, line_of_values
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity
-from shoal.models.size import KAnonymity
+from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.search.cells.local_exchange import CROWDED
 from shoal.search.cells.local_kernels import (
     APART,
@@ -55,6 +55,7 @@ class Limits(NamedTuple):
     k: int
     distinct: int
     entropy: float
+    caps: Floats  # (values)  the largest share of each
     t_equal: float  # all values are equally far apart
     shares: Floats  # (values)  in the whole table
     t_line: float  # values are in order
@@ -65,7 +66,8 @@ class Limits(NamedTuple):
 def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Limits | None:
     """Return what the kernel must respect, for atoms of these rows; None if it cannot judge all that is required."""
     table = problem.table
-    judged = {name for model in problem.models if isinstance(model, SensitiveModel) for name in _columns(problem, model)}
+    asked = [model for model in problem.models if isinstance(model, SensitiveModel)]
+    judged = {name for model in asked for name in ([model.column] if model.column is not None else table.sensitive)}
     if table.entities is not None or len(judged) != 1:
         return None
     histogram = table.sensitive[judged.pop()]
@@ -74,6 +76,7 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Limit
         return None
     k, l, h, t_equal, t_line = problem.least_class_size, 0, 0.0, math.inf, math.inf
     order, gaps = np.arange(len(domain.shares)), np.zeros(max(0, len(domain.shares) - 1))
+    caps = np.full(len(domain.shares), np.inf)
     for model in problem.models:
         match model:
             case KAnonymity():
@@ -82,6 +85,12 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Limit
                 l = max(l, model.l)
             case EntropyDiversity():
                 h = max(h, math.log(model.l))
+            case PSensitive():
+                k, l = max(k, model.k), max(l, model.p)
+            case AlphaK():
+                k, caps = max(k, model.k), np.minimum(caps, model.alpha)
+            case BasicLikeness():  # and the enhanced one
+                caps = np.minimum(caps, domain.shares * (1 + model.gain(domain.shares)))
             case TCloseness(distance="equal"):
                 t_equal = min(t_equal, model.t)
             case TCloseness(distance="ordered" | "numeric") if math.isinf(t_line):
@@ -90,11 +99,7 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Limit
             case _:
                 return None
     values = histogram.values[histogram.starts[:-1]].astype(np.int64)[row]  # a row has one
-    return Limits(values, k, l, h, t_equal, domain.shares, t_line, order.astype(np.int64), gaps)
-
-
-def _columns(problem: Problem, model: SensitiveModel) -> list[str]:
-    return [model.column] if model.column is not None else list(problem.table.sensitive)
+    return Limits(values, k, l, h, caps, t_equal, domain.shares, t_line, order.astype(np.int64), gaps)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------------
@@ -109,6 +114,8 @@ def within_limits(limits: Limits, have: Ints, c: Int, n: Int) -> bool:
     present, entropy, over, along, ahead = 0, 0.0, 0.0, 0.0, 0.0
     for v in range(m):
         p = have[c, v] / n
+        if p > limits.caps[v] + EXACT:
+            return False
         present += have[c, v] > 0
         over += max(0.0, p - limits.shares[v])
         if limits.entropy > 0 and p > 0:
@@ -230,9 +237,9 @@ def _traded(
             if here < least:
                 most = (least - here) / n_records[d]
                 total = here + n_records[d] * wider(of, boxes, WITHOUT, tuple_of[a], most)
-                if total < least and _may_change(limits, have, c, u, v, w, n_records[c]):
-                    if _may_change(limits, have, d, v, u, w, n_records[d]):
-                        moves, best, least = True, a, total
+                fits = total < least and _may_change(limits, have, c, u, v, w, n_records[c])
+                if fits and _may_change(limits, have, d, v, u, w, n_records[d]):
+                    moves, best, least = True, a, total
         widen(of, boxes, PREFIX, tuple_of[a], i == 0)
     if not moves:
         return False

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from definitions import Case, Column, Sensitive, passes
-from shoal.models.closeness import TCloseness
+from shoal.models.closeness import BasicLikeness, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from shoal.models.size import KAnonymity
+from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.search import SEARCHES, Problem
 from shoal.search.cells import local_kernels
 from shoal.search.cells.classes import Partition, passing
@@ -27,6 +27,10 @@ MODELS = (
     TCloseness(t=0.25),
     TCloseness(t=0.1, distance="ordered"),
     TCloseness(t=0.1, distance="numeric"),
+    AlphaK(alpha=0.5, k=2),
+    PSensitive(p=2, k=3),
+    BasicLikeness(beta=0.8),
+    EnhancedLikeness(beta=2.0),
 )
 NUMBERS = ("1", "2", "4", "8", "16")
 
