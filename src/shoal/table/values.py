@@ -341,7 +341,7 @@ def _span(hierarchy: Hierarchy) -> Decimal:
     return max(known, default=Decimal(0)) - min(known, default=Decimal(0))
 
 
-class _Points(NamedTuple):
+class _LeafPoints(NamedTuple):
     """The numbers of the leaves as whole multiples of a power of ten."""
 
     scaled: NDArray[np.int64]  # 0 for leaves that are not numbers
@@ -351,7 +351,7 @@ class _Points(NamedTuple):
 
 
 @once_per_hierarchy
-def _points(hierarchy: Hierarchy) -> _Points | None:
+def _points(hierarchy: Hierarchy) -> _LeafPoints | None:
     """Return the numbers if quotients of them are the same in binary as in decimals; None if they are not.
 
     A quotient of whole numbers below 2^36 that is not itself a double is farther than 10^-27 from the midpoint of two,
@@ -371,7 +371,7 @@ def _points(hierarchy: Hierarchy) -> _Points | None:
     missing = np.array([n is None for n in numbers])
     following = np.minimum.accumulate(np.where(missing, len(numbers), at)[::-1])[::-1]
     preceding = np.maximum.accumulate(np.where(missing, -1, at))
-    return _Points(scaled, following, preceding, int(EXACT.scaleb(span, places)))
+    return _LeafPoints(scaled, following, preceding, int(EXACT.scaleb(span, places)))
 
 
 def _key(leaves: Leaves) -> bytes | tuple[int, int]:

@@ -48,7 +48,7 @@ MOST_COUNTS = 20_000_000  # classes times values
 EXACT = 5e-13  # less than the tolerance of the models, more than the rounding of their sums
 
 
-class Limits(NamedTuple):
+class ClassLimits(NamedTuple):
     """What is required of a class: its size, and the shares of the values of one sensitive column."""
 
     values: Ints  # (atoms)  the value of each
@@ -63,7 +63,7 @@ class Limits(NamedTuple):
     gaps: Floats  # (values − 1)  the distances between them
 
 
-def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Limits | None:
+def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> ClassLimits | None:
     """Return what the kernel must respect, for atoms of these rows; None if it cannot judge all that is required."""
     table = problem.table
     asked = [model for model in problem.models if isinstance(model, SensitiveModel)]
@@ -99,14 +99,14 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Limit
             case _:
                 return None
     values = histogram.values[histogram.starts[:-1]].astype(np.int64)[row]  # a row has one
-    return Limits(values, k, l, h, caps, t_equal, domain.shares, t_line, order.astype(np.int64), gaps)
+    return ClassLimits(values, k, l, h, caps, t_equal, domain.shares, t_line, order.astype(np.int64), gaps)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------------
 
 
 @compiled
-def within_limits(limits: Limits, have: Ints, c: Int, n: Int) -> bool:
+def within_limits(limits: ClassLimits, have: Ints, c: Int, n: Int) -> bool:
     """Return whether a class of ``n`` records with the counts ``have[c]`` passes."""
     if n < limits.k:
         return False
@@ -129,7 +129,7 @@ def within_limits(limits: Limits, have: Ints, c: Int, n: Int) -> bool:
 
 
 @compiled_within
-def _may_change(limits: Limits, have: Ints, c: Int, gone: Int, came: Int, weight: Int, n: Int) -> bool:
+def _may_change(limits: ClassLimits, have: Ints, c: Int, gone: Int, came: Int, weight: Int, n: Int) -> bool:
     """Return whether class c passes with some records of one value less, and of another more; -1 is none."""
     if gone == came:
         return True
@@ -202,7 +202,7 @@ def _suffixes(of: Boxes, atoms: Atoms, classes: LinkedClasses, boxes: BoxCodes, 
 
 @compiled_within
 def _traded(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, limits: Limits, have: Ints, boxes: BoxCodes, listed: Ints,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, limits: ClassLimits, have: Ints, boxes: BoxCodes, listed: Ints,
     mine: Int, other: Int, more: float,
 ) -> bool:  # fmt: skip
     """Let an atom of another class join that of ``mine``, perhaps in exchange for one of its atoms."""
@@ -252,7 +252,7 @@ def _traded(
 
 
 @compiled_within
-def _reassigned(atoms: Atoms, classes: LinkedClasses, limits: Limits, have: Ints, a: Int, c: Int) -> None:
+def _reassigned(atoms: Atoms, classes: LinkedClasses, limits: ClassLimits, have: Ints, a: Int, c: Int) -> None:
     """Put an atom into another class, and count its value there."""
     have[classes.class_of[a], limits.values[a]] -= atoms.weights[a]
     have[c, limits.values[a]] += atoms.weights[a]
@@ -308,7 +308,7 @@ def _poled(of: Boxes, atoms: Atoms, room: Division, n: int, mine: Int, state: Wo
 
 @compiled_within
 def _parts(
-    of: Boxes, atoms: Atoms, limits: Limits, have: Ints, room: Division, n: int, part: float, boxes: BoxCodes,
+    of: Boxes, atoms: Atoms, limits: ClassLimits, have: Ints, room: Division, n: int, part: float, boxes: BoxCodes,
     start: Int,
 ) -> tuple[float, int]:  # fmt: skip
     """Assign the sorted pool to two parts with equal shares of each value, up to rounding.
@@ -351,7 +351,7 @@ def _parts(
 
 @compiled_within
 def _divided(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, limits: Limits, have: Ints, room: Division, boxes: BoxCodes,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, limits: ClassLimits, have: Ints, room: Division, boxes: BoxCodes,
     mine: Int, other: Int, more: float, state: Words,
 ) -> bool:  # fmt: skip
     """Divide the class of ``mine``, together with class ``other`` unless that is empty, into two."""
@@ -393,7 +393,7 @@ def _divided(
 
 @compiled
 def trade(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, limits: Limits, side: int, n_steps: int, seed: int,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, limits: ClassLimits, side: int, n_steps: int, seed: int,
     temperature: float,
 ) -> int:  # fmt: skip
     """Change classes of a side ``n_steps`` times, each time by a record or a division; all of them keep passing.
