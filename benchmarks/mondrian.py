@@ -1,29 +1,38 @@
 """How fast is Mondrian, and what does it lose?
 
     python benchmarks/mondrian.py [--data ADULT_FOLDER] [--rows N ...]
-    python benchmarks/mondrian.py --continuous [--rows N ...]
+    python benchmarks/mondrian.py --continuous [--rows N ...] [--before OTHER_SRC] [--page]
 
 Adult, and Adult drawn a million times with a fifth of the cells redrawn, nine columns, k = 5 and 10, from the frequency
 table to the recoding. Beside it a plain recursion over the rows in NumPy, which is what a short script would do, and
 anonypy, a package of pandas, where it is installed.
 
 ``--continuous``: an invented table of 13 columns, five of them with nearly as many decimal values as records, from the
-table to the release; `mondrian` beside `local` with a time budget of 20 seconds, both with ranges as cells.
+table to the release; `mondrian` beside `local` with time budgets of 5 and 20 seconds, both with ranges as cells.
+``--before`` runs each of them with another version of shoal too, right before this one; ``--page`` writes the figures
+into docs/local.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from models import redrawn
 from numpy.typing import NDArray
 from optimal import COLUMNS, census
+from page import between
+from page import table as written
 
 import shoal
 from shoal.engines.local import LocalEngine
@@ -36,8 +45,9 @@ from shoal.table.frequency import FrequencyTable
 
 KS = (5, 10)
 ROWS = (30_162, 1_000_000)
-CONTINUOUS_ROWS = (22_272,)
-BUDGET = 20  # seconds, for local
+CONTINUOUS_ROWS = (11_136, 22_272, 44_544)
+BUDGETS = (None, 5, 20)  # seconds: none for mondrian, the others for local
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 PLAIN_MOST = 30_162  # rows that the slow ones are run on, in less than a minute each
 
 
@@ -105,24 +115,49 @@ def measurements(n: int) -> pa.Table:
     return pa.table(columns)
 
 
-def continuous(n_rows: int) -> None:
-    """Time whole runs on columns of decimals."""
+def continuous(n_rows: int, budget: int | None) -> dict[str, float]:
+    """Time a whole run on columns of decimals: `local` if there is a budget, `mondrian` if there is none."""
     table = measurements(n_rows)
     columns: dict[str, object] = {name: {"role": "quasi"} for name in table.column_names}
     for name in table.column_names[:7]:
         widths = [50, 100, 200, 400] if name.startswith("x") else [5, 10, 20]
         columns[name] = {"role": "quasi", "hierarchy": {"intervals": widths}, "cells": "range"}
-    for algorithm in ("mondrian", "local"):
-        release = {"algorithm": algorithm, "max_suppression": 0.0}
-        if algorithm == "local":
-            release["time_budget"] = BUDGET
-        policy = {"columns": columns, "require": [{"model": "k-anonymity", "k": 5}], "release": release}
-        shoal.anonymize(table.slice(0, 300), policy)  # compiles
-        start, wall = time.process_time(), time.perf_counter()
-        shoal.anonymize(table, policy)
-        seconds, wall = time.process_time() - start, time.perf_counter() - wall
-        report(f"{algorithm}, decimals", n_rows, seconds)
-        print(f"{'':<45} {wall:9.3f} s of wall time")
+    release = {"algorithm": "mondrian" if budget is None else "local", "max_suppression": 0.0}
+    if budget is not None:
+        release["time_budget"] = budget
+    policy = {"columns": columns, "require": [{"model": "k-anonymity", "k": 5}], "release": release}
+    shoal.anonymize(table.slice(0, 300), policy)  # compiles
+    start, wall = time.process_time(), time.perf_counter()
+    released = shoal.anonymize(table, policy)
+    cpu, wall = time.process_time() - start, time.perf_counter() - wall
+    return {"cpu": cpu, "wall": wall, "loss": released.loss["loss"]}
+
+
+def both(n_rows: int, budget: int | None, before: Path | None) -> list[tuple[str, dict[str, float]]]:
+    """The same run with another version, if one is given, and with this one; a process each."""
+    found = []
+    for when, source in (("before", before), ("now", Path(shoal.__file__).parents[1])):
+        if source is not None:
+            call = [sys.executable, __file__, "--continuous", "--one", str(n_rows), str(budget or 0)]
+            run = subprocess.run(
+                call, env=os.environ | {"PYTHONPATH": str(source)}, check=True, capture_output=True, text=True
+            )
+            found.append((when, json.loads(run.stdout.splitlines()[-1])))
+    return found
+
+
+def side_by_side(rows: list[int], before: Path | None) -> str:
+    """The figures as a table of the page, printed as they come."""
+    lines: list[tuple[str, ...]] = []
+    for n_rows in rows:
+        for budget in BUDGETS:
+            what = "mondrian" if budget is None else f"local, {budget} s given"
+            found: list[tuple[str, dict[str, Any]]] = both(n_rows, budget, before)
+            for when, one in found:
+                figures = (f"{one['cpu']:.1f}", f"{one['wall']:.1f}", f"{one['loss']:.4f}")
+                lines.append((f"{n_rows:,} rows, {what}" + f", {when}" * (len(found) > 1), *figures))
+                print(*lines[-1], flush=True)
+    return written(("", "CPU s", "wall s", "loss"), lines)
 
 
 def report(who: str, n_rows: int, seconds: float) -> None:
@@ -134,10 +169,17 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with adult.csv and its hierarchies")
     parser.add_argument("--rows", type=int, nargs="*")
     parser.add_argument("--continuous", action="store_true", help="an invented table with columns of decimals instead")
+    parser.add_argument("--before", type=Path, help="the sources of another version, to be measured beside this one")
+    parser.add_argument("--page", action="store_true", help="write the table of --continuous into docs/local.md")
+    parser.add_argument("--one", type=int, nargs=2, help=argparse.SUPPRESS)  # what each process of --continuous runs
     arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(continuous(arguments.one[0], arguments.one[1] or None)))
+        return
     if arguments.continuous:
-        for n_rows in arguments.rows or CONTINUOUS_ROWS:
-            continuous(n_rows)
+        text = side_by_side(arguments.rows or list(CONTINUOUS_ROWS), arguments.before)
+        if arguments.page:
+            between(DOCS / "local.md", "mondrian.py", text)
         return
     with tempfile.TemporaryDirectory() as name:
         data = census(arguments.data, Path(name))
