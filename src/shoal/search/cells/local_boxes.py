@@ -56,8 +56,8 @@ class ColumnPrices:
         few = hierarchy.cardinality(0) <= SMALL
         spans = loss.measure == "share" and hierarchy.share_of == "range" and hierarchy.leaf_order == "numeric"
         # Numbers that cost as much as they span cost that as a set too.
-        as_range = few and problem.cells[j] in ("range", "set")[: 1 + spans]
-        ranks, groups = told_apart(hierarchy) if as_range else _left_to_right(hierarchy)
+        as_range = problem.cells[j] in ("range", "set")[: 1 + spans]
+        ranks, groups = _in_runs(hierarchy, SMALL) if as_range else _left_to_right(hierarchy)
         firsts = [int(leaves[0]) for leaves in groups]
         nodes = vocabulary.nodes[:, firsts]
         if few and problem.cells[j] == "set" and not spans and loss.measure in ("share", "size"):
@@ -71,6 +71,24 @@ class ColumnPrices:
             if as_range:
                 pairs = _ranges(problem, j, loss, pairs, groups)
         return cls(ranks, nodes, price[nodes], pairs)
+
+
+def _in_runs(hierarchy: Hierarchy, most: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.int32]]]:
+    """Return the groups of ``told_apart``; of more than ``most``, some adjacent ones are joined, for prices alone.
+
+    Groups in no range stay alone: nulls, and values without an entry.
+    """
+    ranks, groups = told_apart(hierarchy)
+    hidden = [hierarchy.leaves[of[0]] is None or of[0] == hierarchy.uncovered for of in groups]
+    if len(groups) <= most or all(hidden):
+        return ranks, groups
+    n, n_hidden = len(groups) - sum(hidden), sum(hidden)  # the latter come last
+    n_runs = max(1, most - n_hidden)
+    run_of = np.concatenate([np.arange(n) * n_runs // n, n_runs + np.arange(n_hidden)])
+    starts = np.searchsorted(run_of, np.arange(n_runs + n_hidden))
+    ends = np.append(starts[1:], len(groups))
+    joined = [np.concatenate(groups[begin:end]) for begin, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return run_of.astype(np.int32)[ranks], joined
 
 
 def _left_to_right(hierarchy: Hierarchy) -> tuple[NDArray[np.int32], list[NDArray[np.int64]]]:

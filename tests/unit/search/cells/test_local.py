@@ -21,6 +21,7 @@ from shoal.search.losses.cells import loss_of, prices
 from shoal.search.problem import Terms, silent
 from shoal.table.frequency import Domain, count_records
 from shoal.table.hierarchy import Hierarchy
+from shoal.table.intervals import Intervals
 from shoal.table.values import Vocabulary, covering
 
 local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
@@ -401,3 +402,42 @@ def test_a_cover_of_a_part_of_the_lattice_passes_too(monkeypatch):
     partition = first_cover(problem, Space(problem), sizes_decide=False)
     assert passing(problem, partition.classes(problem.table)).all()
     assert partition.n_classes > 1
+
+
+def test_ranges_of_many_values_are_priced_in_runs_of_adjacent_ones(monkeypatch):
+    monkeypatch.setattr(local_boxes, "SMALL", 8)
+    problem = problem_of(300, cells=("range", "hierarchy", "hierarchy"))
+    column = local_boxes.ColumnPrices.of(problem, 0, type(problem.objective))
+    assert column.pairs.shape == (8, 8)
+    assert (np.diff(column.ranks) >= 0).all()
+    widest = np.bincount(column.ranks).max()
+    for low, high in itertools.combinations(range(30), 2):
+        exact, priced = (high - low) / 29, column.pairs[column.ranks[low], column.ranks[high]]
+        assert abs(priced - exact) <= 2 * widest / 29
+
+
+def test_steps_gain_on_columns_of_many_decimals():
+    rng = np.random.default_rng(2)
+    texts = [f"{i / 100:.2f}" for i in range(800)]
+    known = tuple(Intervals.model_validate({"intervals": [1, 4]}).build(name, texts) for name in "abc")
+    codes = np.column_stack([rng.permutation(800) for _ in known]).astype(np.int32)
+    table = count_records(("a", "b", "c"), codes, {}, None, known, apart=True)[0]
+    problem = Problem(table, (KAnonymity(k=4),), Terms(cells=("range",) * 3))
+    assert len(known[0].leaves) > local_boxes.SMALL
+    start = local.best_start(problem, Space(problem), local.first_answer(problem))
+    answer = SEARCHES["local"](problem)
+    assert loss(problem, answer) < 0.98 * start.loss
+    assert answer.bound <= loss(problem, answer)
+
+
+def test_nulls_among_many_values_stay_alone_in_runs():
+    plain = hierarchies()[0]
+    for hierarchy, n_hidden in ((plain, 0), (plain.with_null(), 1), (plain.with_null().with_uncovered(), 2)):
+        ranks, groups = local_boxes._in_runs(hierarchy, 8)
+        assert len(groups) == 8
+        assert sorted(np.concatenate(groups).tolist()) == list(range(len(hierarchy.leaves)))
+        assert all((ranks[leaves] == rank).all() for rank, leaves in enumerate(groups))
+        hidden = [leaf for leaf, text in enumerate(hierarchy.leaves) if text is None or leaf == hierarchy.uncovered]
+        assert sorted(int(groups[ranks[leaf]][0]) for leaf in hidden) == hidden
+        assert len(hidden) == n_hidden
+        assert all(len(groups[ranks[leaf]]) == 1 for leaf in hidden)
