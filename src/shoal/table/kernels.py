@@ -1,6 +1,7 @@
 """Numba loops: arrays in, arrays out, no objects.
 
-Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test.
+Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test. What NumPy does in a few
+whole passes is left to NumPy: there is nothing to compile or to load.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from shoal.table.jit import compiled, compiled_within
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
 DENSE = 1 << 16  # cells of a matrix of counts that fits the processor's cache
+
+EXACT = 1 << 53  # up to here, a sum of whole numbers is exact in floating point
 
 PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
@@ -48,13 +51,13 @@ def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return class_of, firsts[:n_classes].copy()
 
 
-@compiled
 def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
     """Sum the ``values`` that belong to the same class."""
-    out = np.zeros(n_classes, np.int64)
-    for i in range(values.shape[0]):
-        out[class_of[i]] += values[i]
-    return out
+    if len(values) and max(int(values.max()), -int(values.min())) * len(values) >= EXACT:
+        out = np.zeros(n_classes, np.int64)
+        np.add.at(out, class_of, values)
+        return out
+    return np.bincount(class_of, values, n_classes).astype(np.int64)
 
 
 @compiled
@@ -172,40 +175,26 @@ def merge_histograms(
     return starts_of, held[:end].copy(), number[:end].copy()
 
 
-@compiled
 def number_large(
     sizes: NDArray[np.int64], least: int, class_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes of at least ``least`` records, and for each row the number of its class among them, or −1."""
-    number = np.empty(sizes.shape[0], np.int64)
-    large = np.empty(sizes.shape[0], np.int64)
-    n = 0
-    for c in range(sizes.shape[0]):
-        number[c] = n if sizes[c] >= least else -1
-        large[n] = c
-        n += sizes[c] >= least
-    out = np.empty(class_of.shape[0], np.int64)
-    for i in range(class_of.shape[0]):
-        out[i] = number[class_of[i]]
-    return large[:n].copy(), out
+    large = np.flatnonzero(sizes >= least)
+    number = np.full(len(sizes), -1, np.int64)
+    number[large] = np.arange(len(large))
+    return large, number[class_of]
 
 
-@compiled
 def take_histograms(
     starts: NDArray[np.int64], values: NDArray[np.int32], counts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Return the sparse histograms of the given rows."""
-    out_starts = np.zeros(rows.shape[0] + 1, np.int64)
-    for r in range(rows.shape[0]):
-        out_starts[r + 1] = out_starts[r] + starts[rows[r] + 1] - starts[rows[r]]
-    out_values = np.empty(out_starts[-1], np.int32)
-    out_counts = np.empty(out_starts[-1], np.int64)
-    at = 0
-    for r in range(rows.shape[0]):
-        for e in range(starts[rows[r]], starts[rows[r] + 1]):
-            out_values[at], out_counts[at] = values[e], counts[e]
-            at += 1
-    return out_starts, out_values, out_counts
+    first = starts[rows]
+    lengths = starts[rows + 1] - first
+    out_starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=out_starts[1:])
+    taken = np.arange(out_starts[-1]) + np.repeat(first - out_starts[:-1], lengths)
+    return out_starts, values[taken], counts[taken]
 
 
 @compiled
@@ -444,29 +433,24 @@ def derive_large(
     return out[:n_classes], sums[:n_classes], class_of
 
 
-@compiled
 def unpack(
     keys: NDArray[np.uint64], words: NDArray[np.int64], shifts: NDArray[np.uint64], masks: NDArray[np.uint64]
 ) -> NDArray[np.int32]:
     """Return the codes of each key, column ``c`` from ``words[c]``."""
-    out = np.empty((keys.shape[0], words.shape[0]), np.int32)
-    for i in range(keys.shape[0]):
-        for c in range(words.shape[0]):
-            out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]
+    out = np.empty((len(keys), len(words)), np.int32)
+    for first in range(0, len(keys), PART):  # of a large table, as much at a time as fits the processor's cache
+        codes = keys[first : first + PART, words]
+        codes >>= shifts
+        codes &= masks
+        out[first : first + PART] = codes
     return out
 
 
-@compiled
 def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Return which counts are below ``least``, these counts with 0 for the others, and their sum."""
-    small = np.empty(counts.shape[0], np.bool_)
-    lost = np.empty(counts.shape[0], np.int64)
-    total = 0
-    for i in range(counts.shape[0]):
-        small[i] = counts[i] < least
-        lost[i] = counts[i] if small[i] else 0
-        total += lost[i]
-    return small, lost, total
+    small = counts < least
+    lost = np.where(small, counts, 0)
+    return small, lost, int(lost.sum())
 
 
 @compiled

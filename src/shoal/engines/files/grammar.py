@@ -239,6 +239,25 @@ def _end_record(s: State, i: int) -> None:
     s[SEPARATORS] = 0
 
 
+def _well_quoted(kinds: Bytes, quotes: NDArray[np.int64]) -> bool:
+    """Return whether the ``quotes`` of some lines enclose whole fields, without a line break in any.
+
+    They open and close in turn: a doubled quote closes the field and opens it again.
+    """
+    opening, closing = quotes[::2], quotes[1::2]
+    if len(opening) != len(closing):
+        return False
+    before = np.where(opening > 0, kinds[opening - 1], LF)
+    first_of_field = (before == SEPARATOR) | (before == LF)
+    first_of_field[1:] |= opening[1:] == closing[:-1] + 1
+    after = kinds[closing + 1]  # the text ends with a line break
+    last_of_field = (after == SEPARATOR) | (after == CR) | (after == LF)
+    last_of_field[:-1] |= opening[1:] == closing[:-1] + 1
+    ended = np.flatnonzero((kinds == LF) | (kinds == CR))
+    outside = np.searchsorted(quotes, ended) % 2 == 0
+    return bool(first_of_field.all() and last_of_field.all() and outside.all())
+
+
 @dataclass(frozen=True)
 class FoundGrammar:
     """The properties of a file that follows the grammar."""
@@ -291,18 +310,22 @@ class Scan:
         return out[:n].tobytes()
 
     def _simple(self, text: Bytes, end: int) -> bool:
-        """Return whether a text of a short file begins a record and is made of unquoted fields and LF, or of CRLF.
+        """Return whether a text of a short file begins a record and is made of simple fields and LF, or of CRLF.
 
-        ``end`` is where its last line ends.
+        A field is simple if it has no quotes, or quotes around it and no line break in it. ``end`` is where the last
+        line of the text ends.
         """
         s = self._state
         if s[PLACE] != RECORD or s[AFTER_CR] or s[OFFSET] + len(text) > SHORT:
             return False
-        counts = np.bincount(self._classes[text], minlength=6)
-        if counts[QUOTE] or counts[NUL]:
+        kinds = self._classes[text]
+        if (kinds == NUL).any():
             return False
-        breaks = np.flatnonzero(text[:end] == 10)
-        return not counts[CR] or bool(counts[CR] == len(breaks) and breaks[0] and (text[breaks - 1] == 13).all())
+        quotes = np.flatnonzero(kinds[:end] == QUOTE)
+        if len(quotes) and not _well_quoted(kinds[:end], quotes):
+            return False
+        returns, breaks = np.count_nonzero(kinds == CR), np.flatnonzero(kinds[:end] == LF)
+        return not returns or bool(returns == len(breaks) and breaks[0] and (text[breaks - 1] == 13).all())
 
     def _feed_lines(self, text: Bytes, writing: bool) -> bytes:
         """Apply ``scanned`` to whole lines that are simple, by NumPy: a short file is read before that is compiled."""
@@ -311,7 +334,10 @@ class Scan:
         breaks = np.flatnonzero(kinds == LF)
         two = int(kinds[breaks[0] - 1] == CR) if breaks[0] else 0  # whether a line ends with CRLF
         begins, ends = np.concatenate([[0], breaks[:-1] + 1]), breaks - two
-        fields = np.diff(np.searchsorted(np.flatnonzero(kinds == SEPARATOR), ends), prepend=0) + 1
+        separators = kinds == SEPARATOR
+        if (quotes := kinds == QUOTE).any():
+            separators &= np.cumsum(quotes) % 2 == 0  # those within quotes are part of a value
+        fields = np.diff(np.searchsorted(np.flatnonzero(separators), ends), prepend=0) + 1
         filled = ends > begins
         taken = filled.copy()
         if s[WIDTH] == 0 and filled.any():
