@@ -56,7 +56,7 @@ LATE = {
     "search/cells/cell_suppression": "SciPy's solver, for small tables only",
     "smc/parties": "cryptography may not be installed",
     "smc/share": "cryptography may not be installed",
-    "table/jit": "fcntl is not on Windows",
+    "table/jit": "fcntl is not on Windows; a small table needs no Numba",
     "utility/classifier": "scikit-learn may not be installed",
     "web/app": "vl-convert takes a second",
     "web/loading": "the first screen stands before the rest of shoal is loaded",

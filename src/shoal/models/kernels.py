@@ -7,10 +7,12 @@ would prepare the compiler in every process, and compiling it would take seconds
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 
 from shoal.table.frequency import Codes, Counts, Floats
-from shoal.table.jit import compiled, compiled_within
+from shoal.table.jit import compiled, compiled_when_long, compiled_within
 
 TINY = 1e-9  # a difference of sums that should be 0 must not become a tiny positive divisor: a bound would be too low
 CUTS = 6  # linear cuts tried per class for a distance on a line
@@ -55,7 +57,7 @@ def longest(starts: Counts) -> int:
     return most
 
 
-@compiled
+@compiled_when_long(lambda _, counts: len(counts))
 def entropies(starts: Counts, counts: Counts) -> Floats:
     """Return the entropy of each class in nats: ln n − Σ r ln r / n."""
     out = np.zeros(starts.shape[0] - 1)
@@ -65,9 +67,9 @@ def entropies(starts: Counts, counts: Counts) -> Floats:
             r = counts[e]
             n += r
             if r > 1:
-                total += r * np.log(float(r))
+                total += r * log(float(r))
         if n:
-            out[c] = np.log(float(n)) - total / n
+            out[c] = log(float(n)) - total / n
     return out
 
 
@@ -116,7 +118,7 @@ def most_with_entropy(starts: Counts, counts: Counts, least: float) -> Floats:
     return out
 
 
-@compiled
+@compiled_when_long(lambda _, counts, l: 2 * len(counts))
 def heads_and_tails(starts: Counts, counts: Counts, l: int) -> tuple[Counts, Counts]:
     """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class, where r_1 ≥ r_2 ≥ … are its counts."""
     n_classes = starts.shape[0] - 1
@@ -215,7 +217,7 @@ def most_under_caps(starts: Counts, values: Codes, counts: Counts, caps: Floats,
     return out
 
 
-@compiled
+@compiled_when_long(lambda _, values, *rest: 2 * len(values) + len(rest[-1]))
 def equal_distances(starts: Counts, values: Codes, counts: Counts, q: Floats) -> Floats:
     """Return ½ Σ |p − q| of each class; values that are absent add their q."""
     out = np.zeros(starts.shape[0] - 1)

@@ -10,40 +10,114 @@ then it is compiled again.
 Before loading code from its cache, Numba prepares to compile: it imports what it knows of NumPy's functions, and
 SciPy's linear algebra, a third of a second in every process. Machine code needs only Numba's memory manager; the
 compiler prepares itself where something is really compiled.
+
+Numba itself is imported when the first loop is compiled or loaded: with LLVM, that takes a quarter of a second and 90
+MB. A loop that has little to do is interpreted by Python, which is over sooner: a small table needs no compiler. The
+source is the same, and so are the results, to the last bit: the loops are written so that Python's numbers and the
+machine's are the same, and a test compares them.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import update_wrapper
 from pathlib import Path
 from pickle import UnpicklingError
+from threading import Lock
 from typing import IO, Any, TypeVar, cast
 
-from numba import njit
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.runtime.nrt import rtsys
+import numpy as np
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
-jit: Any = njit  # whose annotations lack some options
-
 WAIT = 30.0  # seconds for another process to compile the same loop
+SHORT = 1 << 16  # steps of a loop that Python takes in some 30 ms
+
+# Nobody calls a loop from C, and each would be compiled a second time for that.
+_CALLABLE = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
+_WITHIN = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
 
 def compiled(loop: Loop) -> Loop:
     """Compile a function; it runs without Python's lock, so that threads can share the work."""
-    # Nobody calls a loop from C, and each would be compiled a second time for that.
-    return cast("Loop", _cached(jit(cache=True, nogil=True, no_cfunc_wrapper=True)(loop)))
+    return cast("Loop", CompiledLoop(loop, _CALLABLE, None))
+
+
+def compiled_when_long(steps: Callable[..., int]) -> Callable[[Loop], Loop]:
+    """Compile a function as ``compiled`` does, once it has taken more than a few steps in this process.
+
+    ``steps`` estimates from its arguments how many steps a call takes.
+    """
+
+    return lambda loop: cast("Loop", CompiledLoop(loop, _CALLABLE, steps))
 
 
 def compiled_within(loop: Loop) -> Loop:
-    """Compile a function that only compiled ones call, and with them: it is not cached, nor callable from Python."""
-    return cast("Loop", jit(no_cfunc_wrapper=True, no_cpython_wrapper=True)(loop))
+    """Compile a function that only other loops call, and with them: it is not cached, and from Python interpreted."""
+    return cast("Loop", CompiledLoop(loop, _WITHIN, lambda *_: 0))
+
+
+class CompiledLoop:
+    """A function that is compiled, or loaded from the cache, as soon as it is called with enough to do."""
+
+    def __init__(self, loop: Callable[..., Any], options: dict[str, bool], steps: Callable[..., int] | None) -> None:
+        update_wrapper(self, loop)
+        self.py_func, self._options = loop, options
+        self._steps, self._left = steps or (lambda *_: 0), SHORT
+        self._made: Any = None
+        self._making = Lock()
+        self._run: Callable[..., Any] = self._first if steps is None else self._interpreted
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._run(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.made(), name)  # what Numba knows of it
+
+    def made(self) -> Any:
+        """Return Numba's function, which compiles or loads the loop for the types it is called with."""
+        with self._making:
+            if self._made is None:
+                import numba
+
+                _tell_numba()
+                made = numba.njit(**self._options)(self.py_func)
+                self._made = _cached(made) if self._options.get("cache") else made
+            return self._made
+
+    def _first(self, *arguments: Any) -> Any:
+        self._run = self.made()
+        return self._run(*arguments)
+
+    def _interpreted(self, *arguments: Any) -> Any:
+        self._left -= self._steps(*arguments)
+        if self._left < 0:
+            return self._first(*arguments)
+        with np.errstate(over="ignore"):  # numbers of 64 bits wrap around, as the machine's do
+            return self.py_func(*arguments)
+
+
+_told = False
+
+
+def _tell_numba() -> None:
+    """Let loops that are compiled call others."""
+    global _told
+    if not _told:
+        from numba.extending import typeof_impl
+
+        typeof_impl.register(CompiledLoop)(lambda loop, context: typeof_impl(loop.made(), context))
+        _told = True
 
 
 def _cached(found: Any) -> Any:
     """Make the cache of a function safe for several processes."""
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.runtime.nrt import rtsys
+
     cache: Any = getattr(found, "_cache", None)
     kept = getattr(cache, "_cache_file", None)
     if kept is not None:

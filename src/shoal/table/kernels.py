@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled, compiled_within
+from shoal.table.jit import compiled, compiled_when_long, compiled_within
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hashing spreads packed keys evenly
 
@@ -20,7 +20,7 @@ EXACT = 1 << 53  # up to here, a sum of whole numbers is exact in floating point
 PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
 
-@compiled
+@compiled_when_long(lambda keys: 3 * len(keys))
 def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number equal keys alike, by first appearance; return the class of each key, and where each class starts."""
     n = keys.shape[0]
@@ -60,7 +60,7 @@ def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_class
     return np.bincount(class_of, values, n_classes).astype(np.int64)
 
 
-@compiled
+@compiled_when_long(lambda _, values, *rest: 3 * len(values) + 3 * len(rest[3]))
 def _merge_densely(
     starts: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -90,7 +90,7 @@ def _merge_densely(
         out_starts[c + 1] = end
 
 
-@compiled
+@compiled_when_long(lambda starts, values, *rest: 9 * len(values) + 6 * len(starts))
 def _merge_sparsely(
     starts: NDArray[np.int64],
     values: NDArray[np.int32],
@@ -197,7 +197,7 @@ def take_histograms(
     return out_starts, values[taken], counts[taken]
 
 
-@compiled
+@compiled_when_long(lambda keys, _, shifts, *rest: len(keys) * (5 + len(shifts)))
 def derive(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -268,7 +268,7 @@ def derive(
     return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
 
 
-@compiled
+@compiled_when_long(lambda keys, _, here, *rest: len(keys) * (5 + len(here)) + 9 * len(here))
 def derive_node(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -453,7 +453,7 @@ def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_],
     return small, lost, int(lost.sum())
 
 
-@compiled
+@compiled_when_long(lambda _, weights, levels, *rest: len(weights) + 4 * np.count_nonzero(weights) * sum(levels + 2))
 def price_levels(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -505,7 +505,7 @@ def price_levels(
     return out
 
 
-@compiled
+@compiled_when_long(lambda _, high, barren: barren.size)
 def raise_low(low: NDArray[np.int64], high: NDArray[np.int64], barren: NDArray[np.int64]) -> bool:
     """Raise ``low`` to the lowest node up to ``high`` that is not below a ``barren`` one; return whether it exists."""
     for b in range(barren.shape[0]):
