@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from both_ways import both_ways
 from definitions import Case, Column, best, suppressed
 from examples import examples
 from shoal.search import SEARCHES
@@ -431,3 +432,7 @@ def test_unique_patterns_are_the_distinct_rows_in_their_order(n_columns):
     expected, expected_of = np.unique(marked, axis=0, return_inverse=True)
     np.testing.assert_array_equal(patterns, expected)
     np.testing.assert_array_equal(pattern_of, expected_of.ravel())
+
+
+def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
+    assert both_ways >= {"group", "_merge_densely", "_merge_sparsely", "derive", "derive_node", "price_levels", "raise_low"}

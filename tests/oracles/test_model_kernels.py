@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from both_ways import both_ways
 from examples import examples
 from shoal.models.kernels import (
     GAPS,
@@ -205,3 +206,7 @@ def test_equal_distances(rows):
     q = whole / whole.sum()
     expected = [np.abs(np.array(row) / sum(row) - q).sum() / 2 for row in rows]
     np.testing.assert_allclose(equal_distances(*sparse(rows), q), expected, atol=1e-12)
+
+
+def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
+    assert both_ways >= {"entropies", "equal_distances", "heads_and_tails"}

@@ -1,0 +1,51 @@
+"""Every loop that may be interpreted is run both ways, compiled and interpreted: the same to the last bit."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal.table.jit import CompiledLoop
+
+
+def bits(found: Any) -> Any:
+    """All that a loop returned, or left in its arguments: kinds and bytes of the arrays, and plain numbers."""
+    if isinstance(found, tuple | list):
+        return [bits(each) for each in found]
+    return (found.dtype, found.shape, found.tobytes()) if isinstance(found, np.ndarray) else found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def both_ways() -> Iterator[set[str]]:
+    """The names of the loops that were run both ways."""
+    interpret, asked = CompiledLoop._interpreted, set()
+
+    def run(self: CompiledLoop, *arguments: Any) -> Any:
+        if not self._options.get("cache"):  # not callable from Python once it is compiled
+            return interpret(self, *arguments)
+        asked.add(self.__name__)
+        other = deepcopy(arguments)
+        with np.errstate(over="ignore"):
+            found = self.py_func(*other)
+        left, compiled = bits(other), self.made()(*arguments)
+        if not self.__name__.startswith("_merge"):  # whose arguments have room that is never written
+            assert left == bits(arguments)
+        assert bits(compiled) == bits(found)
+        return compiled
+
+    # The loops keep the method that they were made with.
+    loops = [each for each in _loops() if each._run == each._interpreted]
+    with pytest.MonkeyPatch.context() as patch:
+        for loop in loops:
+            patch.setattr(loop, "_run", run.__get__(loop))
+        yield asked
+
+
+def _loops() -> list[CompiledLoop]:
+    from shoal.models import kernels as of_models
+    from shoal.table import kernels as of_tables
+
+    modules = (of_models, of_tables)
+    return [each for module in modules for each in vars(module).values() if isinstance(each, CompiledLoop)]
