@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from both_ways import both_ways
 from definitions import Case, Column, best, suppressed
 from examples import examples
 from shoal.search import SEARCHES
@@ -31,6 +30,8 @@ from shoal.table.kernels import (
     too_small,
 )
 from strategies import answer_of, problem_of, suppressed_at
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 WORD = 2**64 - 1
 
@@ -435,4 +436,12 @@ def test_unique_patterns_are_the_distinct_rows_in_their_order(n_columns):
 
 
 def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
-    assert both_ways >= {"group", "_merge_densely", "_merge_sparsely", "derive", "derive_node", "price_levels", "raise_low"}
+    assert both_ways >= {
+        "group",
+        "_merge_densely",
+        "_merge_sparsely",
+        "derive",
+        "derive_node",
+        "price_levels",
+        "raise_low",
+    }

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from both_ways import both_ways
 from examples import examples
 from shoal.models.kernels import (
     GAPS,
@@ -24,6 +23,8 @@ from shoal.models.kernels import (
     most_with_entropy,
     tree_distances,
 )
+
+pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 def sparse(rows):

@@ -38,6 +38,7 @@ LATE = {
     "dp/noise": "OpenDP takes a second, and may not be installed",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",
+    "engines/files/formats": "Parquet loads Arrow's file systems, which a CSV file does not need",
     "engines/frames": "narwhals and DuckDB's relations are loaded only where such a frame is given",
     "engines/opening": "Ibis takes a second",
     "he/keys": "TenSEAL may not be installed",

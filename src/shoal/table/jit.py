@@ -12,9 +12,10 @@ SciPy's linear algebra, a third of a second in every process. Machine code needs
 compiler prepares itself where something is really compiled.
 
 Numba itself is imported when the first loop is compiled or loaded: with LLVM, that takes a quarter of a second and 90
-MB. A loop that has little to do is interpreted by Python, which is over sooner: a small table needs no compiler. The
-source is the same, and so are the results, to the last bit: the loops are written so that Python's numbers and the
-machine's are the same, and a test compares them.
+MB. A loop that has little to do is interpreted by Python, which is over sooner: a small table needs no compiler. Where
+Numba is there already, a loop that an earlier process compiled is loaded instead, which is sooner still. The source is
+the same, and so are the results, to the last bit: these loops are written so that Python's numbers and the machine's
+are the same, and tests run them both ways.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def compiled_when_long(steps: Callable[..., int]) -> Callable[[Loop], Loop]:
     ``steps`` estimates from its arguments how many steps a call takes.
     """
 
-    return lambda loop: cast("Loop", CompiledLoop(loop, _CALLABLE, steps))
+    def decorate(loop: Loop) -> Loop:
+        return cast("Loop", CompiledLoop(loop, _CALLABLE, steps))
+
+    return decorate
 
 
 def compiled_within(loop: Loop) -> Loop:
@@ -67,9 +71,11 @@ class CompiledLoop:
         self._steps, self._left = steps or (lambda *_: 0), SHORT
         self._made: Any = None
         self._making = Lock()
+        self._looked = False
         self._run: Callable[..., Any] = self._first if steps is None else self._interpreted
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run the loop, compiled or interpreted."""
         return self._run(*arguments)
 
     def __getattr__(self, name: str) -> Any:
@@ -84,9 +90,18 @@ class CompiledLoop:
                 import numba
 
                 _tell_numba()
-                made = numba.njit(**self._options)(self.py_func)
+                jit: Any = numba.njit  # whose annotations lack some options
+                made = jit(**self._options)(self.py_func)
                 self._made = _cached(made) if self._options.get("cache") else made
             return self._made
+
+    def _kept(self) -> bool:
+        """Whether the cache has code of this loop, which is then loaded sooner than anything is interpreted."""
+        if self._looked:
+            return False
+        self._looked = True
+        file = getattr(getattr(self.made(), "_cache", None), "_cache_file", None)
+        return file is not None and bool(file._load_index())
 
     def _first(self, *arguments: Any) -> Any:
         self._run = self.made()
@@ -94,7 +109,7 @@ class CompiledLoop:
 
     def _interpreted(self, *arguments: Any) -> Any:
         self._left -= self._steps(*arguments)
-        if self._left < 0:
+        if self._left < 0 or (_told and self._kept()):
             return self._first(*arguments)
         with np.errstate(over="ignore"):  # numbers of 64 bits wrap around, as the machine's do
             return self.py_func(*arguments)

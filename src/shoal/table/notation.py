@@ -45,6 +45,7 @@ def _digits(mark: DecimalMark) -> str:
     return rf"(?:[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+(?:{point}[0-9]*)?|[0-9]+{point}?[0-9]*|{point}[0-9]+)"
 
 
+REMEMBERED = 1 << 16  # texts: an attack reads each column several times
 _EXPONENT = r"(?:[eE][+-]?[0-9]+)?"
 _ENDLESS = r"[+-]?(?:[Ii]nf(?:inity)?|∞)"
 
@@ -54,6 +55,7 @@ def _number_form(mark: DecimalMark) -> re.Pattern[str]:
     return re.compile(rf"\s*[+\-−]?{_digits(mark)}{_EXPONENT}\s*")
 
 
+@lru_cache(REMEMBERED)
 def read_number(text: str, mark: DecimalMark = ".") -> Decimal | None:
     """Parse a number in common notation: 23, 23.0, 1,500; with the mark ``,`` also 1.500,0."""
     if not _number_form(mark).fullmatch(text):
@@ -262,6 +264,7 @@ def day_order(texts: Sequence[str]) -> DayOrder | None:
     return orders.pop() if len(orders) == 1 else None
 
 
+@lru_cache(REMEMBERED)
 def read_date(text: str, order: DayOrder | None = None) -> Moments | None:
     """Parse a day or a time, as precise as it is written; midnight means the whole day, as programs write days."""
     text = text.strip()

@@ -152,3 +152,59 @@ def test_what_was_kept_of_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) 
         )
         told.append(done.stdout)
     assert told == ["8 0\n", "8 1\n", "8 0\n", "8 1\n"]
+
+
+TIERED = """
+import sys
+
+from shoal.table.jit import SHORT, compiled_when_long, compiled_within
+
+
+@compiled_within
+def twice(x):
+    return 2 * x
+
+
+@compiled_when_long(lambda n: n)
+def summed(n):
+    total = 0
+    for i in range(n):
+        total += twice(i)
+    return total
+
+
+def ways():
+    return "numba" in sys.modules, summed._run == summed._interpreted
+
+
+print(summed(10), *ways(), summed(SHORT - 9), *ways(), summed(10))
+print(sum(summed.stats.cache_hits.values()))
+import numba
+from shoal.table.jit import compiled
+
+
+@compiled
+def another(x):
+    return x
+
+
+another(1)
+found = type(summed)(summed.py_func, summed._options, summed._steps)
+print(found(10), found._run == found._interpreted)
+"""
+
+
+def test_a_loop_is_interpreted_until_it_is_long(tmp_path: Path) -> None:
+    (tmp_path / "tiers.py").write_text(TIERED, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    environment["NUMBA_CACHE_DIR"] = str(tmp_path / "kept")
+    done = [
+        subprocess.run(
+            [sys.executable, "-c", "import tiers"], capture_output=True, text=True, check=True, env=environment
+        )
+        for _ in range(2)
+    ]
+    n = jit.SHORT - 9
+    first = f"90 False True {n * (n - 1)} True False 90\n"
+    # What was compiled once is loaded by whoever has Numba already, however short the loop.
+    assert [each.stdout for each in done] == [f"{first}0\n90 False\n", f"{first}1\n90 False\n"]

@@ -24,7 +24,6 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.files import layout, office_files
@@ -141,6 +140,8 @@ def require_records(name: str, read: int, counted: int) -> None:
 
 
 def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]:
+    import pyarrow.parquet as pq  # also loads Arrow's file systems, and SSL
+
     try:
         file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw)))
         notes = parquet_notes(file.schema_arrow)
@@ -447,6 +448,8 @@ def _without_zero_fraction(text: pa.Array) -> pa.Array:
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
     """Write one row group per table."""
+    import pyarrow.parquet as pq
+
     writer: pq.ParquetWriter | None = None
     try:
         for table in tables:

@@ -48,7 +48,9 @@ ENDED = st.lists(st.sampled_from([b"a", b",", b" ", b"\r\n", b"x,y\r\n", b"\r\n"
 
 FIELDS = st.sampled_from([b"a", b"", b" ", b'""', b'"a"', b'"a,b"', b'"a ""b"""', b'""""', b'"a\nb"', b'a"b', b' "a"'])
 RECORDS = st.lists(st.lists(FIELDS, min_size=2, max_size=3).map(b",".join), max_size=5)
-QUOTED = st.tuples(RECORDS, st.sampled_from([b"\n", b"\r\n", b"\r"])).map(lambda each: [line + each[1] for line in each[0]])
+QUOTED = st.tuples(RECORDS, st.sampled_from([b"\n", b"\r\n", b"\r"])).map(
+    lambda each: [line + each[1] for line in each[0]]
+)
 
 
 def cut(text, places):

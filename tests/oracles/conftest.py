@@ -1,4 +1,4 @@
-"""Every loop that may be interpreted is run both ways, compiled and interpreted: the same to the last bit."""
+"""Loops that may be interpreted, run both ways: compiled and interpreted, they give the same to the last bit."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -17,7 +17,7 @@ def bits(found: Any) -> Any:
     return (found.dtype, found.shape, found.tobytes()) if isinstance(found, np.ndarray) else found
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def both_ways() -> Iterator[set[str]]:
     """The names of the loops that were run both ways."""
     interpret, asked = CompiledLoop._interpreted, set()
