@@ -392,7 +392,9 @@ def _judge(release: Release, recoding: FullDomain, original: FrequencyTable) -> 
     problem = Problem.of(original, release.policy, population=release.reference.population)
 
     def state(node: Node) -> str:
-        return "chosen" if node == recoding.node else "safe" if problem.evaluate(node).feasible else "unsafe"
+        if node == recoding.node:
+            return "chosen"
+        return "safe" if problem.evaluate(node, bounded=True).feasible else "unsafe"
 
     return state
 
