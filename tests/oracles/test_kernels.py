@@ -444,4 +444,6 @@ def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
         "derive_node",
         "price_levels",
         "raise_low",
+        "sum_by_class",
+        "too_small",
     }

@@ -15,8 +15,6 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hash
 
 DENSE = 1 << 16  # cells of a matrix of counts that fits the processor's cache
 
-EXACT = 1 << 53  # up to here, a sum of whole numbers is exact in floating point
-
 PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
 
@@ -51,13 +49,13 @@ def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return class_of, firsts[:n_classes].copy()
 
 
+@compiled_when_long(lambda values, *_: len(values))
 def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
     """Sum the ``values`` that belong to the same class."""
-    if len(values) and max(int(values.max()), -int(values.min())) * len(values) >= EXACT:
-        out = np.zeros(n_classes, np.int64)
-        np.add.at(out, class_of, values)
-        return out
-    return np.bincount(class_of, values, n_classes).astype(np.int64)
+    out = np.zeros(n_classes, np.int64)
+    for i in range(values.shape[0]):
+        out[class_of[i]] += values[i]
+    return out
 
 
 @compiled_when_long(lambda _, values, *rest: 3 * len(values) + 3 * len(rest[3]))
@@ -446,11 +444,17 @@ def unpack(
     return out
 
 
+@compiled_when_long(lambda counts, _: 2 * len(counts))
 def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Return which counts are below ``least``, these counts with 0 for the others, and their sum."""
-    small = counts < least
-    lost = np.where(small, counts, 0)
-    return small, lost, int(lost.sum())
+    small = np.empty(counts.shape[0], np.bool_)
+    lost = np.empty(counts.shape[0], np.int64)
+    total = 0
+    for i in range(counts.shape[0]):
+        small[i] = counts[i] < least
+        lost[i] = counts[i] if small[i] else 0
+        total += lost[i]
+    return small, lost, int(total)
 
 
 @compiled_when_long(lambda _, weights, levels, *rest: len(weights) + 4 * np.count_nonzero(weights) * sum(levels + 2))
