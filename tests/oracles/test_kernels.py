@@ -443,7 +443,9 @@ def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
         "derive",
         "derive_node",
         "price_levels",
+        "number_large",
         "raise_low",
         "sum_by_class",
+        "take_histograms",
         "too_small",
     }

@@ -1,7 +1,6 @@
 """Numba loops: arrays in, arrays out, no objects.
 
-Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test. What NumPy does in a few
-whole passes is left to NumPy: there is nothing to compile or to load.
+Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test.
 """
 
 from __future__ import annotations
@@ -173,26 +172,40 @@ def merge_histograms(
     return starts_of, held[:end].copy(), number[:end].copy()
 
 
+@compiled_when_long(lambda sizes, _, class_of: 2 * len(sizes) + len(class_of))
 def number_large(
     sizes: NDArray[np.int64], least: int, class_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes of at least ``least`` records, and for each row the number of its class among them, or −1."""
-    large = np.flatnonzero(sizes >= least)
-    number = np.full(len(sizes), -1, np.int64)
-    number[large] = np.arange(len(large))
-    return large, number[class_of]
+    number = np.empty(sizes.shape[0], np.int64)
+    large = np.empty(sizes.shape[0], np.int64)
+    n = 0
+    for c in range(sizes.shape[0]):
+        number[c] = n if sizes[c] >= least else -1
+        large[n] = c
+        n += sizes[c] >= least
+    out = np.empty(class_of.shape[0], np.int64)
+    for i in range(class_of.shape[0]):
+        out[i] = number[class_of[i]]
+    return large[:n].copy(), out
 
 
+@compiled_when_long(lambda _, values, counts, rows: 2 * len(rows) + len(values))
 def take_histograms(
     starts: NDArray[np.int64], values: NDArray[np.int32], counts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Return the sparse histograms of the given rows."""
-    first = starts[rows]
-    lengths = starts[rows + 1] - first
-    out_starts = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(lengths, out=out_starts[1:])
-    taken = np.arange(out_starts[-1]) + np.repeat(first - out_starts[:-1], lengths)
-    return out_starts, values[taken], counts[taken]
+    out_starts = np.zeros(rows.shape[0] + 1, np.int64)
+    for r in range(rows.shape[0]):
+        out_starts[r + 1] = out_starts[r] + starts[rows[r] + 1] - starts[rows[r]]
+    out_values = np.empty(out_starts[-1], np.int32)
+    out_counts = np.empty(out_starts[-1], np.int64)
+    at = 0
+    for r in range(rows.shape[0]):
+        for e in range(starts[rows[r]], starts[rows[r] + 1]):
+            out_values[at], out_counts[at] = values[e], counts[e]
+            at += 1
+    return out_starts, out_values, out_counts
 
 
 @compiled_when_long(lambda keys, _, shifts, *rest: len(keys) * (5 + len(shifts)))
@@ -431,16 +444,15 @@ def derive_large(
     return out[:n_classes], sums[:n_classes], class_of
 
 
+@compiled_when_long(lambda keys, words, *_: len(keys) * len(words))
 def unpack(
     keys: NDArray[np.uint64], words: NDArray[np.int64], shifts: NDArray[np.uint64], masks: NDArray[np.uint64]
 ) -> NDArray[np.int32]:
     """Return the codes of each key, column ``c`` from ``words[c]``."""
-    out = np.empty((len(keys), len(words)), np.int32)
-    for first in range(0, len(keys), PART):  # of a large table, as much at a time as fits the processor's cache
-        codes = keys[first : first + PART, words]
-        codes >>= shifts
-        codes &= masks
-        out[first : first + PART] = codes
+    out = np.empty((keys.shape[0], words.shape[0]), np.int32)
+    for i in range(keys.shape[0]):
+        for c in range(words.shape[0]):
+            out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]
     return out
 
 

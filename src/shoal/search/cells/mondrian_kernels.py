@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled, compiled_within
+from shoal.table.jit import compiled, compiled_when_long, compiled_within
 
 Int = int | np.integer[Any]
 
@@ -352,14 +352,17 @@ def proposed(
     return side, lent, n_sides, column
 
 
+@compiled_when_long(lambda class_of, n_classes: 4 * len(class_of) + n_classes)
 def ordered_by(class_of: NDArray[np.int64], n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a stable order that groups the classes, and where each class starts in it."""
     starts = np.zeros(n_classes + 1, np.int64)
-    np.cumsum(np.bincount(class_of, minlength=n_classes), out=starts[1:])
-    # NumPy sorts numbers of 16 bits in linear time; of longer ones, the lower bits first.
-    order = np.argsort(class_of.astype(np.uint16), kind="stable")
-    higher = class_of >> 16
-    while higher.any():
-        order = order[np.argsort(higher[order].astype(np.uint16), kind="stable")]
-        higher >>= 16
+    for i in range(class_of.shape[0]):
+        starts[class_of[i] + 1] += 1
+    for c in range(n_classes):
+        starts[c + 1] += starts[c]
+    order = np.empty(class_of.shape[0], np.int64)
+    place = starts[:-1].copy()
+    for i in range(class_of.shape[0]):
+        order[place[class_of[i]]] = i
+        place[class_of[i]] += 1
     return order, starts
