@@ -31,7 +31,8 @@ from shoal.table.kernels import (
 )
 from strategies import answer_of, problem_of, suppressed_at
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+# In one worker: the last test asks what all have run.
+pytestmark = [pytest.mark.usefixtures("both_ways"), pytest.mark.xdist_group("kernels")]
 
 WORD = 2**64 - 1
 

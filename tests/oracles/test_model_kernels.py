@@ -24,7 +24,8 @@ from shoal.models.kernels import (
     tree_distances,
 )
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+# In one worker: the last test asks what all have run.
+pytestmark = [pytest.mark.usefixtures("both_ways"), pytest.mark.xdist_group("model kernels")]
 
 
 def sparse(rows):

@@ -118,11 +118,14 @@ for _command in (
     app.command()(_command)
 
 
+_registered = app.registered_commands
+
+
 def build_only(name: str) -> None:
     """Build no other command than the one that is named: building them all takes longer than any needs to start."""
-    named = [each for each in app.registered_commands if each.callback and each.callback.__name__ == name]
+    named = [each for each in _registered if each.callback and each.callback.__name__ == name]
     if named:
-        app.registered_commands = named
+        _registered[:] = named
 
 
 def main() -> None:

@@ -321,8 +321,8 @@ class Scan:
         kinds = self._classes[text]
         if (kinds == NUL).any():
             return False
-        quotes = np.flatnonzero(kinds[:end] == QUOTE)
-        if len(quotes) and not _well_quoted(kinds[:end], quotes):
+        quotes = np.flatnonzero(kinds == QUOTE)
+        if len(quotes) and (quotes[-1] >= end or not _well_quoted(kinds[:end], quotes)):
             return False
         returns, breaks = np.count_nonzero(kinds == CR), np.flatnonzero(kinds[:end] == LF)
         return not returns or bool(returns == len(breaks) and breaks[0] and (text[breaks - 1] == 13).all())
