@@ -57,24 +57,44 @@ class Groups:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Released rows that stay in their engine: the query that produces them, and their expected counts."""
+    """Released rows that stay in their engine: the query that produces them, and their expected counts.
 
-    expression: Any  # an Ibis table
+    The query holds a mapping of all distinct tuples. It is made only if it is needed: a file can be written from the
+    counts, if they cover all columns.
+    """
+
+    columns: list[str]
     groups: Groups
-    unordered: Any = None  # the same rows before sorting, for counting
-    persons: Any = None  # the same with the column that identifies people; counted, never written
-    households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
+    recoded: Callable[[], Any]  # makes an Ibis table of the recoded rows, with all columns of the input
+    ordered: Callable[[Any], Any]  # sorts such a table
+    entity: str | None = None  # the column that identifies people
     notes: tuple[str, ...] = ()  # notes about how the rows are produced
+    households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
 
     def __reduce__(self) -> Any:
         raise DataError(
             "rows that stay in their engine cannot be pickled", "save the release, or anonymize a table in memory"
         )
 
+    @cached_property
+    def rows(self) -> Any:
+        """The recoded rows, as an Ibis table with all columns of the input."""
+        return self.recoded()
+
+    @cached_property
+    def unordered(self) -> Any:
+        """The released rows before sorting, for counting."""
+        return self.rows.select(*self.columns)
+
+    @cached_property
+    def expression(self) -> Any:
+        """The released rows."""
+        return self.ordered(self.unordered)
+
     @property
-    def columns(self) -> list[str]:
-        """The names of the released columns."""
-        return list(self.expression.columns)
+    def persons(self) -> Any:
+        """The released rows with the column that identifies people, if there is one; counted, never written."""
+        return None if self.entity is None else self.rows.select(*dict.fromkeys((*self.columns, self.entity)))
 
     @property
     def n_records(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
 from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of
 from shoal.engines.local import LocalEngine, Texts, unchanged
+from shoal.engines.repeated import Repeated, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
 from shoal.errors import DataError, OutputError, VerificationError
@@ -237,10 +239,10 @@ class IbisEngine(IbisColumns):
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
         rows = self._raising(counted.raised).told(counted.rows.columns)
         if (np.diff(parts.row) == 1).all():
-            found = join_recoded(self.place, rows, keys, groups, row_of, changed, kept)
+            join = partial(join_recoded, self.place, rows, keys, groups, row_of, changed, kept)
         else:
-            found = join_dealt(self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
-        return self._released(found, foreseen(groups, row_of, parts, changed, kept, policy), policy)
+            join = partial(join_dealt, self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
+        return self._released(join, foreseen(groups, row_of, parts, changed, kept, policy), policy)
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
@@ -253,22 +255,27 @@ class IbisEngine(IbisColumns):
         codes = np.column_stack([rows.coded(name).codes + 1 for name in policy.quasi]).astype(np.int32)
         class_of, firsts = group(packed(codes))
         changed = {name: of_tuple.take(pa.array(firsts)) for name, of_tuple in labels.items()}
-        found = join_recoded(self.place, self.told(rows.columns), policy.quasi, groups, class_of, changed, kept[firsts])
+        told, kept_classes = self.told(rows.columns), kept[firsts]
+        join = partial(join_recoded, self.place, told, policy.quasi, groups, class_of, changed, kept_classes)
         columns = {name: labels.get(name, groups.table[name]) for name in groups.table.column_names}
         expected = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
-        return self._released(found, expected, policy)
+        return self._released(join, expected, policy)
 
-    def _released(self, rows: ir.Table, expected: Groups, policy: Policy) -> Query:
+    def _released(self, join: Callable[[], ir.Table], expected: Groups, policy: Policy) -> Query:
         shortage = self.place.shortage
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
-        released = unordered = rows.select(*names)
-        if policy.release.shuffle:
-            released = released.order_by(order_keys(released, policy.release.seed))
         entity, household = policy.release.entity, policy.release.household
+
+        def ordered(table: ir.Table) -> ir.Table:
+            return table.order_by(order_keys(table, policy.release.seed)) if policy.release.shuffle else table
+
+        released = Query(names, expected, join, ordered, entity, (shortage,) if shortage else ())
+        if not self.place.writes_files:
+            released.rows  # noqa: B018  the rows are needed in any case: errors of the server come now
+        if household is None:
+            return released
         keys = [name for name in dict.fromkeys((household, entity)) if name is not None]
-        homes = None if household is None else self.groups([*policy.quasi, *keys], rows)
-        persons = None if entity is None else rows.select(*names, entity)
-        return Query(released, expected, unordered, persons, homes, (shortage,) if shortage else ())
+        return replace(released, households=self.groups([*policy.quasi, *keys], released.rows))
 
     # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -310,8 +317,8 @@ class IbisEngine(IbisColumns):
         rows = _query(rows)
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
-
-        shown = self.shown(rows, policy)
+        repeated = self._repeated(rows, target, policy)
+        shown = rows if repeated is not None else self.shown(rows, policy)
 
         def judge(table: ir.Table, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
             if list(table.columns) != list(shown.columns):
@@ -325,8 +332,24 @@ class IbisEngine(IbisColumns):
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
-        file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
+        if repeated is None:
+            file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
+        else:
+            file = self.place.write_rows(repeated, target, force=force, judge=judge, formulas=formulas)
         return file or digest_of_counts(written[-1])
+
+    def _repeated(self, rows: Query, target: str, policy: Policy) -> Repeated | None:
+        """Return the rows made from their counts, if these cover all columns and the query would return them alike."""
+        counted = rows.groups.table
+        if not (self.place.writes_files and policy.release.shuffle) or target.startswith(TABLE) or added(policy):
+            return None
+        if not set(rows.columns) <= set(counted.column_names):
+            return None
+        types = self.place.arrow_types(self.told(counted.column_names).select(*rows.columns))
+        for name in rows.columns:  # recoded columns are texts
+            if counted[name].type not in (types.field(name).type, pa.string()):
+                return None
+        return rows_from_counts(rows.groups, rows.columns, policy.release.seed)
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""

@@ -16,6 +16,7 @@ from shoal.engines import frames
 from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
+from shoal.engines.coded_rows import CodedColumn, decoded_table, is_worth_coding, order_of_codes
 from shoal.engines.data import Data
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas, unescaped
@@ -157,15 +158,17 @@ class LocalEngine(LocalColumns):
         gone = parts.suppressed[part]
         stars = gone if policy.release.suppressed == "keep" and gone.any() else None
         values = {v.hierarchy.column: (v, parts.codes[part, j]) for j, v in enumerate(recoding.released)}
-        columns = {}
-        for name in self.table.column_names:
-            if name in values:
-                columns[name] = self._released(*values[name], stars)
-            elif policy.columns[name].role != "identifier":
-                columns[name] = self.table[name]
-        released = pa.table(columns)
-        rows = np.arange(len(released)) if stars is not None else np.flatnonzero(~gone)
-        return self._in_hash_order(released if len(rows) == len(released) else released.take(rows), rows, policy)
+        rows = np.arange(len(part)) if stars is not None else np.flatnonzero(~gone)
+        coded = {name: self._released(*values[name], stars).take(rows) for name in values}
+        names = [name for name in self.table.column_names if policy.columns[name].role != "identifier"]
+        if policy.release.shuffle and all(name in values or is_worth_coding(self.table[name]) for name in names):
+            columns = {name: coded[name] if name in coded else self._numbered(name).take(rows) for name in names}
+            order = order_of_codes(columns, policy.release.seed)
+            table = decoded_table({name: column.take(order) for name, column in columns.items()})
+            return self._with_persons(table, rows[order], policy)
+        kept = self.table.select([name for name in names if name not in coded]).take(pa.array(rows))
+        table = pa.table({name: coded[name].decoded() if name in coded else kept[name] for name in names})
+        return self._in_hash_order(table, rows, policy)
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
@@ -181,6 +184,9 @@ class LocalEngine(LocalColumns):
         if policy.release.shuffle:
             order = hash_order(released, policy.release.seed)
             released, rows = released.take(pa.array(order)), rows[order]
+        return self._with_persons(released, rows, policy)
+
+    def _with_persons(self, released: pa.Table, rows: NDArray[np.int64], policy: Policy) -> Rows:
         persons = self.persons(policy)
         return Rows(released, None if persons is None else persons[rows], rows)
 
@@ -347,16 +353,22 @@ class LocalEngine(LocalColumns):
                     'fill them, or choose nulls = "category" or "wildcard"',
                 )
 
-    def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> pa.Array:
+    def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> CodedColumn:
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
         if unchanged(values) and stars is None:  # the values keep their type; one represents all that share a text
-            kept = coded.values.take(pa.array(coded.codes, mask=coded.codes < 0))
-            return kept.cast(self.table.schema.field(hierarchy.column).type)
+            return CodedColumn.numbered(coded.values.cast(self.table.schema.field(hierarchy.column).type), coded.codes)
         labels = np.array([*values.labels, TOP], dtype=object)
         if stars is not None:
             codes = np.where(stars, len(labels) - 1, codes)
-        return pa.array(labels, pa.string()).take(pa.array(codes))
+        return CodedColumn.numbered(pa.array(labels, pa.string()), codes)
+
+    def _numbered(self, name: str) -> CodedColumn:
+        """Return a column that is released unchanged as codes; those of texts may be known already."""
+        if not pa.types.is_string(self.table.schema.field(name).type):
+            return CodedColumn.of(self.table[name])
+        coded = self.coded(name)
+        return CodedColumn.numbered(coded.values, coded.codes)
 
 
 def _require_labels_stay(hierarchy: Hierarchy, spelling: Spelling) -> None:

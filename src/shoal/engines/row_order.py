@@ -38,6 +38,13 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
         return np.asarray(ordered.fetchnumpy()[place], np.int64)
 
 
+def place_hashes(n: int, seed: int) -> NDArray[np.uint64]:
+    """Return the hashes of ``n`` positions, which order equal rows."""
+    with scratch.connect() as connection:
+        found = connection.sql(f"SELECT hash(range, '{seed}') AS hashed FROM range({n})").fetchnumpy()
+    return np.asarray(found["hashed"], np.uint64)
+
+
 def _hashed(name: str, kind: pa.DataType) -> str:
     """Return the text of a column that is hashed, the same as on every engine."""
     if pa.types.is_floating(kind):  # engines format floats differently, but calculate alike

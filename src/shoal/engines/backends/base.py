@@ -20,6 +20,8 @@ from ibis.expr import types as ir
 from shoal.engines.backends.reaching import failure, reaching, safe_uri
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas
+from shoal.engines.files.read_back import plain_schema
+from shoal.engines.repeated import Repeated
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
@@ -35,6 +37,7 @@ class Place(Protocol):
     name: str
     backend: Any
     keeps_order: bool  # whether the rows of a file can be read in their order in the file
+    writes_files: bool  # whether ``write_rows`` writes rows that were made here
 
     @property
     def shortage(self) -> str:
@@ -81,12 +84,21 @@ class Place(Protocol):
         ``formulas`` escapes formulas in a text file.
         """
 
+    def write_rows(
+        self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
+        """Write rows that were made here to a file or folder in the same way, if the backend ``writes_files``."""
+
+    def arrow_types(self, expression: ir.Table) -> pa.Schema:
+        """Return the types in which the backend writes the rows of a query to a file."""
+
 
 class IbisPlace:
     """What databases have in common: they read and write tables, in one transaction."""
 
     name = ""
     keeps_order = False
+    writes_files = False
 
     @property
     def shortage(self) -> str:
@@ -186,6 +198,16 @@ class IbisPlace:
             run(f"CREATE TABLE {goal} AS {ibis.to_sql(expression, dialect=self.backend.name)}")
             judge(self.backend.table(name, database=schema))
         return ""
+
+    def write_rows(
+        self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
+        """Raise an error: rows are written where they are."""
+        raise NotImplementedError(f"{self.name} writes no files")
+
+    def arrow_types(self, expression: ir.Table) -> pa.Schema:
+        """Return the types that Ibis knows."""
+        return plain_schema(expression.schema().to_pyarrow())
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Callable[[str], Any]]:

@@ -21,6 +21,7 @@ from shoal.engines.files.folders import check_file_or_folder, write_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.read_back import plain_schema, typed_as
+from shoal.engines.repeated import Repeated
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError
 
@@ -32,6 +33,7 @@ class DuckDB(IbisPlace):
 
     name = "DuckDB"
     keeps_order = True
+    writes_files = True
 
     @classmethod
     def reached(cls, uri: str, memory: str | None, read_only: bool) -> DuckDB:
@@ -104,15 +106,25 @@ class DuckDB(IbisPlace):
         self._make_room()
         if target.startswith(TABLE):
             return super().write(expression, target, force=force, judge=judge)
-        if (path := Path(target)).suffix.lower() in formats.TEXT + formats.PARQUET:
-            return self._write_file(expression, path, force, judge, formulas)
+        schema = plain_schema(expression.schema().to_pyarrow())
+        return self._write_pieces(self._pieces(expression), schema, Path(target), force, judge, formulas)
 
-        def verify(aside: Path) -> None:
-            with self.failing("read the written files back"):
-                judge(self.view(formats.parquet_folder(aside)))
+    def write_rows(
+        self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+    ) -> str:
+        """Write a file or a folder of Parquet files; a Parquet file gets its texts as codes, for the same bytes."""
+        self.check_target(target, force)
+        self._make_room()
+        path = Path(target)
+        as_codes = path.suffix.lower() in formats.PARQUET
+        pieces = rows.pieces(formats.ROW_GROUP, as_codes=as_codes)
+        return self._write_pieces(pieces, rows.schema, path, force, judge, formulas, in_row_groups=as_codes)
 
-        write_folder(self._pieces(expression), path, force, verify)
-        return ""
+    def arrow_types(self, expression: ir.Table) -> pa.Schema:
+        """Return the types of DuckDB's results, which name the time zone of the session."""
+        with self.failing("read"):
+            query = self.backend.con.sql(str(ibis.to_sql(expression.limit(0), dialect="duckdb")))
+            return plain_schema(query.to_arrow_table().schema)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
@@ -131,10 +143,26 @@ class DuckDB(IbisPlace):
             for batch in self.backend.con.sql(str(ibis.to_sql(expression, dialect="duckdb"))).to_arrow_reader(PIECE):
                 yield pa.Table.from_batches([batch])
 
-    def _write_file(
-        self, expression: ir.Table, path: Path, force: bool, judge: Judge, formulas: Formulas | None
+    def _write_pieces(
+        self,
+        pieces: Iterator[pa.Table],
+        schema: pa.Schema,
+        path: Path,
+        force: bool,
+        judge: Judge,
+        formulas: Formulas | None,
+        *,
+        in_row_groups: bool = False,
     ) -> str:
-        schema, names = plain_schema(expression.schema().to_pyarrow()), list(expression.columns)
+        if path.suffix.lower() not in formats.TEXT + formats.PARQUET:
+
+            def verify_folder(aside: Path) -> None:
+                with self.failing("read the written files back"):
+                    judge(self.view(formats.parquet_folder(aside)))
+
+            write_folder(pieces, path, force, verify_folder)
+            return ""
+        names = schema.names
 
         def verify(written: Path) -> None:
             with self.failing("read the written file back"):
@@ -142,6 +170,7 @@ class DuckDB(IbisPlace):
                 plain = source if formulas is None else formulas.undone(source, names)
                 judge(self.view(plain), lambda groups: typed_as(groups, schema))
 
-        pieces = self._pieces(expression)
         tables = pieces if formulas is None else map(formulas.escaped, pieces)
-        return formats.write_table_file(tables, path, dialect=self.dialect, force=force, verify=verify)
+        return formats.write_table_file(
+            tables, path, dialect=self.dialect, force=force, verify=verify, in_row_groups=in_row_groups
+        )

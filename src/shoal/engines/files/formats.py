@@ -7,6 +7,7 @@ passes. Messages give line numbers and counts, never a cell; Arrow's own message
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import hashlib
@@ -257,14 +258,16 @@ def write_table_file(
     codebook: Codebook | None = None,
     force: bool = False,
     verify: Callable[[Path], None],
+    in_row_groups: bool = False,
 ) -> str:
     """Write under a hidden name, let ``verify`` judge that file, then rename it into place; return its SHA-256.
 
-    The table may come in pieces, only one of which is in memory at a time. The labels of a ``codebook`` are written to
-    formats that have labels.
+    The table may come in pieces, only one of which is in memory at a time. ``in_row_groups``: each piece is one row
+    group of a Parquet file. The labels of a ``codebook`` are written to formats that have labels.
     """
     check_target(path, force)
-    tables = _row_groups([table] if isinstance(table, pa.Table) else table)
+    pieces = [table] if isinstance(table, pa.Table) else table
+    tables = iter(pieces) if in_row_groups else _row_groups(pieces)
     first = next(tables, None)
     if first is None:
         raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
@@ -447,17 +450,24 @@ def _without_zero_fraction(text: pa.Array) -> pa.Array:
 
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
-    """Write one row group per table."""
+    """Write one row group per table; texts that come as codes are described as texts."""
     import pyarrow.parquet as pq
 
     writer: pq.ParquetWriter | None = None
     try:
         for table in tables:
-            writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd")
+            if writer is None:
+                writer = pq.ParquetWriter(file, table.schema, compression="zstd", store_schema=False)
+                described = pa.schema([(field.name, _decoded_type(field.type)) for field in table.schema])
+                writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(described.serialize())})
             writer.write_table(table, row_group_size=ROW_GROUP)
     finally:
         if writer is not None:
             writer.close()
+
+
+def _decoded_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -1,0 +1,67 @@
+"""Rows as codes into the values of their columns: few distinct rows are hashed and sorted instead of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines.row_order import hash_order, place_hashes
+from shoal.table.frequency import packed
+from shoal.table.kernels import group
+
+SAMPLE = 2**13  # rows that show whether codes pay
+
+
+@dataclass(frozen=True, eq=False)
+class CodedColumn:
+    """A column as codes; code 0 is null."""
+
+    values: pa.Array  # null, then the values that other codes refer to
+    codes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> CodedColumn:
+        """Number the distinct values of a column."""
+        encoded = pa.concat_arrays([pa.array([], column.type), *column.chunks]).dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return cls.numbered(encoded.dictionary, codes)
+
+    @classmethod
+    def numbered(cls, values: pa.Array, codes: NDArray[np.int32]) -> CodedColumn:
+        """Number the values from 1 on; their codes start at 0, and -1 is null."""
+        return cls(pa.concat_arrays([pa.nulls(1, values.type), values]), codes.astype(np.int32) + np.int32(1))
+
+    def take(self, rows: NDArray[np.int64]) -> CodedColumn:
+        """Return some rows."""
+        return CodedColumn(self.values, self.codes[rows])
+
+    def decoded(self) -> pa.Array:
+        """Return the values of the rows."""
+        return self.values.take(pa.array(self.codes))
+
+
+def is_worth_coding(column: pa.ChunkedArray) -> bool:
+    """Return whether the values of a column repeat, as far as its first rows show."""
+    some = column.slice(0, SAMPLE)
+    return 2 * len(some.unique()) <= len(some)
+
+
+def decoded_table(columns: Mapping[str, CodedColumn]) -> pa.Table:
+    """Return the rows of coded columns."""
+    return pa.table({name: column.decoded() for name, column in columns.items()})
+
+
+def order_of_codes(columns: Mapping[str, CodedColumn], seed: int) -> NDArray[np.int64]:
+    """Return the order of ``hash_order``, for which only the distinct rows are hashed."""
+    class_of, firsts = group(packed(np.column_stack([column.codes for column in columns.values()])))
+    if 2 * len(firsts) > len(class_of):
+        return hash_order(decoded_table(columns), seed)
+    distinct = decoded_table({name: column.take(firsts) for name, column in columns.items()})
+    rank = np.empty(len(firsts), np.int64)
+    rank[hash_order(distinct, seed)] = np.arange(len(firsts))
+    scattered = np.argsort(place_hashes(len(class_of), seed), kind="stable")
+    return scattered[np.argsort(rank[class_of[scattered]], kind="stable")]

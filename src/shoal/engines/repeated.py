@@ -1,0 +1,114 @@
+"""Released rows made from their counts alone: each distinct row as often as it was counted, in hash order.
+
+Equal rows have equal hashes and are therefore next to each other in a release. If the counts cover every released
+column, sorting the distinct rows gives the same release as sorting all of them, and the rows need not be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines.base import Groups
+from shoal.engines.coded_rows import CodedColumn
+from shoal.engines.row_order import hash_order
+from shoal.table.frequency import Codes, Counts, packed
+from shoal.table.kernels import group, sum_by_class
+
+DICTIONARY = 2**19  # bytes of texts; beyond 2^20, a Parquet writer gives up its dictionary at a point of its own
+PAGE = 20_000  # rows; the first page of a Parquet column has no fewer, unless it is the only one
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Distinct rows in the order of a release, and how often each occurs."""
+
+    names: tuple[str, ...]
+    codes: Codes  # (distinct rows, columns)  the place of a value in ``values``; 0 is null
+    values: tuple[pa.Array, ...]  # per column: null, then the distinct values
+    counts: Counts
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the rows."""
+        return pa.schema([(name, values.type) for name, values in zip(self.names, self.values, strict=True)])
+
+    @property
+    def distinct(self) -> pa.Table:
+        """The distinct rows."""
+        return pa.table(
+            [values.take(codes) for values, codes in zip(self.values, self.codes.T, strict=True)], self.schema
+        )
+
+    def pieces(self, size: int, *, as_codes: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows in tables of ``size`` rows.
+
+        ``as_codes``: texts come as dictionaries of the values in that table, in the order of their first appearance, if
+        a Parquet writer makes the same bytes of them as of the texts.
+        """
+        coded = [as_codes and self._is_written_alike(j, size) for j in range(len(self.names))]
+        for first, copies in self._ranges(size):
+            columns = []
+            for j, values in enumerate(self.values):
+                own = self.codes[first : first + len(copies), j]
+                columns.append(_dictionary(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
+            yield pa.table(columns, names=list(self.names))
+
+    def _ranges(self, size: int) -> Iterator[tuple[int, Counts]]:
+        """Yield the distinct rows of each piece: the first one, and the copies of this and the following ones."""
+        ends = np.cumsum(self.counts)
+        n_rows = int(ends[-1]) if len(ends) else 0
+        for start in range(0, n_rows, size):
+            stop = min(start + size, n_rows)
+            first, last = np.searchsorted(ends, [start, stop - 1], "right")
+            yield int(first), np.diff(np.minimum(ends[first : last + 1], stop), prepend=start)
+
+    def _is_written_alike(self, j: int, size: int) -> bool:
+        """Return whether a Parquet file has the same bytes if a column of texts is written as dictionaries.
+
+        A writer stores codes with as many bits as it needs for the values seen so far, but for the whole dictionary if
+        it is given one: that must not matter after the first page.
+        """
+        values = self.values[j]
+        if not pa.types.is_string(values.type) or values.nbytes >= DICTIONARY:
+            return False
+        for first, copies in self._ranges(size):
+            own = self.codes[first : first + len(copies), j]
+            n_early = int(np.searchsorted(np.cumsum(copies), PAGE)) + 1
+            if _code_bits(own[:n_early], len(values)) != _code_bits(own, len(values)):
+                return False
+        return True
+
+
+def _code_bits(codes: NDArray[np.int32], n_values: int) -> int:
+    """Return how many bits number the distinct values, without null; other numbers for none and for one."""
+    n = int(np.count_nonzero(np.bincount(codes, minlength=n_values)[1:]))
+    return (n - 1).bit_length() if n > 1 else n - 2
+
+
+def _dictionary(values: pa.Array, codes: NDArray[np.int32], copies: Counts) -> pa.DictionaryArray:
+    """Return repeated values as a dictionary of those that occur, in the order of their first appearance."""
+    firsts = np.full(len(values), len(codes))
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last assignment is that of the first appearance
+    firsts[0] = len(codes)  # null is in no dictionary
+    there = np.argsort(firsts, kind="stable")[: np.count_nonzero(firsts < len(codes))]
+    renumbered = np.zeros(len(values), np.int32)
+    renumbered[there] = np.arange(len(there), dtype=np.int32)
+    null = np.repeat(codes == 0, copies) if (codes == 0).any() else None
+    indices = pa.array(np.repeat(renumbered[codes], copies), mask=null)
+    return pa.DictionaryArray.from_arrays(indices, values.take(there))
+
+
+def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> Repeated:
+    """Return the rows that were counted, in hash order; ``groups`` may list equal rows several times."""
+    columns = [CodedColumn.of(groups.table[name]) for name in names]
+    codes = np.column_stack([column.codes for column in columns])
+    class_of, firsts = group(packed(codes))
+    counts = sum_by_class(np.asarray(groups.table[groups.weight]).astype(np.int64), class_of, len(firsts))
+    found = Repeated(tuple(names), codes[firsts], tuple(column.values for column in columns), counts)
+    order = hash_order(found.distinct, seed)
+    return Repeated(found.names, found.codes[order], found.values, counts[order])
