@@ -57,7 +57,7 @@ def decoded_table(columns: Mapping[str, CodedColumn]) -> pa.Table:
 
 def order_of_codes(columns: Mapping[str, CodedColumn], seed: int) -> NDArray[np.int64]:
     """Return the order of ``hash_order``, for which only the distinct rows are hashed."""
-    class_of, firsts = group(packed(np.column_stack([column.codes for column in columns.values()])))
+    class_of, firsts = group(packed(np.stack([column.codes for column in columns.values()]).T))
     if 2 * len(firsts) > len(class_of):
         return hash_order(decoded_table(columns), seed)
     distinct = decoded_table({name: column.take(firsts) for name, column in columns.items()})

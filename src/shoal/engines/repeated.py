@@ -106,7 +106,7 @@ def _dictionary(values: pa.Array, codes: NDArray[np.int32], copies: Counts) -> p
 def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> Repeated:
     """Return the rows that were counted, in hash order; ``groups`` may list equal rows several times."""
     columns = [CodedColumn.of(groups.table[name]) for name in names]
-    codes = np.column_stack([column.codes for column in columns])
+    codes = np.stack([column.codes for column in columns]).T
     class_of, firsts = group(packed(codes))
     counts = sum_by_class(np.asarray(groups.table[groups.weight]).astype(np.int64), class_of, len(firsts))
     found = Repeated(tuple(names), codes[firsts], tuple(column.values for column in columns), counts)

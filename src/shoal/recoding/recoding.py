@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,9 @@ class HiddenResults:
         return f"{done}; {others}; {format_count(self.ghosts or 0, 'ghost rule')}."
 
 
+_LAST = "_last_parts"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recoding:
     """The base class of all recodings."""
@@ -90,6 +93,20 @@ class Recoding:
     def parts(self, table: FrequencyTable) -> Parts:
         """Return what each row of ``table`` becomes; its codes are leaves of the same hierarchies."""
         raise NotImplementedError
+
+    def _everywhere_alike(self, table: FrequencyTable, of_leaf: Sequence[Ids], suppressed: Codes) -> Parts:
+        """Return parts in which a value becomes the same everywhere; they are asked for several times in a row."""
+        last: tuple[FrequencyTable, Parts] | None = vars(self).get(_LAST)
+        if last is None or last[0] is not table:
+            codes = np.column_stack([of[table.codes[:, j]] for j, of in enumerate(of_leaf)]).astype(
+                np.int32, copy=False
+            )
+            last = table, Parts(np.arange(len(codes)), codes, table.counts, among(codes, suppressed))
+            vars(self)[_LAST] = last
+        return last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != _LAST}
 
     @property
     def levels(self) -> dict[str, int | None]:
@@ -122,7 +139,7 @@ class FullDomain(Recoding):
     def parts(self, table: FrequencyTable) -> Parts:
         """Return one part per row."""
         levels = [h.table[level] for h, level in zip(self.hierarchies, self.node, strict=True)]
-        return _everywhere_alike(table, levels, self.suppressed)
+        return self._everywhere_alike(table, levels, self.suppressed)
 
     @property
     def levels(self) -> dict[str, int | None]:
@@ -146,7 +163,7 @@ class Cuts(Recoding):
 
     def parts(self, table: FrequencyTable) -> Parts:
         """Return one part per row."""
-        return _everywhere_alike(table, self.of_leaf, self.suppressed)
+        return self._everywhere_alike(table, self.of_leaf, self.suppressed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -174,8 +191,3 @@ class Cells(Recoding):
                 option="shoal apply",
             )
         return self.became
-
-
-def _everywhere_alike(table: FrequencyTable, of_leaf: Sequence[Ids], suppressed: Codes) -> Parts:
-    codes = np.column_stack([of[table.codes[:, j]] for j, of in enumerate(of_leaf)]).astype(np.int32)
-    return Parts(np.arange(len(codes)), codes, table.counts, among(codes, suppressed))
