@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.engines.row_order import hash_order, place_hashes
+from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
 from shoal.table.frequency import packed
 from shoal.table.kernels import group
 
@@ -62,6 +62,6 @@ def order_of_codes(columns: Mapping[str, CodedColumn], seed: int) -> NDArray[np.
         return hash_order(decoded_table(columns), seed)
     distinct = decoded_table({name: column.take(firsts) for name, column in columns.items()})
     rank = np.empty(len(firsts), np.int64)
-    rank[hash_order(distinct, seed)] = np.arange(len(firsts))
+    rank[order_of_distinct(distinct, seed)] = np.arange(len(firsts))
     scattered = np.argsort(place_hashes(len(class_of), seed), kind="stable")
     return scattered[np.argsort(rank[class_of[scattered]], kind="stable")]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.base import Groups
 from shoal.engines.coded_rows import CodedColumn
-from shoal.engines.row_order import hash_order
+from shoal.engines.row_order import order_of_distinct
 from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.kernels import group, sum_by_class
 
@@ -74,8 +74,8 @@ class Repeated:
         it is given one: that must not matter after the first page.
         """
         values = self.values[j]
-        if not pa.types.is_string(values.type) or values.nbytes >= DICTIONARY:
-            return False
+        if not pa.types.is_string(values.type) or values.nbytes >= DICTIONARY or not self.codes[:, j].all():
+            return False  # a writer takes nulls in dictionaries for values when it looks for the smallest one
         for first, copies in self._ranges(size):
             own = self.codes[first : first + len(copies), j]
             n_early = int(np.searchsorted(np.cumsum(copies), PAGE)) + 1
@@ -85,22 +85,18 @@ class Repeated:
 
 
 def _code_bits(codes: NDArray[np.int32], n_values: int) -> int:
-    """Return how many bits number the distinct values, without null; other numbers for none and for one."""
-    n = int(np.count_nonzero(np.bincount(codes, minlength=n_values)[1:]))
-    return (n - 1).bit_length() if n > 1 else n - 2
+    """Return how many bits number the distinct values; 0 for one value."""
+    return int(np.count_nonzero(np.bincount(codes, minlength=n_values)) - 1).bit_length()
 
 
 def _dictionary(values: pa.Array, codes: NDArray[np.int32], copies: Counts) -> pa.DictionaryArray:
-    """Return repeated values as a dictionary of those that occur, in the order of their first appearance."""
+    """Return repeated values, none of them null, as a dictionary of those that occur, by first appearance."""
     firsts = np.full(len(values), len(codes))
     firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last assignment is that of the first appearance
-    firsts[0] = len(codes)  # null is in no dictionary
     there = np.argsort(firsts, kind="stable")[: np.count_nonzero(firsts < len(codes))]
     renumbered = np.zeros(len(values), np.int32)
     renumbered[there] = np.arange(len(there), dtype=np.int32)
-    null = np.repeat(codes == 0, copies) if (codes == 0).any() else None
-    indices = pa.array(np.repeat(renumbered[codes], copies), mask=null)
-    return pa.DictionaryArray.from_arrays(indices, values.take(there))
+    return pa.DictionaryArray.from_arrays(pa.array(np.repeat(renumbered[codes], copies)), values.take(there))
 
 
 def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> Repeated:
@@ -110,5 +106,5 @@ def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> Repeate
     class_of, firsts = group(packed(codes))
     counts = sum_by_class(np.asarray(groups.table[groups.weight]).astype(np.int64), class_of, len(firsts))
     found = Repeated(tuple(names), codes[firsts], tuple(column.values for column in columns), counts)
-    order = hash_order(found.distinct, seed)
+    order = order_of_distinct(found.distinct, seed)
     return Repeated(found.names, found.codes[order], found.values, counts[order])

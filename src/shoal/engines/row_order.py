@@ -27,15 +27,35 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
     place = unused("place", table.column_names)
     rows = table.append_column(place, pa.array(np.arange(len(table))))
     names = [quoted(name) for name in table.column_names]
-    texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in table.schema)
     with scratch.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")  # instants are hashed in UTC, as in engines, wherever this runs
         connection.register("rows", rows)
         ordered = connection.sql(
             f"SELECT {quoted(place)} FROM rows "
-            f"ORDER BY md5(concat_ws(chr(31), '{seed}', {texts})), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
+            f"ORDER BY md5({_text(table.schema, seed)}), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
         )
         return np.asarray(ordered.fetchnumpy()[place], np.int64)
+
+
+def order_of_distinct(table: pa.Table, seed: int) -> NDArray[np.int64]:
+    """Return the order of ``hash_order`` for rows that are all different, with less memory: rows are not sorted by SQL.
+
+    The first half of the hashes decides, unless two of them are equal.
+    """
+    with scratch.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("rows", table)
+        found = connection.sql(f"SELECT md5_number_upper({_text(table.schema, seed)}) AS hashed FROM rows").fetchnumpy()
+    hashed = np.asarray(found["hashed"], np.uint64).byteswap()  # DuckDB reads the bytes of the hash from the last one
+    order = np.argsort(hashed)
+    hashed = hashed[order]
+    return hash_order(table, seed) if (hashed[1:] == hashed[:-1]).any() else order
+
+
+def _text(schema: pa.Schema, seed: int) -> str:
+    """Return the text of a row that is hashed, in SQL."""
+    texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in schema)
+    return f"concat_ws(chr(31), '{seed}', {texts})"
 
 
 def place_hashes(n: int, seed: int) -> NDArray[np.uint64]:

@@ -34,4 +34,5 @@ def spilling() -> dict[str, Any]:
     """
     folder = tempfile.mkdtemp(prefix="shoal-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return {"temp_directory": folder, "preserve_insertion_order": False}
+    # A thread gives memory that queries no longer need back to the system: --memory applies to the whole process.
+    return {"temp_directory": folder, "preserve_insertion_order": False, "allocator_background_threads": True}
