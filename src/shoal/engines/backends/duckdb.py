@@ -14,13 +14,14 @@ from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
+from shoal.engines.backends.duckdb_files import write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, without_nan
 from shoal.engines.backends.reaching import reaching
 from shoal.engines.files import formats
-from shoal.engines.files.folders import check_file_or_folder, write_folder
+from shoal.engines.files.folders import check_file_or_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
-from shoal.engines.files.read_back import plain_schema, typed_as
+from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import Repeated
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError
@@ -107,7 +108,7 @@ class DuckDB(IbisPlace):
         if target.startswith(TABLE):
             return super().write(expression, target, force=force, judge=judge)
         schema = plain_schema(expression.schema().to_pyarrow())
-        return self._write_pieces(self._pieces(expression), schema, Path(target), force, judge, formulas)
+        return write_pieces(self, self._pieces(expression), schema, Path(target), force, judge, formulas)
 
     def write_rows(
         self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
@@ -118,7 +119,7 @@ class DuckDB(IbisPlace):
         path = Path(target)
         as_codes = path.suffix.lower() in formats.PARQUET
         pieces = rows.pieces(formats.ROW_GROUP, as_codes=as_codes)
-        return self._write_pieces(pieces, rows.schema, path, force, judge, formulas, in_row_groups=as_codes)
+        return write_pieces(self, pieces, rows.schema, path, force, judge, formulas, in_row_groups=as_codes)
 
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types of DuckDB's results, which name the time zone of the session."""
@@ -142,35 +143,3 @@ class DuckDB(IbisPlace):
         with self.failing("write the release"):
             for batch in self.backend.con.sql(str(ibis.to_sql(expression, dialect="duckdb"))).to_arrow_reader(PIECE):
                 yield pa.Table.from_batches([batch])
-
-    def _write_pieces(
-        self,
-        pieces: Iterator[pa.Table],
-        schema: pa.Schema,
-        path: Path,
-        force: bool,
-        judge: Judge,
-        formulas: Formulas | None,
-        *,
-        in_row_groups: bool = False,
-    ) -> str:
-        if path.suffix.lower() not in formats.TEXT + formats.PARQUET:
-
-            def verify_folder(aside: Path) -> None:
-                with self.failing("read the written files back"):
-                    judge(self.view(formats.parquet_folder(aside)))
-
-            write_folder(pieces, path, force, verify_folder)
-            return ""
-        names = schema.names
-
-        def verify(written: Path) -> None:
-            with self.failing("read the written file back"):
-                source = formats.sql_source(written, self.dialect, names if formulas is None else formulas.names(names))
-                plain = source if formulas is None else formulas.undone(source, names)
-                judge(self.view(plain), lambda groups: typed_as(groups, schema))
-
-        tables = pieces if formulas is None else map(formulas.escaped, pieces)
-        return formats.write_table_file(
-            tables, path, dialect=self.dialect, force=force, verify=verify, in_row_groups=in_row_groups
-        )

@@ -1,0 +1,52 @@
+"""Files and folders that DuckDB reads back after they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from shoal.engines.backends.base import Judge
+from shoal.engines.files import formats
+from shoal.engines.files.folders import write_folder
+from shoal.engines.files.formulas import Formulas
+from shoal.engines.files.read_back import typed_as
+
+if TYPE_CHECKING:
+    from shoal.engines.backends.duckdb import DuckDB
+
+
+def write_pieces(
+    place: DuckDB,
+    pieces: Iterator[pa.Table],
+    schema: pa.Schema,
+    path: Path,
+    force: bool,
+    judge: Judge,
+    formulas: Formulas | None,
+    *,
+    in_row_groups: bool = False,
+) -> str:
+    """Write rows to a file or a folder of Parquet files, judge what was written, then rename it into place."""
+    if path.suffix.lower() not in formats.TEXT + formats.PARQUET:
+
+        def verify_folder(aside: Path) -> None:
+            with place.failing("read the written files back"):
+                judge(place.view(formats.parquet_folder(aside)))
+
+        write_folder(pieces, path, force, verify_folder)
+        return ""
+    names = schema.names
+
+    def verify(written: Path) -> None:
+        with place.failing("read the written file back"):
+            source = formats.sql_source(written, place.dialect, names if formulas is None else formulas.names(names))
+            plain = source if formulas is None else formulas.undone(source, names)
+            judge(place.view(plain), lambda groups: typed_as(groups, schema))
+
+    tables = pieces if formulas is None else map(formulas.escaped, pieces)
+    return formats.write_table_file(
+        tables, path, dialect=place.dialect, force=force, verify=verify, in_row_groups=in_row_groups
+    )
