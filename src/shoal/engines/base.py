@@ -88,7 +88,7 @@ class Query:
 
     @cached_property
     def expression(self) -> Any:
-        """The released rows."""
+        """The released rows, sorted if that was asked for."""
         return self.ordered(self.unordered)
 
     @property

@@ -36,7 +36,7 @@ class CodedColumn:
         return cls(pa.concat_arrays([pa.nulls(1, values.type), values]), codes.astype(np.int32) + np.int32(1))
 
     def take(self, rows: NDArray[np.int64]) -> CodedColumn:
-        """Return some rows."""
+        """Return the column of some rows."""
         return CodedColumn(self.values, self.codes[rows])
 
     def decoded(self) -> pa.Array:

@@ -39,7 +39,7 @@ class Repeated:
 
     @property
     def distinct(self) -> pa.Table:
-        """The distinct rows."""
+        """The distinct rows, each of them once."""
         return pa.table(
             [values.take(codes) for values, codes in zip(self.values, self.codes.T, strict=True)], self.schema
         )

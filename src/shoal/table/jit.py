@@ -72,7 +72,8 @@ class CompiledLoop:
         self._made: Any = None
         self._making = Lock()
         self._looked = False
-        self._run: Callable[..., Any] = self._first if steps is None else self._interpreted
+        self.may_be_interpreted = steps is not None
+        self._run: Callable[..., Any] = self._interpreted if self.may_be_interpreted else self._first
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop, compiled or interpreted."""

@@ -270,7 +270,7 @@ def test_a_library_that_exits_on_its_own_gives_no_verdict() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are heeded on Linux")
-@pytest.mark.parametrize("megabytes", [300, 700])
+@pytest.mark.parametrize("megabytes", [300, 400])
 def test_a_limit_of_memory_gives_no_verdict(finished: Place, megabytes: int) -> None:
     limit = megabytes * 2**20
 

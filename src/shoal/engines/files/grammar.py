@@ -302,6 +302,10 @@ class Scan:
             self._rest = bytes(piece[end:])
             return self._feed_lines(text[:end], writing) if end else b""
         self._rest = b""
+        return self._scanned(text, writing)
+
+    def _scanned(self, text: Bytes, writing: bool) -> bytes:
+        """Scan a text byte by byte."""
         room = 2 * len(text) + int(self._state[PENDING]) + 8 if writing else 0
         out = np.empty(room, np.uint8)
         n = scanned(text, self._classes, self._state, out)
@@ -321,8 +325,8 @@ class Scan:
         kinds = self._classes[text]
         if (kinds == NUL).any():
             return False
-        quotes = np.flatnonzero(kinds == QUOTE)
-        if len(quotes) and (quotes[-1] >= end or not _well_quoted(kinds[:end], quotes)):
+        quotes = np.flatnonzero(kinds[:end] == QUOTE)
+        if len(quotes) and not _well_quoted(kinds[:end], quotes):
             return False
         returns, breaks = np.count_nonzero(kinds == CR), np.flatnonzero(kinds[:end] == LF)
         return not returns or bool(returns == len(breaks) and breaks[0] and (text[breaks - 1] == 13).all())
@@ -371,11 +375,14 @@ class Scan:
         """End the scan at the end of the file."""
         s = self._state
         rest = b""
+        if b'"' in self._rest:  # it may be open
+            last, self._rest = np.frombuffer(self._rest, np.uint8), b""
+            rest = self._scanned(last, writing)
         if s[PLACE] == QUOTED:
             s[FAULT], s[FAULT_LINE] = NEVER_CLOSED, s[FIRST_LINE]
         elif s[PLACE] != RECORD or self._rest:  # a last line without a line end
             ended = s[[ENDED_LF, ENDED_CRLF, ENDED_CR]]
-            rest = self.feed(b"\n", writing=writing)
+            rest += self.feed(b"\n", writing=writing)
             s[[ENDED_LF, ENDED_CRLF, ENDED_CR]] = ended
         if s[FAULT] or s[RAGGED]:
             raise self._fault()
