@@ -1,4 +1,4 @@
-"""How many random tables a property is tried on: a sixth of what it names, all where ``SHOAL_TESTS=thorough``.
+"""How many random tables a property is tried on: an eighth of what it names, all where ``SHOAL_TESTS=thorough``.
 
 A test that numbers its tables itself takes a part of them always, and the rest where the long matrices run.
 
@@ -16,7 +16,7 @@ THOROUGH = os.environ.get("SHOAL_TESTS") == "thorough"
 
 def examples(n: int) -> settings:
     """Settings for a test that a thorough run tries on ``n`` random tables."""
-    return settings(max_examples=n if THOROUGH else max(10, n // 6))
+    return settings(max_examples=n if THOROUGH else max(10, n // 8))
 
 
 def tables(n: int, always: int) -> list[Any]:

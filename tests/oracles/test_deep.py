@@ -26,7 +26,7 @@ from strategies import cases, problem_of
 OF_CELLS = [name for name, loss in LOSSES.items() if issubclass(loss, CellLoss) and not loss.mean_of_kept]
 
 
-@pytest.fixture(autouse=True, params=[0, 1, 5])
+@pytest.fixture(autouse=True, params=[1, *(pytest.param(n, marks=pytest.mark.long) for n in (0, 5))])
 def decided(request, monkeypatch):
     """Threads search the whole lattice, boxes with one column decided, or nothing: the tables have four columns."""
     monkeypatch.setattr(deep, "DECIDED", request.param)

@@ -104,9 +104,17 @@ ALL, REST = ("duckdb", "postgres", "spark"), ("server", "none", "page")
         (["-m", ""], {*(f"bench[{engine}]" for engine in ALL), *(f"matrix[{engine}]" for engine in ALL), *REST}),
         (["--engine", "spark"], {"bench[spark]", "none"}),
         (["--engine", "duckdb"], {"bench[duckdb]", "none"}),
-        (["--engine", "duckdb", "--engine", "postgres"], {"bench[duckdb]", "bench[postgres]", "server", "none"}),
-        (["--engine", "local"], {"none"}),
-        (["-m", "long", "--engine", "spark"], {"matrix[spark]", "page"}),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (
+                (
+                    ["--engine", "duckdb", "--engine", "postgres"],
+                    {"bench[duckdb]", "bench[postgres]", "server", "none"},
+                ),
+                (["--engine", "local"], {"none"}),
+                (["-m", "long", "--engine", "spark"], {"matrix[spark]", "page"}),
+            )
+        ),
     ],
     ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else " ".join(given),
 )

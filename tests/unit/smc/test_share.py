@@ -245,7 +245,9 @@ def test_a_party_that_dies_is_named_at_once(stage: str, so_far: str, joint: Join
             assert so_far in told["error"]
 
 
-@pytest.mark.parametrize("stage", ["connected", "signed", "shared"])
+@pytest.mark.parametrize(
+    "stage", ["connected", *(pytest.param(s, marks=pytest.mark.long) for s in ("signed", "shared"))]
+)
 def test_a_party_that_no_longer_answers_is_named(stage: str, joint: JointRuns, tmp_path: Path) -> None:
     brief = MEAN | {"run": {"timeout": 1}}
     found = joint.told(tmp_path, FEW, [brief, brief, brief | {"stops": stage}])
@@ -258,7 +260,7 @@ def test_a_party_that_no_longer_answers_is_named(stage: str, joint: JointRuns, t
             assert told["error"].startswith("PartyError: party 3 (party3) did not answer")
 
 
-@pytest.mark.parametrize("impostor", [1, 2, 3])
+@pytest.mark.parametrize("impostor", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3))])
 def test_a_party_with_another_certificate_is_not_talked_to(impostor: int, joint: JointRuns, tmp_path: Path) -> None:
     brief = MEAN | {"run": {"timeout": 1}}
     found = joint.told(tmp_path, FEW, [brief, brief, brief], impostor=impostor)

@@ -32,6 +32,7 @@ MODELS = (
     BasicLikeness(beta=0.8),
     EnhancedLikeness(beta=2.0),
 )
+SOME = [MODELS[0], MODELS[2], *(pytest.param(m, marks=pytest.mark.long) for m in (MODELS[1], *MODELS[3:]))]
 NUMBERS = ("1", "2", "4", "8", "16")
 
 
@@ -97,7 +98,7 @@ def test_verdicts_are_those_of_the_definition(model):
     assert seen == {True, False}
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.3])
+@pytest.mark.parametrize("temperature", [0.3, pytest.param(0.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("many", [0, 60])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.asked)
 def test_trades_keep_the_books_and_every_class_passes(model, many, temperature):
@@ -155,7 +156,7 @@ def test_what_the_kernel_cannot_judge_is_left_to_the_models():
     assert limits_of(problem_of(50, *two_lines), rows, 9) is None
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.asked)
+@pytest.mark.parametrize("model", SOME, ids=lambda model: model.asked)
 def test_with_them_it_never_loses_more_than_its_start_and_under_closeness_less_than_without(model, monkeypatch):
     problem = problem_of(400, model)
     answer = SEARCHES["local"](problem)
