@@ -235,3 +235,19 @@ def test_the_kernels_split_as_their_twins_do(seed):
         [sum(counts[row] * extra[j, level, leaves[j, row]] for row in gone) for level in range(3)] for j in (0, 1)
     ]
     assert sums == pytest.approx(np.array(expected))
+
+
+def test_columns_of_too_many_values_are_left_to_the_search_by_boxes(monkeypatch):
+    problem = problem_of(random_case(3), OF_CELLS[0])
+    assert can_search_deep(problem)
+    splits = []
+
+    def counted(leaves, counts, class_of, n_classes, part, n_parts, least):
+        splits.append((n_classes + 1) * n_parts)
+        return split_sizes(leaves, counts, class_of, n_classes, part, n_parts, least)
+
+    monkeypatch.setattr(deep, "split_sizes", counted)
+    deep_from_top(problem).close(problem.lattice.ground, math.inf)
+    assert 1 < max(splits) <= deep._most_parts(problem)  # what is reserved is never exceeded
+    monkeypatch.setattr(deep, "MOST_PARTS", deep._most_parts(problem) - 1)
+    assert not can_search_deep(problem)

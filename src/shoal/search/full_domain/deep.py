@@ -44,6 +44,7 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
 
 MOST_ROWS = 1 << 27  # the classes of rows in memory: one number per row and level of the way to the current box
+MOST_PARTS = 1 << 26  # the parts of all classes in memory, four bytes each: a column of many values splits into many
 DECIDED = 5  # columns that are decided in the boxes that threads search
 WAVE = 32  # boxes that begin with the same best solution
 
@@ -70,7 +71,14 @@ def can_search_deep(problem: Problem) -> bool:
         and not (problem.after or problem.keep_suppressed or problem.people is not None)
         and problem.n_records < 1 << 31
         and problem.table.n_classes * (2 * len(problem.lattice.heights) + WAVE) <= MOST_ROWS
+        and _most_parts(problem) <= MOST_PARTS
     )
+
+
+def _most_parts(problem: Problem) -> int:
+    """Return how many parts one split may have to count: no class that is left is smaller than the least size."""
+    n_classes = min(problem.table.n_classes, problem.n_records // problem.least_class_size)
+    return (n_classes + 1) * max(hierarchy.cardinality(0) for hierarchy in problem.table.hierarchies)
 
 
 @dataclass(eq=False)
