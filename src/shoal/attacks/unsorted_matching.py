@@ -13,9 +13,9 @@ write them: chance orders runs, not rows. Where few orders are possible all of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import islice, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ MOST = 2_000  # rows matched with people one by one
 AHEAD = 600  # the most people skipped, if that many were left out
 ASIDE = 20  # additional places by which a row may be off
 SMALL = 500  # rows of a release tested this way, if some were left out
+CELLS = 4_000_000  # rows x offsets x orders compared at once
 SHUFFLES = 9  # random orders, for comparison with matching one by one
 SURE = 1e9  # attempts; nobody was sampled, so the share is exact
 
@@ -144,8 +145,8 @@ class _MatchedClasses:
         if orders is None:
             n = int(np.clip(EFFORT // len(self.records), *DRAWS))
             orders = (self._drawn(random) for _ in range(n))
-        found = statistics.of(as_it_is)
-        drawn = np.array([statistics.of(order) for order in orders])
+        found = statistics.of([as_it_is])[0]
+        drawn = np.vstack([statistics.of(some) for some in _batches(orders, statistics.at_once)])
         among = drawn if exact else np.vstack([drawn, found])
         spread = among.std(axis=0)
         spread[spread < 1e-12] = np.inf
@@ -184,17 +185,26 @@ class _Statistics:
         rows, people = np.arange(seen.n_records), np.arange(seen.n_people)
         near = gone and seen.n_records <= SMALL
         self.bands = [_DiagonalBand.of(seen, rows, order, gone) for order in (people, people[::-1])] if near else []
+        width = max((band.people.shape[1] for band in self.bands), default=1)
+        self.at_once = max(1, CELLS // (seen.n_records * width))  # orders
 
-    def of(self, order: RowNumbers) -> Floats:
-        """Compute the statistics for the records of classes in some order."""
-        records, theirs = self.classes.records, self.theirs.copy()
-        theirs[records] = self.theirs[records[order]]
-        ranks = float(self.classes.weighed @ self.classes.rank[order])
+    def of(self, orders: Sequence[RowNumbers]) -> Floats:
+        """Compute the statistics, a row for each order of the records of classes."""
+        records = self.classes.records
+        theirs = np.tile(self.theirs, (len(orders), 1))
+        theirs[:, records] = self.theirs[records[np.array(orders)]]
+        ranks = np.array([float(self.classes.weighed @ self.classes.rank[order]) for order in orders])
         out = [ranks, -ranks]
-        out += [float((self.mine[people] == theirs[rows]).sum()) for people, rows in self.pairs]
-        out += [float(((self.mine[people] == theirs[rows]) & fit).sum()) for people, rows, fit in self.whole]
+        out += [(self.mine[people] == theirs[:, rows]).sum(axis=1) for people, rows in self.pairs]
+        out += [((self.mine[people] == theirs[:, rows]) & fit).sum(axis=1) for people, rows, fit in self.whole]
         out += [_longest(band.alike(self.mine, theirs)) for band in self.bands]
-        return np.array(out)
+        return np.column_stack(out).astype(np.float64)
+
+
+def _batches(orders: Iterable[RowNumbers], n: int) -> Iterator[list[RowNumbers]]:
+    orders = iter(orders)
+    while batch := list(islice(orders, n)):
+        yield batch
 
 
 def _affordable(fits: csr_array, people: csr_array, random: np.random.Generator) -> NDArray[np.bool_]:
@@ -287,7 +297,8 @@ def aligned(seen: Sight, said: tuple[RowNumbers, RowNumbers], rows: RowNumbers, 
 
     A longest common subsequence, within a band around the diagonal: rows may have been left out, or stand elsewhere.
     """
-    return _longest(_DiagonalBand.of(seen, rows, people, gone).alike(*said))
+    mine, theirs = said
+    return int(_longest(_DiagonalBand.of(seen, rows, people, gone).alike(mine, theirs[None]))[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,17 +319,19 @@ class _DiagonalBand:
         return cls(rows, who, there & fit)
 
     def alike(self, mine: RowNumbers, theirs: RowNumbers) -> NDArray[np.bool_]:
-        """Return which of the people match the row and have the same values."""
-        return np.asarray(self.fit & (mine[self.people] == theirs[self.rows][:, None]))
+        """Return which of the people match the row and have the same values, in each order of the rows."""
+        return np.asarray(self.fit & (mine[self.people] == theirs[:, self.rows, None]))
 
 
-def _longest(fits: NDArray[np.bool_]) -> int:
-    # best[j]: the most rows so far whose people stand before the place of the j-th offset, or there.
-    best = np.zeros(fits.shape[1], np.int64)
-    for of_row in fits:
-        without = np.append(best[1:], best[-1])  # the same people are one offset less from the next place
-        best = np.maximum.accumulate(np.maximum(without, best + of_row))
-    return int(best.max(initial=0))
+def _longest(fits: NDArray[np.bool_]) -> RowNumbers:
+    """Return for each order how many rows match people who stand in the same order."""
+    # best[:, j]: the most rows so far whose people stand before the place of the j-th offset, or there.
+    best = np.zeros((len(fits), fits.shape[2]), np.int64)
+    for row in range(fits.shape[1]):
+        found = best + fits[:, row]
+        np.maximum(found[:, :-1], best[:, 1:], out=found[:, :-1])  # people are one offset less from the next place
+        best = np.maximum.accumulate(found, axis=1)
+    return np.asarray(best.max(axis=1, initial=0))
 
 
 def _fit(seen: Sight, people: RowNumbers, rows: RowNumbers) -> NDArray[np.bool_]:
