@@ -10,7 +10,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SEEDS, PEOPLE = range(6), 100
 
 
-pytestmark = pytest.mark.xdist_group("attacks_truth")  # the releases are attacked once
+pytestmark = [pytest.mark.xdist_group("attacks_truth"), pytest.mark.long]  # the releases are attacked once
 
 
 @pytest.fixture(scope="module")

@@ -146,18 +146,27 @@ def both_answers(case, objective):
     return answers
 
 
+@pytest.mark.parametrize(
+    ("seed", "limit"),
+    [
+        (8, Fraction(1, 10)),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in ((7, Fraction(0)), (9, Fraction(1)))),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("asked", ["k", "k, recursive", "equal"])
-def test_optimal_finds_it_where_tables_are_huge_and_coarser_nodes_are_looked_at_first(asked, objective, monkeypatch):
+def test_optimal_finds_it_where_tables_are_huge_and_coarser_nodes_are_looked_at_first(
+    asked, objective, seed, limit, monkeypatch
+):
     monkeypatch.setattr(rollup, "HUGE", 20)
     monkeypatch.setattr(rollup, "LARGE", 10)
     monkeypatch.setattr(rollup, "COARSER", (0.0, 2.0))
-    for i, limit in enumerate((Fraction(0), Fraction(1, 10), Fraction(1))):
-        case = larger(7 + i, ASKED[asked], limit)
-        problem = problem_of(case, objective)
-        assert any(True for node in problem.lattice for _ in problem.rollup.coarser(node))
-        answers = both_answers(case, objective)
-        assert answers[0] == answers[1], limit
+    case = larger(seed, ASKED[asked], limit)
+    problem = problem_of(case, objective)
+    assert any(True for node in problem.lattice for _ in problem.rollup.coarser(node))
+    answers = both_answers(case, objective)
+    assert answers[0] == answers[1]
 
 
 def test_optimal_looks_below_a_failing_node_where_unions_of_passing_classes_may_fail():

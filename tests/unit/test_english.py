@@ -3,13 +3,16 @@
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
+import pytest
+
+from sources import MODULES, SOURCES, walked
+
 ROOT = Path(__file__).resolve().parents[2]
-MODULES = sorted((ROOT / "src" / "shoal").rglob("*.py"))
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")), ROOT / "benchmarks" / "README.md"]
-TEMPLATES = sorted((ROOT / "src" / "shoal").rglob("*.html"))
+TEMPLATES = sorted(SOURCES.rglob("*.html"))
+pytestmark = pytest.mark.xdist_group("sources")  # parsed once
 
 # Turns of phrase that readers stumble over, each with what to write instead.
 QUAINT = {
@@ -30,13 +33,8 @@ QUAINT = {
 FEWEST_WORDS = 4
 
 
-@cache
-def parsed(module: Path) -> ast.Module:
-    return ast.parse(module.read_text(encoding="utf-8"))
-
-
 def docstrings(module: Path) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(parsed(module)):
+    for node in walked(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text is not None:
@@ -45,7 +43,7 @@ def docstrings(module: Path) -> Iterator[tuple[str, str]]:
 
 def texts(module: Path) -> Iterator[str]:
     """Every string of a module: docstrings, messages, and the fixed parts of formatted ones."""
-    for node in ast.walk(parsed(module)):
+    for node in walked(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
 
@@ -57,7 +55,7 @@ def quaint(text: str) -> list[str]:
 
 def test_a_docstring_says_something() -> None:
     short = [
-        f"{module.relative_to(ROOT)}, {name}: {text}"
+        f"{module.relative_to(SOURCES)}, {name}: {text}"
         for module in MODULES
         for name, text in docstrings(module)
         if len(text.split()) < FEWEST_WORDS
@@ -67,7 +65,7 @@ def test_a_docstring_says_something() -> None:
 
 def test_messages_and_docstrings_have_no_quaint_phrase() -> None:
     found = [
-        f"{module.relative_to(ROOT)}: {phrase}"
+        f"{module.relative_to(SOURCES)}: {phrase}"
         for module in MODULES
         for text in texts(module)
         for phrase in quaint(text)

@@ -11,16 +11,15 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.commands import app
 from shoal.errors import OutputError, ShoalError
+from sources import MODULES, SOURCES, walked
 
-SOURCES = Path(shoal.__file__).parent
 FLAG = re.compile(r"(?<![\w-])(--[a-z]|-[opq]\b)")
 
 
 def speaks_of_flags(source: Path) -> list[int]:
     """The lines with a text that names a flag, unless it is a docstring or told as ``option``."""
-    tree = ast.parse(source.read_text(encoding="utf-8"))
     allowed = set()
-    for node in ast.walk(tree):
+    for node in walked(source):
         of_option = (isinstance(node, ast.keyword) and node.arg == "option") or (
             isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "option"
         )
@@ -28,16 +27,17 @@ def speaks_of_flags(source: Path) -> list[int]:
             allowed |= {id(part) for part in ast.walk(node)}
     return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in walked(source)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in allowed
         if FLAG.search(node.value) and " " in node.value.strip()
     ]
 
 
+@pytest.mark.xdist_group("sources")  # parsed once
 def test_only_the_command_line_speaks_of_its_flags() -> None:
     found = {
         str(path.relative_to(SOURCES)): lines
-        for path in SOURCES.rglob("*.py")
+        for path in MODULES
         if path.relative_to(SOURCES).parts[0] not in ("cli", "web") and (lines := speaks_of_flags(path))
     }
     assert found == {}

@@ -7,11 +7,12 @@ from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import shoal
+import pytest
 
-SOURCES = Path(shoal.__file__).parent
+from sources import MODULES, SOURCES, parsed, walked
+
 CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
-MODULES = sorted(path for path in SOURCES.rglob("*.py"))
+pytestmark = pytest.mark.xdist_group("sources")  # parsed once
 
 # Modules with imports inside functions, and why: what is loaded late makes the program start faster, or may be absent.
 # None is there to get round a cycle.
@@ -88,21 +89,15 @@ def name_of(path: Path) -> str:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def statements(path: Path) -> tuple[ast.AST, ...]:
     """Everything in a module but what it imports for types alone."""
-    tree = parsed(path)
     for_types = {
         id(part)
-        for node in ast.walk(tree)
+        for node in walked(path)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for part in ast.walk(node)
     }
-    return tuple(node for node in ast.walk(tree) if id(node) not in for_types)
+    return tuple(node for node in walked(path) if id(node) not in for_types)
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
@@ -227,7 +222,7 @@ def test_only_engines_tell_engines_apart() -> None:
         (path, call)
         for path in MODULES
         if path.relative_to(SOURCES).parts[0] != "engines"
-        for call in ast.walk(parsed(path))
+        for call in walked(path)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute | ast.Call)
     )
     asked = [

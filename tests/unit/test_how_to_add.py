@@ -199,7 +199,7 @@ def test_it_takes_the_files_that_the_page_names(thing: str) -> None:
     assert folders | set(addition.lines) == named(thing)
 
 
-pytestmark = pytest.mark.xdist_group("how to add")  # one copy of the package
+pytestmark = [pytest.mark.xdist_group("how to add"), pytest.mark.long]  # one copy of the package, compiled anew
 
 
 @pytest.fixture(scope="module")

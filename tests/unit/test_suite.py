@@ -11,6 +11,7 @@ import pytest
 import processes
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.long  # each test starts pytest anew
 
 WARNS = """
 import warnings
@@ -104,17 +105,9 @@ ALL, REST = ("duckdb", "postgres", "spark"), ("server", "none", "page")
         (["-m", ""], {*(f"bench[{engine}]" for engine in ALL), *(f"matrix[{engine}]" for engine in ALL), *REST}),
         (["--engine", "spark"], {"bench[spark]", "none"}),
         (["--engine", "duckdb"], {"bench[duckdb]", "none"}),
-        *(
-            pytest.param(*each, marks=pytest.mark.long)
-            for each in (
-                (
-                    ["--engine", "duckdb", "--engine", "postgres"],
-                    {"bench[duckdb]", "bench[postgres]", "server", "none"},
-                ),
-                (["--engine", "local"], {"none"}),
-                (["-m", "long", "--engine", "spark"], {"matrix[spark]", "page"}),
-            )
-        ),
+        (["--engine", "duckdb", "--engine", "postgres"], {"bench[duckdb]", "bench[postgres]", "server", "none"}),
+        (["--engine", "local"], {"none"}),
+        (["-m", "long", "--engine", "spark"], {"matrix[spark]", "page"}),
     ],
     ids=lambda given: " ".join(sorted(given)) if isinstance(given, set) else " ".join(given),
 )

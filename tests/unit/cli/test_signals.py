@@ -168,7 +168,9 @@ def test_told_to_stop_before_it_has_begun(place: Place, number: signal.Signals) 
     assert place.names() == place.inputs
 
 
-@pytest.mark.parametrize(("number", "wait"), [(signal.SIGINT, 1.2), (signal.SIGTERM, 2.4)])
+@pytest.mark.parametrize(
+    ("number", "wait"), [(signal.SIGINT, 1.2), pytest.param(signal.SIGTERM, 2.4, marks=pytest.mark.long)]
+)
 def test_told_to_stop_in_the_middle_of_real_work(place: Place, number: signal.Signals, wait: float) -> None:
     draw = random.Random(3)
     names = [f"q{i}" for i in range(7)]

@@ -138,6 +138,7 @@ def test_what_was_left_is_checked_by_anybody(shown: tuple[Path, Demo]) -> None:
     assert not shoal.check(folder / "hospital.csv", policy).holds
 
 
+@pytest.mark.long
 def test_again_into_the_same_folder_with_the_same_bytes(demonstration: Demonstration, shown: tuple[Path, Demo]) -> None:
     folder, found = shown
     assert sorted(entry.name for entry in folder.iterdir()) == FILES

@@ -228,8 +228,8 @@ def test_a_party_that_comes_late_is_waited_for(joint: JointRuns, tmp_path: Path)
 @pytest.mark.parametrize(
     ("stage", "so_far"),
     [
-        ("connected", "nothing was shared"),
-        ("signed", "nothing was opened"),
+        pytest.param("connected", "nothing was shared", marks=pytest.mark.long),
+        pytest.param("signed", "nothing was opened", marks=pytest.mark.long),
         ("shared", "some figures may have been opened"),
     ],
 )

@@ -42,6 +42,7 @@ print(half(x), sum(half.stats.cache_hits.values()), "numba.np.arraymath" in sys.
 """
 
 
+@pytest.mark.long
 def test_two_processes_keep_a_loop_for_different_types_at_once(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
@@ -140,6 +141,7 @@ print(double({name}(4)), sum(double.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.long
 def test_what_was_kept_of_a_class_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     environment["NUMBA_CACHE_DIR"] = str(tmp_path / "kept")
