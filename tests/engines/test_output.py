@@ -55,9 +55,8 @@ def test_the_table_is_that_of_the_rows_in_memory(bench: Bench, asked: str, tmp_p
         for name, ends in cell.ranges.items():
             assert ends == pytest.approx(theirs[key].ranges[name], rel=1e-6)
     found.save(tmp_path / "table.csv")
-    again = shoal.check_output(
-        visits(), ledger=ledger, **ASKED[asked]
-    )  # figures of one engine are recognized on another
+    # Figures of one engine are recognized on another.
+    again = shoal.check_output(visits(), ledger=ledger, **ASKED[asked])
     assert not again.missing
 
 
