@@ -1,6 +1,6 @@
 """How many random tables a property is tried on: an eighth of what it names, all where ``SHOAL_TESTS=thorough``.
 
-A test that numbers its tables itself takes a part of them always, and the rest where the long matrices run.
+A test that numbers its tables itself takes a part of them always, half of the others where the long matrices run.
 
 The profile that ``conftest`` loads says the rest: no deadline, no complaint about slow draws.
 """
@@ -20,8 +20,9 @@ def examples(n: int) -> settings:
 
 
 def tables(n: int, always: int) -> list[Any]:
-    """The numbers of ``n`` tables as parameters: the first always, the others with the long matrices."""
+    """The numbers of ``n`` tables as parameters: the first always, half of the others with the long matrices."""
+    end = n if THOROUGH else (always + n) // 2
     return [
         pytest.param(range(always), id=f"{always} tables"),
-        pytest.param(range(always, n), id=f"{n - always} tables more", marks=pytest.mark.long),
+        pytest.param(range(always, end), id=f"{end - always} tables more", marks=pytest.mark.long),
     ]

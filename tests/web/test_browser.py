@@ -17,8 +17,7 @@ TABLE = "age,zip,sex,<img src=x onerror=alert(1)>,disease,name\n" + "".join(
     f"{20 + i % 60},{35100 + i % 40},{'mf'[i % 2]},{{{{7*7}}}}{i % 4},{['flu', 'cold', '=cmd'][i % 3]},person {i}\n"
     for i in range(400)
 )
-LOOKS = [(400, "dark")]
-MORE_LOOKS = [(1280, "light"), (1280, "dark"), (400, "light")]
+LOOKS = [(400, "dark"), (1280, "light")]  # the other two where a table is strange: test_long_walks.py
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +143,7 @@ def walk(tab: Tab, looks: list[tuple[int, str]]) -> None:
 
 def test_the_whole_path_by_mouse_and_keyboard(browser: Browser, page: Served) -> None:  # noqa: F811
     tab = Tab(browser, page)
-    walk(tab, [*LOOKS, *MORE_LOOKS])
+    walk(tab, LOOKS)
     tab.require_calm()
     tab.context.close()
 
@@ -187,10 +186,10 @@ def test_a_run_is_cancelled_wherever_it_is_and_the_next_one_works(
         patch.setattr("shoal.pipeline.anonymize", endless)
         tab.press("Start")
         tab.heading("Looking for the release")
-        tab.require_readable(LOOKS)
+        tab.require_readable(LOOKS[:1])
         tab.click("Cancel")  # the page may notice the end by itself before the answer comes
         tab.page.get_by_text("Cancelled").wait_for()
-        tab.require_readable(LOOKS)
+        tab.require_readable(LOOKS[:1])
     assert len(page.workspace.runs) == runs
     assert sorted(page.workspace.folder.rglob("*")) == kept
     tab.page.get_by_role("link", name="Back", exact=False).first.click()
@@ -204,7 +203,7 @@ def test_a_page_that_is_gone_is_readable_and_leads_back(browser: Browser, page: 
     tab = Tab(browser, page)
     tab.page.goto(tab.page.url + "nowhere")
     tab.heading("This did not work")
-    tab.require_readable(LOOKS)
+    tab.require_readable(LOOKS[:1])
     tab.follow("Go back")
     tab.page.get_by_role("button", name="people.csv", exact=True).wait_for()
     tab.context.close()
