@@ -30,8 +30,8 @@ def rows_in_order(table: pa.Table) -> list[tuple]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-@pytest.mark.parametrize("algorithm", ["optimal", "top_down", "mondrian_relaxed", "suppress_cells"])
-def test_every_kind_of_recoding_is_that_of_memory(clustered: Bench, cluster, algorithm: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("algorithm", ["optimal", "mondrian_relaxed"])
+def test_a_recoding_is_that_of_memory(clustered: Bench, cluster, algorithm: str, tmp_path: Path) -> None:
     asked = TASK.policy(algorithm)
     release = shoal.anonymize(clustered.load(PEOPLE), asked)
     release.save(tmp_path / "out")

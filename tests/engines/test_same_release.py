@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any, get_args
 
@@ -113,18 +114,7 @@ def test_values_that_look_alike(database: Bench, quasi: str, algorithm: str) -> 
     same(database, policy(algorithm, QUASI[quasi], max_suppression=0.2))
 
 
-# One kind of value; the rest where the long matrices run, on a cluster.
-ON_SPARK = {("times", "optimal")}
-
-
-@pytest.mark.parametrize(
-    ("quasi", "algorithm"),
-    [
-        pytest.param(quasi, algorithm, marks=[] if (quasi, algorithm) in ON_SPARK else [pytest.mark.long])
-        for quasi in QUASI
-        for algorithm in ("optimal", "mondrian_relaxed")
-    ],
-)
+@pytest.mark.parametrize(("quasi", "algorithm"), [*zip(QUASI, cycle(["optimal", "mondrian_relaxed"]))])
 def test_values_that_look_alike_on_spark(spark: Bench, quasi: str, algorithm: str) -> None:
     same(spark, policy(algorithm, QUASI[quasi], max_suppression=0.2))
 

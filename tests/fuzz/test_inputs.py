@@ -5,7 +5,7 @@ import pytest
 from fuzz import inputs
 
 
-@pytest.mark.parametrize(("first", "n"), [(10**6, 400), pytest.param(2 * 10**6, 1_600, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("first", "n"), [(10**6, 400), pytest.param(2 * 10**6, 800, marks=pytest.mark.long)])
 def test_strange_input_ends_in_errors_of_ours_that_show_nothing(first: int, n: int) -> None:
     counts, wrong = inputs.run(n, 0, first=first, seconds=60)
     assert not wrong, "\n".join(wrong)
