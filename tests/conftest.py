@@ -48,11 +48,6 @@ def pytest_configure(config: pytest.Config) -> None:
 # ── Engines ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are cores: many tests wait for a server, another process or a page."""
-    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
-
-
 ENGINES = ("duckdb", "postgres", "spark")
 NEEDS = {"duck": "duckdb", "server": "postgres", "postgres": "postgres", "cluster": "spark", "spark": "spark"}
 

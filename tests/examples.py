@@ -6,6 +6,7 @@ The profile that ``conftest`` loads says the rest: no deadline, no complaint abo
 """
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -26,3 +27,8 @@ def tables(n: int, always: int) -> list[Any]:
         pytest.param(range(always), id=f"{always} tables"),
         pytest.param(range(always, end), id=f"{end - always} tables more", marks=pytest.mark.long),
     ]
+
+
+def some(values: Iterable[Any], always: int) -> list[Any]:
+    """Values as parameters: the first always, the others with the long matrices."""
+    return [pytest.param(value, marks=[] if i < always else [pytest.mark.long]) for i, value in enumerate(values)]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
+from examples import examples
 from shoal.engines.opening import opened
 from shoal.errors import PolicyError
 
@@ -65,7 +66,7 @@ def brute(rows: list[Record], persons: bool) -> tuple[float, float]:
 
 
 @given(records, st.booleans())
-@settings(max_examples=150)
+@examples(600)
 def test_risks_of_households_are_those_of_every_outcome(rows: list[Record], persons: bool) -> None:
     data = pd.DataFrame(rows, columns=["age", "home", "who"])
     policy = asked(**({"entity": "who"} if persons else {}))

@@ -127,6 +127,7 @@ def test_shell_blocks_run(page: Path, demonstrated: Path, tmp_path: Path, monkey
             assert done.exit_code == 0, (command, done.output)
 
 
+@pytest.mark.long
 def test_readme_and_quick_start_run_one_after_the_other_in_one_folder(
     demonstration: Demonstration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import processes
 import shoal
+from examples import some
 from serving import PATIENCE, user_at
 from shoal.web.screens.publish import CHECKS
 
@@ -71,7 +72,7 @@ def require_end(process: subprocess.Popen[str], number: signal.Signals, tmp_path
         os.killpg(process.pid, 0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", some([signal.SIGTERM, signal.SIGINT], always=1))
 def test_a_signal_stops_the_server_and_leaves_no_child(tmp_path: Path, number: signal.Signals) -> None:
     with started(tmp_path) as (process, _):
         assert [path.name.startswith("shoal-web-") for path in (tmp_path / "temporary").iterdir()] == [True]
@@ -85,7 +86,7 @@ SEARCH, WRITE = ("shoal.pipeline", "anonymize"), ("shoal.engines.files.formats",
     ("held", "number"),
     [
         (SEARCH, signal.SIGINT),
-        (WRITE, signal.SIGTERM),
+        pytest.param(WRITE, signal.SIGTERM, marks=pytest.mark.long),
         pytest.param(SEARCH, signal.SIGTERM, marks=pytest.mark.long),
         pytest.param(WRITE, signal.SIGINT, marks=pytest.mark.long),
     ],

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 import shoal
+from examples import some
 from shoal.output.checked import OutputCheck
 
 LEAST = 4
@@ -112,7 +113,7 @@ def test_no_hidden_count_of_many_random_tables_can_be_worked_out(first: int, tmp
     assert sum(attack(seed, tmp_path) for seed in range(first, first + 20)) > 20
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8), always=4))
 def test_no_hidden_sum_of_random_tables_comes_closer_than_asked(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = drawn(rng)

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from examples import some
 from shoal.engines.connect import from_files
 from shoal.release.replay import described, replay
 
@@ -51,7 +52,7 @@ def released(rows, asked, engine, tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["optimal", "local", "top_down"])
 @pytest.mark.parametrize("engine", ["local", "duckdb"])
-@pytest.mark.parametrize("who", ALONE)
+@pytest.mark.parametrize("who", some(ALONE, always=2))
 def test_a_suppressed_record_leaves_no_trace_in_the_labels(who, engine, algorithm, tmp_path):
     asked = policy(algorithm)
     without = released(STAY, asked, engine, tmp_path)

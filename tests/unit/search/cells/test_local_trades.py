@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from definitions import Case, Column, Sensitive, passes
+from examples import some
 from shoal.models.closeness import BasicLikeness, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
@@ -32,7 +33,7 @@ MODELS = (
     BasicLikeness(beta=0.8),
     EnhancedLikeness(beta=2.0),
 )
-SOME = [MODELS[0], MODELS[2], *(pytest.param(m, marks=pytest.mark.long) for m in (MODELS[1], *MODELS[3:]))]
+SOME = some([MODELS[2], *MODELS[:2], *MODELS[3:]], always=1)
 NUMBERS = ("1", "2", "4", "8", "16")
 
 
