@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.engines.codebook import Codebook
     from shoal.engines.files.formulas import Formulas
     from shoal.engines.files.layout import Dialect
+    from shoal.engines.files.lines import DistinctLines
     from shoal.engines.local import LocalEngine
 
 
@@ -36,9 +37,19 @@ class Rows:
     notes: tuple[str, ...] = ()
 
     @property
+    def counted(self) -> Groups | None:
+        """The distinct rows and their counts, if they are known."""
+        return None
+
+    @property
     def columns(self) -> list[str]:
         """The names of the released columns."""
         return list(self.table.column_names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the released columns."""
+        return self.table.schema
 
     @property
     def n_records(self) -> int:
@@ -75,6 +86,11 @@ class Query:
         raise DataError(
             "rows that stay in their engine cannot be pickled", "save the release, or anonymize a table in memory"
         )
+
+    @property
+    def counted(self) -> Groups:
+        """The expected counts."""
+        return self.groups
 
     @cached_property
     def rows(self) -> Any:
@@ -132,6 +148,7 @@ class WrittenFile:
     dialect: Dialect | None
     rows: Rows
     formulas: Formulas | None
+    lines: DistinctLines | None = None  # of a CSV file, if they are few
 
 
 Verify = Callable[[WrittenFile | Groups], None]  # takes a file, or the counts by an engine of the table it wrote
