@@ -40,7 +40,7 @@ TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
 ROW_GROUP = 2**18  # rows; the writer holds about three times as many
-WRITTEN = 2**24  # bytes of a CSV file written at a time, where lines are repeated
+WRITTEN = 2**20  # bytes of a CSV file written at a time, where lines are repeated
 BUFFER = 2**25  # bytes of a CSV file that DuckDB processes at a time; at least one record
 DIGITS = 38  # of a decimal, in SQL
 PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
@@ -118,7 +118,7 @@ def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
         plain += b"\n"
     parse = arrow_csv.ParseOptions(
         delimiter=found.dialect.separator,
-        newlines_in_values=b'"' in plain,
+        newlines_in_values=found.breaks,
         ignore_empty_lines=len(names) > 1,  # in a table with one column, a blank line is a null
     )
     convert = arrow_csv.ConvertOptions(

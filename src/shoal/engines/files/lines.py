@@ -20,7 +20,7 @@ from shoal.engines.files.layout import CHUNK, Layout, layout_of
 from shoal.errors import DataError
 from shoal.table.frequency import Counts
 
-PIECE = 2**24  # bytes read at a time
+PIECE = 2**21  # bytes read at a time, and the longest line
 MOST = 2**29  # bytes of distinct lines
 
 
@@ -45,14 +45,14 @@ def few_lines(path: Path, separator: str) -> DistinctLines | None:
     digest = hashlib.sha256()
     header, lines, counts, n_bytes = b"", [], [], 0
     for piece in _whole_lines(path):
-        digest.update(piece)
-        if not header:
-            end = piece.find(b"\n") + 1
-            header, piece = piece[:end], piece[end:]
-        if piece[-1:] not in (b"\n", b""):
+        if piece is None:
             return None
-        found = _lines_of(piece).value_counts()
-        if 2 * len(found) > piece.count(b"\n"):
+        digest.update(piece)
+        every = _lines_of(piece)
+        if not header:
+            header, every = every[0].as_py(), every[1:]
+        found = every.value_counts()
+        if 2 * len(found) > len(every):
             return None
         lines.append(found.field("values"))
         counts.append(found.field("counts"))
@@ -61,14 +61,14 @@ def few_lines(path: Path, separator: str) -> DistinctLines | None:
             return None
     if not lines:
         return None
-    both = pa.table({"line": pa.chunked_array(lines), "n": pa.chunked_array(counts)})
-    if len(lines) > 1:
-        both = both.group_by("line", use_threads=False).aggregate([("n", "sum")]).rename_columns(["line", "n"])
-    text = bytearray(b"".join([header, *(_bytes_of(chunk) for chunk in both["line"].chunks)]))
+    each = pa.concat_arrays(lines).dictionary_encode()
+    totals = np.zeros(len(each.dictionary), np.int64)
+    np.add.at(totals, each.indices.to_numpy(), pa.concat_arrays(counts).to_numpy())
+    text = bytearray(header + _bytes_of(each.dictionary))
     layout = _scanned_lines(text, separator)
-    if layout is None or layout.records != len(both):
+    if layout is None or layout.records != len(totals):
         return None
-    return DistinctLines(path, text, layout, np.asarray(both["n"]).astype(np.int64), digest.hexdigest())
+    return DistinctLines(path, text, layout, totals, digest.hexdigest())
 
 
 def _scanned_lines(text: bytearray, separator: str) -> Layout | None:
@@ -80,19 +80,23 @@ def _scanned_lines(text: bytearray, separator: str) -> Layout | None:
     return found if found.plain and found.ends == ("LF",) else None
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Yield the bytes of a file in pieces that end where a line ends."""
-    rest = b""
+def _whole_lines(path: Path) -> Iterator[memoryview | None]:
+    """Yield the bytes of a file in pieces that end where a line ends, each in the place of the one before.
+
+    The last piece is None if a line is too long, or the last one does not end.
+    """
+    room = bytearray(PIECE)
+    place, n_rest = memoryview(room), 0
     with path.open("rb") as file:
-        while piece := file.read(PIECE):
-            end = piece.rfind(b"\n") + 1
+        while n_new := file.readinto(place[n_rest:]):
+            n = n_rest + n_new
+            end = room.rfind(b"\n", 0, n) + 1
             if end:
-                yield rest + piece[:end]
-                rest = piece[end:]
-            else:
-                rest += piece
-    if rest:
-        yield rest
+                yield place[:end]
+            room[: n - end] = room[end:n]
+            n_rest = n - end
+    if n_rest:
+        yield None
 
 
 def _chunks(text: bytearray) -> Generator[bytes, None, None]:
@@ -100,13 +104,11 @@ def _chunks(text: bytearray) -> Generator[bytes, None, None]:
         yield bytes(text[start : start + CHUNK])
 
 
-def _lines_of(piece: bytes) -> pa.BinaryArray:
+def _lines_of(piece: memoryview) -> pa.BinaryArray:
     """Return the lines of a text, each with its line end."""
     ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == 10)
     offsets = np.concatenate([[0], ends + 1]).astype(np.int32)
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(piece)]
-    )
+    return pa.BinaryArray.from_buffers(pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(piece)])
 
 
 def _bytes_of(lines: pa.BinaryArray) -> bytes:
