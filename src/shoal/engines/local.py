@@ -172,7 +172,9 @@ class LocalEngine(LocalColumns):
             if name not in quasi:
                 return self._numbered(name).take(some)
             j, own = quasi[name], part[some]
-            return self._released(recoding.released[j], parts.codes[own, j], some, None if stars is None else gone[some])
+            return self._released(
+                recoding.released[j], parts.codes[own, j], some, None if stars is None else gone[some]
+            )
 
         if coded and len(rows) >= MANY and policy.release.entity is None:
             others = [self._numbered(name).codes[rows] for name in names if name not in quasi]
@@ -417,20 +419,24 @@ class LocalEngine(LocalColumns):
 def _tuple_of(parts: Parts, keeps_stars: bool) -> NDArray[np.int32]:
     """Number the released tuples of parts; those that are suppressed but kept are one."""
     tuple_of, firsts = group(packed(parts.codes))
-    return np.where(parts.suppressed, len(firsts), tuple_of).astype(np.int32) if keeps_stars else tuple_of.astype(np.int32)
+    return (
+        np.where(parts.suppressed, len(firsts), tuple_of).astype(np.int32) if keeps_stars else tuple_of.astype(np.int32)
+    )
 
 
 def _counted_rows(
     distinct: dict[str, CodedColumn], class_of: ClassOf, rows: NDArray[np.int64], seed: int
 ) -> CountedRows:
     """Return rows that repeat ``distinct`` ones; ``class_of`` says which of them each of the original ``rows`` is."""
-    order = order_of_distinct(decoded_table(distinct), seed)
+    table = decoded_table(distinct)
+    order = order_of_distinct(table, seed)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
+    columns = [CodedColumn.of(column) for column in table.columns]  # one code per value; a label may have been null
     repeated = Repeated(
         tuple(distinct),
-        np.stack([column.codes[order] for column in distinct.values()]).T,
-        tuple(column.values for column in distinct.values()),
+        np.stack([column.codes[order] for column in columns]).T,
+        tuple(column.values for column in columns),
         np.bincount(class_of, minlength=len(order))[order],
     )
     return CountedRows(repeated, Origins(rows, rank[class_of], seed))
