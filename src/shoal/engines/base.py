@@ -81,6 +81,8 @@ class Query:
     entity: str | None = None  # the column that identifies people
     notes: tuple[str, ...] = ()  # notes about how the rows are produced
     households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
+    # Counts all released columns, with those that were not counted; None if equal tuples become different rows.
+    recounted: Callable[[], Groups] | None = None
 
     def __reduce__(self) -> Any:
         raise DataError(
