@@ -28,7 +28,7 @@ from shoal.engines.sql import quoted
 from shoal.errors import DataError
 
 PIECE = 2**17  # rows of a result held in memory at a time
-TUPLE = 800  # bytes of a distinct row in memory, with eight columns
+TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns
 
 
 class DuckDB(IbisPlace):
@@ -136,7 +136,7 @@ class DuckDB(IbisPlace):
         with self.reading():
             ((n,),) = self.backend.con.sql(query).fetchall()
         fits = self.memory is None or n * TUPLE <= self.memory // 2
-        return bool(4 * n <= n_rows and fits)
+        return bool(2 * n <= n_rows and fits)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
