@@ -91,7 +91,7 @@ class Query:
 
     @property
     def counted(self) -> Groups:
-        """The expected counts."""
+        """The counts that the rows will have."""
         return self.groups
 
     @cached_property
