@@ -1,14 +1,16 @@
 """What does a release cost whose rows do not fit in memory, and where does the time go?
 
     python benchmarks/engines.py [--rows 1000000 10000000] [--memory 4GB] [--folder FOLDER] [--json FILE]
-    python benchmarks/engines.py --page FILE
+    python benchmarks/engines.py --page FILE [FILE …]
 
 A census-like table of eight columns (seeded) is written to Parquet and anonymized through DuckDB: k = 5, 3-diversity of
 the job, at most 2 % suppressed. Every size runs in a process of its own, so that the peak of memory is its own. Disk is
 what lay in its folder at most: spilled rows and the release.
 
 The floor is measured directly before: DuckDB copies the same file with the same memory, once as it is and once sorted
-by its own hash of the rows, and does nothing else.
+by its own hash of the rows, and does nothing else. Then the same release with a column that is released as it is: it is
+counted again with the others, as its values repeat, and once more joined and sorted, as if they did not. Up to a
+million rows, the command line also anonymizes the table as CSV in memory.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -29,22 +32,26 @@ from page import between, table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 COLUMNS = [column for column in census.COLUMNS if column.name not in ("zip", "country")]
-SENSITIVE = "job"
+SENSITIVE, PLAIN = "job", "salary"
+IN_MEMORY = 1_000_000  # rows that are also anonymized in memory
 
 
-def policy() -> str:
-    """Seven quasi columns and a sensitive one, in TOML."""
+def policy(*, plain: bool = False) -> str:
+    """Seven quasi columns and a sensitive one, in TOML; or six, and one that is released as it is."""
     roles = {column.name: f'{{ role = "quasi", hierarchy = {column.hierarchy} }}' for column in COLUMNS}
     roles[SENSITIVE] = '{ role = "sensitive" }'
+    if plain:
+        roles[PLAIN] = '{ role = "plain" }'
     lines = ["[columns]", *(f"{name} = {role}" for name, role in roles.items())]
     lines += ["[[require]]", 'model = "k-anonymity"', "k = 5"]
     lines += ["[[require]]", 'model = "distinct-l-diversity"', "l = 3", "[release]", "max_suppression = 0.02"]
     return "\n".join(lines)
 
 
-def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
+def one(path: Path, target: Path, memory: str, *, plain: bool = False, joined: bool = False) -> dict[str, Any]:
     """Anonymize a file, step by step, with the clock running."""
     from shoal.engines import connect
+    from shoal.engines.backends.duckdb import DuckDB
     from shoal.engines.ibis import IbisEngine
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
@@ -67,13 +74,16 @@ def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
         else:
             setattr(owner, name, run)
 
+    if joined:
+        DuckDB.repeats = lambda *_: False  # type: ignore[method-assign]
+    timed(DuckDB, "write_rows", "from counts")
     timed(SEARCHES, "optimal", "search")
     timed(IbisEngine, "count", "group by")
     timed(IbisEngine, "write", "join and write")
     timed(IbisEngine, "groups", "groups")
     start = time.perf_counter()
     engine = connect.from_files(path, memory=memory)
-    release = anonymize(engine, Policy.parse(policy()), progress=said)
+    release = anonymize(engine, Policy.parse(policy(plain=plain)), progress=said)
     counted = spent["groups"]
     said("joining, sorting and writing", 0)
     release.save(target, force=True)
@@ -88,12 +98,33 @@ def one(path: Path, target: Path, memory: str) -> dict[str, Any]:
         "search": spent["search"],
         "join and write": spent["join and write"] - verified,
         "verify": verified,
+        "from counts": "from counts" in spent,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "input": path.stat().st_size,
         "output": target.stat().st_size,
         "suppressed": release.suppressed,
         "loss": release.loss["loss"],
     }
+
+
+def in_memory(path: Path, target: Path) -> dict[str, Any]:
+    """Run the command line on a CSV file in memory; the least of three runs counts, after one that is not counted."""
+    import pyarrow.csv as arrow_csv
+    import pyarrow.parquet as pq
+
+    data, asked, written = (target.with_name(name) for name in ("table.csv", "policy.toml", "release.csv"))
+    arrow_csv.write_csv(pq.read_table(path), data)
+    asked.write_text(policy(), encoding="utf-8")
+    command = [sys.executable, "-m", "shoal", "anonymize", data, "-p", asked, "-o", written, "--force", "-q"]
+    found = []
+    for _ in range(4):
+        start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found.append({"cpu": cpu, "seconds": time.perf_counter() - start})
+    least = min(found[1:], key=lambda run: run["cpu"])
+    return {**least, "peak": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024}
 
 
 def copied(path: Path, target: Path, memory: str, *, in_order: bool) -> dict[str, Any]:
@@ -181,10 +212,10 @@ def show(found: list[dict[str, Any]]) -> None:
 
 
 def figures(found: list[dict[str, Any]]) -> str:
-    """The table of docs/engines.md."""
+    """The tables and sentences of docs/engines.md."""
     steps = ("group by", "search", "join and write", "verify")
     heads = ("rows", "distinct tuples", "seconds", "rows a second", "peak memory", "on disk", "copy", "sorted copy")
-    return table(
+    made = table(
         (*heads, "times the sorted copy", "group by", "search", "sort, write", "verify"),
         [
             (
@@ -202,6 +233,47 @@ def figures(found: list[dict[str, Any]]) -> str:
             for row in found
         ],
     )
+    beside = table(
+        ("rows", "plain column", "seconds", "CPU seconds", "times the sorted copy, CPU", "join, write", "peak memory"),
+        [
+            (
+                f"{row['rows']:,}",
+                "counted again" if row[way]["from counts"] else "joined and sorted",
+                f"{row[way]['seconds']:.1f}",
+                f"{row[way]['cpu']:.1f}",
+                f"{row[way]['cpu'] / row['sorted copy']['cpu']:.1f}",
+                f"{row[way]['join and write']:.1f} s",
+                f"{row[way]['peak'] / 1e9:.1f} GB",
+            )
+            for row in found
+            for way in ("plain", "joined")
+            if way == "joined" or row[way]["from counts"]
+        ],
+    )
+    told = [
+        f"In memory, the command line anonymizes {row['rows']:,} rows of CSV with the first of these policies in "
+        f"{row['in memory']['cpu']:.1f} seconds of CPU ({row['in memory']['seconds']:.1f} s), start-up included, "
+        f"with a peak of {row['in memory']['peak'] / 1e9:.1f} GB."
+        for row in found
+        if "in memory" in row
+    ]
+    cpu = "; ".join(
+        f"{row['cpu']:.1f} s for {row['rows']:,} rows, where the sorted copy takes {row['sorted copy']['cpu']:.1f} s"
+        for row in found
+    )
+    return "\n\n".join(
+        [
+            made,
+            wrapped(f"Of CPU, all threads together: {cpu}."),
+            wrapped(f"The same with `{PLAIN}` as a plain column, which was not counted with the others:"),
+            beside,
+            *map(wrapped, told),
+        ]
+    )
+
+
+def wrapped(text: str) -> str:
+    return textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False)
 
 
 def main() -> None:
@@ -215,19 +287,27 @@ def main() -> None:
         "take some 0.5 GB for the table, as much for the release, and about 20 GB for the sorted copy",
     )
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
-    parser.add_argument("--page", type=Path, metavar="JSON", help="write docs/engines.md from such a file, and end")
-    parser.add_argument("--one", nargs=2, type=Path, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--page", type=Path, nargs="+", metavar="JSON", help="write docs/engines.md from such files, and end"
+    )
+    for hidden in ("--one", "--plain", "--joined", "--in-memory"):
+        parser.add_argument(hidden, nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--copy", nargs=2, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--sorted-copy", nargs=2, type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if given := asked.copy or asked.sorted_copy:
         print(json.dumps(copied(*given, asked.memory, in_order=asked.sorted_copy is not None)))
         return
-    if asked.one:
-        print(json.dumps(one(*asked.one, asked.memory)))
+    if asked.in_memory:
+        print(json.dumps(in_memory(*asked.in_memory)))
+        return
+    if given := asked.one or asked.plain or asked.joined:
+        joined = asked.joined is not None
+        print(json.dumps(one(*given, asked.memory, plain=joined or asked.plain is not None, joined=joined)))
         return
     if asked.page:
-        between(DOCS / "engines.md", Path(__file__).name, figures(json.loads(asked.page.read_text())))
+        measured = [row for file in asked.page for row in json.loads(file.read_text())]
+        between(DOCS / "engines.md", Path(__file__).name, figures(sorted(measured, key=lambda row: int(row["rows"]))))
         return
     found = []
     if asked.folder:
@@ -240,12 +320,12 @@ def main() -> None:
                 print(f"writing {n:,} rows", file=sys.stderr)
                 write(path, n)
             measured = {}
-            for what in ("copy", "sorted-copy", "one"):
+            for what in ("copy", "sorted-copy", "one", "plain", "joined", *(["in-memory"] if n <= IN_MEMORY else [])):
                 with tempfile.TemporaryDirectory(dir=folder) as spilled:
                     target = Path(spilled) / "release.parquet"
                     command = [sys.executable, __file__, f"--{what}", path, target, "--memory", asked.memory]
                     measured[what] = watched(command, Path(spilled))
-            found.append({**measured["one"], "copy": measured["copy"], "sorted copy": measured["sorted-copy"]})
+            found.append({**measured.pop("one"), **{what.replace("-", " "): each for what, each in measured.items()}})
             print(f"{n:,} rows: {found[-1]['seconds']:.1f} s", file=sys.stderr)
     show(found[1:])
     if asked.json:

@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal.engines import connect, ibis
+from shoal.engines.backends import duckdb
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.errors import VerificationError
 
@@ -142,3 +143,51 @@ def test_a_column_that_is_not_counted_is_joined(tmp_path: Path) -> None:
     policy = shoal.Policy.of(given)
     there = bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "there.parquet")
     assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")
+
+
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "release"),
+    [
+        ("odd", "optimal", {}),
+        ("disease", "optimal", {"suppressed": "keep", "seed": 7}),
+        ("disease", "optimal", {"entity": "who"}),
+        ("disease", "mondrian_relaxed", {}),  # joined: equal tuples become different rows
+        ("town", "optimal", {"max_tuples": 150}),
+        ("day", "optimal", {}),
+        ("price", "optimal", {}),
+        ("x", "optimal", {}),
+        ("yes", "optimal", {}),
+        ("at", "optimal", {}),
+        ("clock", "optimal", {}),  # joined: times are counted in another unit
+    ],
+)
+def test_plain_columns_that_repeat_are_counted_again(
+    kind: str, algorithm: str, release: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = PEOPLE if kind in PEOPLE.column_names else TYPED.select(["age", kind])
+    pq.write_table(table, source := tmp_path / "people.parquet")
+    given = asked(table, algorithm, **release)
+    given["columns"][kind] = {"role": "plain"}
+    policy = shoal.Policy.of(given)
+    written: list[bool] = []
+    inner = DuckDB.write_rows
+    monkeypatch.setattr(DuckDB, "write_rows", lambda *given, **named: written.append(True) or inner(*given, **named))
+    found = []
+    for repeats in (True, False):
+        monkeypatch.setattr(DuckDB, "repeats", lambda *_, few=repeats: few)
+        found.append(bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "there.parquet"))
+    assert len(written) == (algorithm == "optimal" and kind != "clock")
+    assert found[0] == found[1]
+    if "max_tuples" not in release:
+        assert found[0] == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")
+
+
+@pytest.mark.parametrize(("n_values", "size", "repeats"), [(4, 800, True), (200, 800, False), (4, 2**40, False)])
+def test_rows_that_repeat_are_found_by_their_hashes(
+    n_values: int, size: int, repeats: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"a": pa.array([i % n_values for i in range(N)]), "b": pa.array(["x"] * N)})
+    pq.write_table(table, source := tmp_path / "people.parquet")
+    monkeypatch.setattr(duckdb, "TUPLE", size)
+    engine = connect.from_files(source, memory="1GB")
+    assert engine.place.repeats(engine.told([]), N) == repeats

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.engines.codebook import Codebook
     from shoal.engines.files.formulas import Formulas
     from shoal.engines.files.layout import Dialect
+    from shoal.engines.files.lines import DistinctLines
     from shoal.engines.local import LocalEngine
 
 
@@ -36,9 +37,19 @@ class Rows:
     notes: tuple[str, ...] = ()
 
     @property
+    def counted(self) -> Groups | None:
+        """The distinct rows and their counts, if they are known."""
+        return None
+
+    @property
     def columns(self) -> list[str]:
         """The names of the released columns."""
         return list(self.table.column_names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the released columns."""
+        return self.table.schema
 
     @property
     def n_records(self) -> int:
@@ -70,11 +81,18 @@ class Query:
     entity: str | None = None  # the column that identifies people
     notes: tuple[str, ...] = ()  # notes about how the rows are produced
     households: Groups | None = None  # the expected counts of quasi columns, households and persons, if requested
+    # Counts all released columns, with those that were not counted; None if equal tuples become different rows.
+    recounted: Callable[[], Groups] | None = None
 
     def __reduce__(self) -> Any:
         raise DataError(
             "rows that stay in their engine cannot be pickled", "save the release, or anonymize a table in memory"
         )
+
+    @property
+    def counted(self) -> Groups:
+        """The counts that the rows will have."""
+        return self.groups
 
     @cached_property
     def rows(self) -> Any:
@@ -132,6 +150,7 @@ class WrittenFile:
     dialect: Dialect | None
     rows: Rows
     formulas: Formulas | None
+    lines: DistinctLines | None = None  # of a CSV file, if they are few
 
 
 Verify = Callable[[WrittenFile | Groups], None]  # takes a file, or the counts by an engine of the table it wrote

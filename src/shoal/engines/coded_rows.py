@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
-from shoal.table.frequency import packed
+from shoal.table.frequency import ClassOf, packed
 from shoal.table.kernels import group
 
 SAMPLE = 2**13  # rows that show whether codes pay
@@ -63,5 +63,19 @@ def order_of_codes(columns: Mapping[str, CodedColumn], seed: int) -> NDArray[np.
     distinct = decoded_table({name: column.take(firsts) for name, column in columns.items()})
     rank = np.empty(len(firsts), np.int64)
     rank[order_of_distinct(distinct, seed)] = np.arange(len(firsts))
-    scattered = np.argsort(place_hashes(len(class_of), seed), kind="stable")
-    return scattered[np.argsort(rank[class_of[scattered]], kind="stable")]
+    return order_of_classes(rank[class_of], seed)
+
+
+def order_of_classes(class_of: ClassOf, seed: int) -> NDArray[np.int64]:
+    """Return the order of rows by their class; those of a class are in the order of a hash of their positions."""
+    hashed = place_hashes(len(class_of), seed)
+    scattered = np.argsort(hashed)
+    ranked = hashed[scattered]
+    if (ranked[1:] == ranked[:-1]).any():
+        scattered = np.argsort(hashed, kind="stable")
+    order, classes = scattered, class_of[scattered]
+    for shift in range(0, max(1, int(class_of.max(initial=0)).bit_length()), 16):  # NumPy sorts 16 bits by counting
+        digits = ((classes >> shift) & 0xFFFF).astype(np.uint16)
+        moved = np.argsort(digits, kind="stable")
+        order, classes = order[moved], classes[moved]
+    return order

@@ -98,7 +98,7 @@ def numbered(column: pa.ChunkedArray) -> Numbers:
 
 def spread_of(values: Numbers, weights: Counts | None = None) -> Spread:
     """Compute the spread of numbered values, each of which may represent several records."""
-    counts = tallied(values[values >= 0], None if weights is None else weights[values >= 0])
+    counts = tallied(values + 1, weights)[1:]  # without nulls, which are -1
     counts = counts[counts > 0]
     return Spread(int(counts.sum()), len(counts), int((counts == 1).sum()))
 

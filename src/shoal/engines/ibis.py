@@ -29,7 +29,7 @@ from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
-from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of
+from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of, regrouped_and_recoded
 from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.repeated import Repeated, rows_from_counts
 from shoal.engines.sql import unused
@@ -238,11 +238,14 @@ class IbisEngine(IbisColumns):
         apart = counted.apart
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
         rows = self._raising(counted.raised).told(counted.rows.columns)
-        if (np.diff(parts.row) == 1).all():
-            join = partial(join_recoded, self.place, rows, keys, groups, row_of, changed, kept)
-        else:
+        expected = foreseen(groups, row_of, parts, changed, kept, policy)
+        if not (np.diff(parts.row) == 1).all():
             join = partial(join_dealt, self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
-        return self._released(join, foreseen(groups, row_of, parts, changed, kept, policy), policy)
+            return self._released(join, expected, policy)
+        join = partial(join_recoded, self.place, rows, keys, groups, row_of, changed, kept)
+        found = self._released(join, expected, policy)
+        of_all = partial(regrouped_and_recoded, self.place, rows, found.columns, keys, groups, row_of, changed, kept)
+        return replace(found, recounted=of_all)
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
@@ -340,16 +343,19 @@ class IbisEngine(IbisColumns):
 
     def _repeated(self, rows: Query, target: str, policy: Policy) -> Repeated | None:
         """Return the rows made from their counts, if these cover all columns and the query would return them alike."""
-        counted = rows.groups.table
         if not (self.place.writes_files and policy.release.shuffle) or target.startswith(TABLE) or added(policy):
             return None
-        if not set(rows.columns) <= set(counted.column_names):
-            return None
-        types = self.place.arrow_types(self.told(counted.column_names).select(*rows.columns))
-        for name in rows.columns:  # recoded columns are texts
-            if counted[name].type not in (types.field(name).type, pa.string()):
+        groups = rows.groups
+        if not set(rows.columns) <= set(groups.table.column_names):
+            told = self.told(rows.columns).select(*rows.columns)
+            if rows.recounted is None or not self.place.repeats(told, rows.n_records):
                 return None
-        return rows_from_counts(rows.groups, rows.columns, policy.release.seed)
+            groups = rows.recounted()
+        types = self.place.arrow_types(self.told(groups.table.column_names).select(*rows.columns))
+        for name in rows.columns:  # recoded columns are texts
+            if groups.table[name].type not in (types.field(name).type, pa.string()):
+                return None
+        return rows_from_counts(groups, rows.columns, policy.release.seed)
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from shoal.engines.backends.base import Place
 from shoal.engines.base import Groups
+from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import Inside
 from shoal.engines.ibis_order import order_keys
+from shoal.engines.sql import unused
 from shoal.policy import Policy
 from shoal.recoding import Parts
 from shoal.table.frequency import Counts
@@ -44,6 +46,23 @@ def join_recoded(
     mapping = place.upload(distinct.drop_columns([inside.row]), types)
     found = rows.join(mapping, [place.same(rows[k], mapping[inside.key(j)]) for j, k in enumerate(keys)])
     return _relabelled(found, rows.columns, changed, inside)
+
+
+def regrouped_and_recoded(
+    place: Place,
+    rows: ir.Table,
+    names: Sequence[str],
+    keys: Sequence[str],
+    groups: Groups,
+    part_of: NDArray[np.int64],
+    changed: dict[str, pa.Array],
+    kept: NDArray[np.bool_],
+) -> Groups:
+    """Count the released rows with all their columns: rows are grouped first, and only distinct ones are joined."""
+    weight = unused("n", rows.columns)
+    grouped = rows.group_by(list(dict.fromkeys((*keys, *names)))).agg(**{weight: rows.count()})
+    joined = join_recoded(place, grouped, keys, groups, part_of, changed, kept)
+    return Groups(with_plain_types(place.fetch(joined.select(*names, weight))), weight)
 
 
 def join_dealt(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,21 +16,25 @@ from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, requir
 from shoal.engines.cells import Spellings, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.coded_rows import CodedColumn, decoded_table, is_worth_coding, order_of_codes
+from shoal.engines.counted_rows import CountedRows, Origins
 from shoal.engines.data import Data
 from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas, unescaped
 from shoal.engines.files.layout import Dialect
+from shoal.engines.files.lines import DistinctLines
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.local_columns import LocalColumns
-from shoal.engines.row_order import hash_order
+from shoal.engines.repeated import Repeated
+from shoal.engines.row_order import hash_order, order_of_distinct
 from shoal.errors import MissingValueError, OutputError, PolicyError
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
 from shoal.table import builders, codec
-from shoal.table.bounds import distinct_rows, require_true, there, with_bounds
+from shoal.table.bounds import added, distinct_rows, require_true, there, with_bounds
 from shoal.table.domain import domain_of
-from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, count_records
+from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, count_records, packed
 from shoal.table.hierarchy import TOP, Hierarchy
+from shoal.table.kernels import group
 from shoal.table.spelling import Spelling
 from shoal.table.values import Values
 
@@ -45,6 +48,9 @@ class Texts(Protocol):
 
     def coded(self, name: str, /) -> codec.Coded:
         """Return the texts of a column, and whether it has nulls."""
+
+
+MANY = 2**16  # rows from which on a release is kept as its distinct rows and counts
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
@@ -157,17 +163,32 @@ class LocalEngine(LocalColumns):
         part = self._part_of(parts, counted.row_of, policy)
         gone = parts.suppressed[part]
         stars = gone if policy.release.suppressed == "keep" and gone.any() else None
-        values = {v.hierarchy.column: (v, parts.codes[part, j]) for j, v in enumerate(recoding.released)}
         rows = np.arange(len(part)) if stars is not None else np.flatnonzero(~gone)
-        coded = {name: self._released(*values[name], stars).take(rows) for name in values}
         names = [name for name in self.table.column_names if policy.columns[name].role != "identifier"]
-        if policy.release.shuffle and all(name in values or is_worth_coding(self.table[name]) for name in names):
-            columns = {name: coded[name] if name in coded else self._numbered(name).take(rows) for name in names}
-            order = order_of_codes(columns, policy.release.seed)
-            table = decoded_table({name: column.take(order) for name, column in columns.items()})
+        quasi = {values.hierarchy.column: j for j, values in enumerate(recoding.released)}
+        coded = policy.release.shuffle and all(name in quasi or is_worth_coding(self.table[name]) for name in names)
+
+        def column(name: str, some: NDArray[np.int64]) -> CodedColumn:
+            if name not in quasi:
+                return self._numbered(name).take(some)
+            j, own = quasi[name], part[some]
+            return self._released(
+                recoding.released[j], parts.codes[own, j], some, None if stars is None else gone[some]
+            )
+
+        if coded and len(rows) >= MANY and policy.release.entity is None:
+            others = [self._numbered(name).codes[rows] for name in names if name not in quasi]
+            class_of, firsts = group(packed(np.stack([_tuple_of(parts, stars is not None)[part[rows]], *others]).T))
+            if 2 * len(firsts) <= len(rows):
+                distinct = {name: column(name, rows[firsts]) for name in names}
+                return _counted_rows(distinct, class_of, rows, policy.release.seed)
+        made = {name: column(name, rows) for name in (names if coded else quasi)}
+        if coded:
+            order = order_of_codes(made, policy.release.seed)
+            table = decoded_table({name: column.take(order) for name, column in made.items()})
             return self._with_persons(table, rows[order], policy)
-        kept = self.table.select([name for name in names if name not in coded]).take(pa.array(rows))
-        table = pa.table({name: coded[name].decoded() if name in coded else kept[name] for name in names})
+        kept = self.table.select([name for name in names if name not in quasi]).take(pa.array(rows))
+        table = pa.table({name: made[name].decoded() if name in quasi else kept[name] for name in names})
         return self._in_hash_order(table, rows, policy)
 
     def recoded(
@@ -203,8 +224,12 @@ class LocalEngine(LocalColumns):
     # ── written ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def released(self, rows: Rows | Query) -> LocalEngine:
-        """Return an engine of released rows."""
-        return LocalEngine(_in_memory(rows).table)
+        """Return an engine of released rows, or of their distinct rows with the counts."""
+        rows = _in_memory(rows)
+        if (counted := rows.counted) is None:
+            return LocalEngine(rows.table)
+        weights = np.asarray(counted.table[counted.weight]).astype(np.int64)
+        return LocalEngine(counted.table.drop_columns([counted.weight]), weights=weights)
 
     def shown(self, rows: Rows | Query, policy: Policy) -> Any:
         """Return released rows in the input's kind of frame, with the bound columns that the policy asks for."""
@@ -234,15 +259,31 @@ class LocalEngine(LocalColumns):
     ) -> str:
         """Write a file, let ``verify`` judge it, then rename it into place; return its hash."""
         self.check_target(target, force)
-        rows = _in_memory(rows)
-        rows = replace(rows, table=with_bounds(rows.table, policy))
+        rows, path = _in_memory(rows), Path(target)
+        if added(policy):
+            rows = Rows(with_bounds(rows.table, policy), rows.persons, rows.sources, rows.notes)
+        pieces: pa.Table | Iterator[pa.Table]
+        known = rows.repeated if isinstance(rows, CountedRows) else None
+        counts = known.counts if known is not None and path.suffix.lower() in formats.TEXT else None
+        if known is not None and path.suffix.lower() in formats.PARQUET:
+            pieces = known.pieces(formats.ROW_GROUP, as_codes=True)
+        else:
+            pieces = rows.table if known is None or counts is None else known.distinct
+            pieces = pieces if formulas is None else formulas.escaped(pieces, counts)
+
+        def written(path: Path, lines: DistinctLines | None = None) -> None:
+            verify(WrittenFile(path, self.dialect, rows, formulas, lines))
+
         return formats.write_table_file(
-            rows.table if formulas is None else formulas.escaped(rows.table),
-            Path(target),
+            pieces,
+            path,
             dialect=self.dialect,
             codebook=self.codebook,
             force=force,
-            verify=lambda path: verify(WrittenFile(path, self.dialect, rows, formulas)),
+            verify=written,
+            verify_lines=lambda lines: written(lines.path, lines),
+            in_row_groups=not isinstance(pieces, pa.Table),
+            counts=counts,
         )
 
     # ── looked at ────────────────────────────────────────────────────────────────────────────────────────────
@@ -333,7 +374,7 @@ class LocalEngine(LocalColumns):
 
     def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
         """Return the leaf codes of every row."""
-        leaves = np.empty((self.table.num_rows, len(hierarchies)), np.int32)
+        leaves = np.empty((len(hierarchies), self.table.num_rows), np.int32).T  # written and packed by column
         for j, hierarchy in enumerate(hierarchies):
             coded = self.coded(hierarchy.column)
             leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
@@ -353,11 +394,15 @@ class LocalEngine(LocalColumns):
                     'fill them, or choose nulls = "category" or "wildcard"',
                 )
 
-    def _released(self, values: Values, codes: Codes, stars: NDArray[np.bool_] | None) -> CodedColumn:
+    def _released(
+        self, values: Values, codes: Codes, rows: NDArray[np.int64], stars: NDArray[np.bool_] | None
+    ) -> CodedColumn:
+        """Return a quasi column of some rows, given their released values and which of them are suppressed."""
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
         if unchanged(values) and stars is None:  # the values keep their type; one represents all that share a text
-            return CodedColumn.numbered(coded.values.cast(self.table.schema.field(hierarchy.column).type), coded.codes)
+            kept = coded.values.cast(self.table.schema.field(hierarchy.column).type)
+            return CodedColumn.numbered(kept, coded.codes[rows])
         labels = np.array([*values.labels, TOP], dtype=object)
         if stars is not None:
             codes = np.where(stars, len(labels) - 1, codes)
@@ -369,6 +414,32 @@ class LocalEngine(LocalColumns):
             return CodedColumn.of(self.table[name])
         coded = self.coded(name)
         return CodedColumn.numbered(coded.values, coded.codes)
+
+
+def _tuple_of(parts: Parts, keeps_stars: bool) -> NDArray[np.int32]:
+    """Number the released tuples of parts; those that are suppressed but kept are one."""
+    tuple_of, firsts = group(packed(parts.codes))
+    return (
+        np.where(parts.suppressed, len(firsts), tuple_of).astype(np.int32) if keeps_stars else tuple_of.astype(np.int32)
+    )
+
+
+def _counted_rows(
+    distinct: dict[str, CodedColumn], class_of: ClassOf, rows: NDArray[np.int64], seed: int
+) -> CountedRows:
+    """Return rows that repeat ``distinct`` ones; ``class_of`` says which of them each of the original ``rows`` is."""
+    table = decoded_table(distinct)
+    order = order_of_distinct(table, seed)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    columns = [CodedColumn.of(column) for column in table.columns]  # one code per value; a label may have been null
+    repeated = Repeated(
+        tuple(distinct),
+        np.stack([column.codes[order] for column in columns]).T,
+        tuple(column.values for column in columns),
+        np.bincount(class_of, minlength=len(order))[order],
+    )
+    return CountedRows(repeated, Origins(rows, rank[class_of], seed))
 
 
 def _require_labels_stay(hierarchy: Hierarchy, spelling: Spelling) -> None:

@@ -30,10 +30,11 @@ class LocalColumns:
 
     def _remember(self) -> None:
         self.coded = cache(self._coded)
-        self.numbered = cache(lambda name: numbered(self.table[name]))  # cheaper than coded, if texts do not matter
+        self.numbered = cache(self._numbers)  # cheaper than coded, if texts do not matter
+        self._known: dict[str, codec.Coded] = {}  # columns that are coded already
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("coded", "numbered")}
+        return {name: value for name, value in vars(self).items() if name not in ("coded", "numbered", "_known")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -58,7 +59,13 @@ class LocalColumns:
         return int(rows.sum() if self.weights is None else self.weights[rows].sum())
 
     def _coded(self, column: str) -> codec.Coded:
-        return codec.encode_texts(column, self.table[column])
+        found = self._known[column] = codec.encode_texts(column, self.table[column])
+        return found
+
+    def _numbers(self, column: str) -> NDArray[np.int64]:
+        if column in self._known and is_text(self.table.schema.field(column).type):  # each text has its own code
+            return self._known[column].codes.astype(np.int64)
+        return numbered(self.table[column])
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
         """Return the person of each record if the policy names an entity column."""

@@ -18,6 +18,7 @@ from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.row_order import order_of_distinct
 from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.pieces import copies_in_pieces
 
 DICTIONARY = 2**19  # bytes of texts; beyond 2^20, a Parquet writer gives up its dictionary at a point of its own
 PAGE = 20_000  # rows; the first page of a Parquet column has no fewer, unless it is the only one
@@ -51,21 +52,12 @@ class Repeated:
         a Parquet writer makes the same bytes of them as of the texts.
         """
         coded = [as_codes and self._is_written_alike(j, size) for j in range(len(self.names))]
-        for first, copies in self._ranges(size):
+        for first, copies in copies_in_pieces(self.counts, size):
             columns = []
             for j, values in enumerate(self.values):
                 own = self.codes[first : first + len(copies), j]
                 columns.append(_dictionary(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
             yield pa.table(columns, names=list(self.names))
-
-    def _ranges(self, size: int) -> Iterator[tuple[int, Counts]]:
-        """Yield the distinct rows of each piece: the first one, and the copies of this and the following ones."""
-        ends = np.cumsum(self.counts)
-        n_rows = int(ends[-1]) if len(ends) else 0
-        for start in range(0, n_rows, size):
-            stop = min(start + size, n_rows)
-            first, last = np.searchsorted(ends, [start, stop - 1], "right")
-            yield int(first), np.diff(np.minimum(ends[first : last + 1], stop), prepend=start)
 
     def _is_written_alike(self, j: int, size: int) -> bool:
         """Return whether a Parquet file has the same bytes if a column of texts is written as dictionaries.
@@ -76,7 +68,7 @@ class Repeated:
         values = self.values[j]
         if not pa.types.is_string(values.type) or values.nbytes >= DICTIONARY or not self.codes[:, j].all():
             return False  # a writer takes nulls in dictionaries for values when it looks for the smallest one
-        for first, copies in self._ranges(size):
+        for first, copies in copies_in_pieces(self.counts, size):
             own = self.codes[first : first + len(copies), j]
             n_early = int(np.searchsorted(np.cumsum(copies), PAGE)) + 1
             if _code_bits(own[:n_early], len(values)) != _code_bits(own, len(values)):

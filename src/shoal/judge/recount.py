@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.files import office_files
-from shoal.engines.files.formats import PARQUET, separator_of, sql_source, typed
+from shoal.engines.files.formats import PARQUET, parsed_lines, separator_of, sql_source, typed
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
+from shoal.engines.files.lines import DistinctLines
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
 from shoal.judge.original import people_like
@@ -32,6 +33,8 @@ from shoal.table.bounds import added, require_true
 from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.notation import DecimalMark
+
+OTHER_COLUMNS = "the columns of the written file differ from those of the release; nothing was published"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +53,11 @@ def recounted(rows: Rows | Query | Groups, policy: Policy, reference: Reference)
 
 def recounted_by(quasi: Sequence[str], rows: Rows | Query | Groups, reference: Reference) -> FrequencyTable:
     """Count the same by some columns, without a policy."""
+    groups = rows if isinstance(rows, Groups) else rows.counted
+    if groups is not None:
+        return recounted_groups(groups, quasi, reference)
     if not isinstance(rows, Rows):
-        return recounted_groups(rows.groups if isinstance(rows, Query) else rows, quasi, reference)
+        raise TypeError("these rows stay in an engine that did not count them")
     with scratch.connect() as connection:
         connection.register("released", rows.table)
         return _with_persons(connection, "released", rows, quasi, reference)
@@ -61,7 +67,9 @@ def recounted_written(written: WrittenFile | Groups, policy: Policy, reference: 
     """Recount what was written: a file with SQL, a table of an engine with the engine."""
     if isinstance(written, Groups):
         return recounted_groups(written, policy.quasi, reference)
-    return recounted_file(written.path, written.dialect, written.rows, policy, reference, written.formulas)
+    return recounted_file(
+        written.path, written.dialect, written.rows, policy, reference, written.formulas, written.lines
+    )
 
 
 def recounted_groups(groups: Groups, quasi: Sequence[str], reference: Reference) -> FrequencyTable:
@@ -80,42 +88,65 @@ def recounted_file(
     policy: Policy,
     reference: Reference,
     formulas: Formulas | None = None,
+    lines: DistinctLines | None = None,
 ) -> FrequencyTable:
-    """Count a written release from the file alone; ``formulas`` are those that were escaped in it."""
+    """Count a written release from the file alone; ``formulas`` are those that were escaped in it.
+
+    ``lines``: the distinct lines that a CSV file consists of, if they are few.
+    """
+    if lines is not None and rows.persons is None:
+        return _recounted_lines(lines, rows, policy, reference, formulas)
     if office_files.is_foreign(written):
         with scratch.connect() as connection:
             connection.register("written", _read_back(written, rows.table))
             return _with_persons(connection, "written", rows, policy.quasi, reference)
-    names = rows.table.column_names
+    names = rows.columns
     there = names if formulas is None else formulas.names(names)
     source = sql_source(written, dialect, there)
     with scratch.connect() as connection:
         if _header(connection, written, dialect, source) != there:
-            raise VerificationError(
-                "the columns of the written file differ from those of the release; nothing was published"
-            )
+            raise VerificationError(OTHER_COLUMNS)
         plain = source if formulas is None else formulas.undone(source, names)
-        for column, more in added(policy).items():
-            asked = ", ".join(map(quoted, [column, *more]))
-            found = connection.sql(f"SELECT DISTINCT {asked} FROM {plain}").to_arrow_table()
-            require_true(found, column, more, policy)
+        _require_true_bounds(connection, plain, policy)
         return _with_persons(connection, plain, rows, policy.quasi, reference)
+
+
+def _recounted_lines(
+    lines: DistinctLines, rows: Rows, policy: Policy, reference: Reference, formulas: Formulas | None
+) -> FrequencyTable:
+    """Count a written release by the distinct lines of its file, each as often as it occurs."""
+    names, found = rows.columns, parsed_lines(lines)
+    if found.column_names != (names if formulas is None else formulas.names(names)):
+        raise VerificationError(OTHER_COLUMNS)
+    weight = unused("records", [*names, *found.column_names])
+    with scratch.connect() as connection:
+        connection.register("lines", found.append_column(weight, pa.array(lines.counts)))
+        plain = "lines" if formulas is None else formulas.undone("lines", names, beside=[weight])
+        _require_true_bounds(connection, plain, policy)
+        return recount(connection, plain, policy.quasi, reference, rows.schema, weight=weight)
+
+
+def _require_true_bounds(connection: duckdb.DuckDBPyConnection, source: str, policy: Policy) -> None:
+    """Raise an error if a column of bounds contradicts the column whose bounds it repeats."""
+    for column, more in added(policy).items():
+        asked = ", ".join(map(quoted, [column, *more]))
+        found = connection.sql(f"SELECT DISTINCT {asked} FROM {source}").to_arrow_table()
+        require_true(found, column, more, policy)
 
 
 def regrouped(released: Rows | Query | Groups | WrittenFile, names: Sequence[str]) -> Groups:
     """Return the distinct rows of some columns of released rows or of a written file, and how often each occurs."""
     with scratch.connect() as connection:
-        weight = None
+        source, groups = "released", None
         if isinstance(released, WrittenFile):
-            rows, source = released.rows.table, _written_source(connection, released)
+            schema, source = released.rows.schema, _written_source(connection, released)
+        elif (groups := released if isinstance(released, Groups) else released.counted) is not None:
+            schema = groups.table.schema
+            connection.register(source, groups.table)
         elif isinstance(released, Rows):
-            connection.register("released", released.table)
-            rows, source = released.table, "released"
-        else:
-            groups = released.groups if isinstance(released, Query) else released
-            connection.register("released", groups.table)
-            rows, source, weight = groups.table, "released", groups.weight
-        table = _grouped(connection, source, names, rows.schema, weight)
+            schema = released.schema
+            connection.register(source, released.table)
+        table = _grouped(connection, source, names, schema, None if groups is None else groups.weight)
     count = unused("records", names)
     return Groups(table.rename_columns([*names, count]), count)
 
@@ -125,7 +156,7 @@ def _written_source(connection: duckdb.DuckDBPyConnection, written: WrittenFile)
     if office_files.is_foreign(written.path):
         connection.register("written", _read_back(written.path, written.rows.table))
         return "written"
-    names, formulas = written.rows.table.column_names, written.formulas
+    names, formulas = written.rows.columns, written.formulas
     source = sql_source(written.path, written.dialect, names if formulas is None else formulas.names(names))
     return source if formulas is None else formulas.undone(source, names)
 
@@ -162,7 +193,7 @@ def _with_persons(
     quasi: Sequence[str],
     reference: Reference,
 ) -> FrequencyTable:
-    schema = rows.table.schema
+    schema = rows.schema
     if rows.persons is None:
         return recount(connection, source, quasi, reference, schema)
     # Persons are never released: they are joined to the rows, one by one, only for counting.

@@ -21,6 +21,8 @@ ClassOf = NDArray[np.int64]
 RowNumbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+SHORT = 1 << 16  # rows that NumPy sorts sooner than a loop is loaded
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -209,6 +211,18 @@ def packed(codes: Codes | NDArray[np.bool_]) -> NDArray[np.uint64]:
     return keys
 
 
+def _sorted_classes(keys: NDArray[np.uint64]) -> tuple[ClassOf, NDArray[np.int64]]:
+    """Number equal keys alike, in the order of the keys; return the class of each key, and a key of each class."""
+    if len(keys) < SHORT:  # not worth a compiled loop
+        _, firsts, class_of = np.unique(keys, return_index=True, return_inverse=True)
+        return class_of, firsts
+    found, firsts = group(keys)
+    order = np.argsort(keys[firsts])
+    rank = np.empty(len(firsts), np.int64)
+    rank[order] = np.arange(len(firsts))
+    return rank[found], firsts[order]
+
+
 def count_records(
     columns: tuple[str, ...],
     codes: Codes,
@@ -227,19 +241,13 @@ def count_records(
     """
     others = [*sensitive.values(), *([] if entities is None else [entities])] if apart else []
     keys = packed(np.column_stack([codes, *others]) if others else codes)  # which sort as the rows of codes do
-    order = np.argsort(keys, kind="stable")
-    ranked = keys[order]
-    starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]])) if len(keys) else order
-    n_classes = len(starts)
-    class_of = np.empty(len(keys), np.int64)
-    class_of[order] = np.repeat(np.arange(n_classes), np.diff(starts, append=len(keys)))
+    class_of, firsts = _sorted_classes(keys)
+    n_classes = len(firsts)
     histogram = partial(Histogram.of, class_of, n_classes=n_classes, weights=weights)
     table = FrequencyTable(
         columns,
-        codes[order[starts]],
-        np.diff(starts, append=len(keys)).astype(np.int64)
-        if weights is None
-        else sum_by_class(weights, class_of, n_classes),
+        np.ascontiguousarray(codes[firsts]),
+        np.bincount(class_of, minlength=n_classes) if weights is None else sum_by_class(weights, class_of, n_classes),
         {d.column: histogram(v, n_values=len(d.texts), domain=d) for d, v in sensitive.items()},
         None if entities is None else histogram(entities, n_values=int(entities.max()) + 1, domain=None),
         hierarchies,

@@ -1,4 +1,4 @@
-"""Many texts handled in pieces.
+"""Many texts, or copies of rows, handled in pieces.
 
 A single call such as ``sorted`` or ``dict.fromkeys`` keeps Python's lock until it returns: for a million texts a
 second, in which nothing else in the process goes on, such as the page that shows the progress of the work.
@@ -46,3 +46,17 @@ def looked_up(values: Sequence[Key], number_of: Mapping[Key, int], other: int = 
         numbers: Iterable[int] = map(number_of.get, piece, repeat(other))
         found[first : first + len(piece)] = np.fromiter(numbers, np.int32, len(piece))
     return found
+
+
+def copies_in_pieces(counts: NDArray[np.int64], size: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Cut repeated rows into pieces of ``size``: yield the first row of each, and the copies of it and of those after.
+
+    >>> [(first, copies.tolist()) for first, copies in copies_in_pieces(np.array([2, 3, 1]), 4)]
+    [(0, [2, 2]), (1, [1, 1])]
+    """
+    ends = np.cumsum(counts)
+    n_rows = int(ends[-1]) if len(ends) else 0
+    for start in range(0, n_rows, size):
+        stop = min(start + size, n_rows)
+        first, last = np.searchsorted(ends, [start, stop - 1], "right")
+        yield int(first), np.diff(np.minimum(ends[first : last + 1], stop), prepend=start)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
 from shoal.cli.terminal.verdicts import STYLES, show_answers, show_check, show_limits, show_verdicts
-from shoal.engines.base import Query
+from shoal.engines.base import Rows
 from shoal.release import Release
 from shoal.release.replay import Replay
 from shoal.report.essentials import SHARES, essentials, proof
@@ -114,11 +114,10 @@ def _show_details(release: Release) -> None:
 
 def _example(release: Release, column: str) -> str:
     """Return a released value that most records share; a label, not a record."""
-    if isinstance(release.rows, Query):
-        groups = release.rows.groups
+    if (groups := release.rows.counted) is not None:
         sums = groups.table.group_by([column]).aggregate([(groups.weight, "sum")])
         values, n = sums[column].to_pylist(), sums[f"{groups.weight}_sum"].to_pylist()
-    else:
+    elif isinstance(release.rows, Rows):
         counts = release.rows.table[column].value_counts()
         values, n = counts.field("values").to_pylist(), counts.field("counts").to_pylist()
     texts = ("(missing)" if value is None else str(value) for value in values)

@@ -92,6 +92,9 @@ class Place(Protocol):
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types in which the backend writes the rows of a query to a file."""
 
+    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
+        """Return whether a query seems to return few distinct rows, which can be held in memory."""
+
 
 class IbisPlace:
     """What databases have in common: they read and write tables, in one transaction."""
@@ -165,6 +168,10 @@ class IbisPlace:
         """Fetch the rows of a query through Ibis."""
         with self.reading():
             return expression.to_pyarrow()
+
+    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
+        """Return False: it is asked only where rows that were made here can be written."""
+        return False
 
     def integers(self, query: str) -> list[tuple[int, ...]]:
         """Ask the driver: Ibis would parse the query first."""

@@ -24,9 +24,11 @@ from shoal.engines.files.layout import Dialect
 from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import Repeated
 from shoal.engines.scratch import spilling
+from shoal.engines.sql import quoted
 from shoal.errors import DataError
 
 PIECE = 2**17  # rows of a result held in memory at a time
+TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns
 
 
 class DuckDB(IbisPlace):
@@ -126,6 +128,15 @@ class DuckDB(IbisPlace):
         with self.failing("read"):
             query = self.backend.con.sql(str(ibis.to_sql(expression.limit(0), dialect="duckdb")))
             return plain_schema(query.to_arrow_table().schema)
+
+    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
+        """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
+        names = ", ".join(map(quoted, expression.columns))
+        query = f"SELECT approx_count_distinct(hash({names})) FROM ({ibis.to_sql(expression, dialect='duckdb')})"
+        with self.reading():
+            ((n,),) = self.backend.con.sql(query).fetchall()
+        fits = self.memory is None or n * TUPLE <= self.memory // 2
+        return bool(2 * n <= n_rows and fits)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""

@@ -22,6 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
@@ -29,13 +30,17 @@ import pyarrow.csv as arrow_csv
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.files import layout, office_files
 from shoal.engines.files.layout import Dialect, Layout
+from shoal.engines.files.lines import DistinctLines, few_lines
 from shoal.engines.frames import require_names, small_slices, string_bytes, with_plain_types
 from shoal.errors import DataError, OutputError, VerificationError, already_there
+from shoal.table.frequency import Counts
+from shoal.table.pieces import copies_in_pieces
 
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
 ROW_GROUP = 2**18  # rows; the writer holds about three times as many
+WRITTEN = 2**20  # bytes of a CSV file written at a time, where lines are repeated
 BUFFER = 2**25  # bytes of a CSV file that DuckDB processes at a time; at least one record
 DIGITS = 38  # of a decimal, in SQL
 PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
@@ -80,7 +85,9 @@ def _file_bytes(path: Path) -> bytearray:
         if path.is_dir():
             raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
         with path.open("rb") as file:
-            raw = bytearray(file.read())
+            raw = bytearray(os.fstat(file.fileno()).st_size)
+            del raw[file.readinto(raw) :]
+            raw += file.read()  # of a pipe, which has no size
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except OSError as error:
@@ -111,7 +118,7 @@ def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
         plain += b"\n"
     parse = arrow_csv.ParseOptions(
         delimiter=found.dialect.separator,
-        newlines_in_values=b'"' in plain,
+        newlines_in_values=found.breaks,
         ignore_empty_lines=len(names) > 1,  # in a table with one column, a blank line is a null
     )
     convert = arrow_csv.ConvertOptions(
@@ -258,12 +265,16 @@ def write_table_file(
     codebook: Codebook | None = None,
     force: bool = False,
     verify: Callable[[Path], None],
+    verify_lines: Callable[[DistinctLines], None] | None = None,
     in_row_groups: bool = False,
+    counts: Counts | None = None,
 ) -> str:
     """Write under a hidden name, let ``verify`` judge that file, then rename it into place; return its SHA-256.
 
     The table may come in pieces, only one of which is in memory at a time. ``in_row_groups``: each piece is one row
-    group of a Parquet file. The labels of a ``codebook`` are written to formats that have labels.
+    group of a Parquet file. ``verify_lines`` judges a CSV file by its distinct lines instead, if these are few. The
+    labels of a ``codebook`` are written to formats that have labels. ``counts``: how often each row occurs in a CSV
+    file.
     """
     check_target(path, force)
     pieces = [table] if isinstance(table, pa.Table) else table
@@ -287,15 +298,22 @@ def write_table_file(
             elif path.suffix.lower() in PARQUET:
                 _write_parquet(counted(), file)
             else:
-                _write_csv(counted(), file, separator_of(path, dialect))
+                _write_csv(counted(), file, separator_of(path, dialect), *([] if counts is None else [counts]))
             file.flush()
             os.fsync(file.fileno())
-        verify(hidden)
+        lines = None
         if path.suffix.lower() in TEXT:
-            _require_readable(hidden, separator_of(path, dialect), first.column_names, n_rows)
+            with output_errors(path):
+                lines = few_lines(hidden, separator_of(path, dialect))
+        if lines is None or verify_lines is None:
+            verify(hidden)
+        else:
+            verify_lines(lines)
+        if path.suffix.lower() in TEXT:
+            n_records = n_rows if counts is None else int(counts.sum())
+            _require_readable(hidden, lines, separator_of(path, dialect), first.column_names, n_records)
         with output_errors(path):
-            with hidden.open("rb") as written:
-                digest = hashlib.file_digest(written, "sha256").hexdigest()
+            digest = _sha256(hidden) if lines is None else lines.sha256
             _publish(hidden, path, force)
     finally:
         with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
@@ -303,13 +321,27 @@ def write_table_file(
     return digest
 
 
-def _require_readable(written: Path, separator: str, names: Sequence[str], n_rows: int) -> None:
-    """Reject a file that shoal's own readers would reject or read as different rows."""
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def parsed_lines(lines: DistinctLines) -> pa.Table:
+    """Return the records of distinct lines, as texts."""
+    return _parsed(lines.text, "what was written", lines.layout)
+
+
+def _require_readable(
+    written: Path, lines: DistinctLines | None, separator: str, names: Sequence[str], n_rows: int
+) -> None:
+    """Reject a file that shoal's own readers would reject or read as different rows; its ``lines`` were scanned."""
+    raw = partial(layout.decompressed_chunks, written)
     try:
-        found = layout.layout_of(partial(layout.decompressed_chunks, written), "what was written", separator=separator)
+        found = layout.layout_of(raw, "what was written", separator=separator) if lines is None else lines.layout
     except DataError as error:
         raise VerificationError(f"{error.message}; nothing was released", "write Parquet instead") from None
-    if found.names != tuple(names) or found.records != n_rows:
+    n_found = found.records if lines is None else lines.n_records
+    if found.names != tuple(names) or n_found != n_rows:
         raise VerificationError(
             "the columns or rows of the written file differ from those of the release; nothing was released"
         )
@@ -394,24 +426,45 @@ def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield with_plain_types(pa.concat_tables(held)).combine_chunks()
 
 
-def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str) -> None:
+def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str, counts: Counts | None = None) -> None:
     """Write UTF-8 with LF, quotes only where needed, null as an empty field and '' as two quotes."""
+    n_rows = 0
     for i, table in enumerate(tables):
         if i == 0:
             names = [pa.array([name]) for name in table.column_names]
             file.write(csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
         for batch in table.to_batches(max_chunksize=2**16):
             for piece in small_slices(batch):
-                if piece.num_rows:
+                if not piece.num_rows:
+                    continue
+                if counts is None:
                     file.write(csv_lines(piece, separator))
+                else:
+                    own = counts[n_rows : n_rows + len(piece)]
+                    file.writelines(_repeated_lines(_line_texts(piece, separator), own))
+                n_rows += len(piece)
+
+
+def _repeated_lines(lines: pa.StringArray, counts: Counts) -> Iterator[bytes]:
+    """Yield each line as often as it occurs, some megabytes at a time."""
+    longest = int(pc.max(pc.binary_length(lines)).as_py() or 1)
+    size = max(1, WRITTEN // longest)
+    for first, copies in copies_in_pieces(counts, size):
+        places = np.repeat(np.arange(first, first + len(copies)), copies)
+        yield string_bytes(lines.take(pa.array(places)))
 
 
 def csv_lines(batch: pa.RecordBatch, separator: str) -> bytes:
     """Join the values of a string array, each with its LF, into the bytes of the file: they are contiguous."""
+    return string_bytes(_line_texts(batch, separator))
+
+
+def _line_texts(batch: pa.RecordBatch, separator: str) -> pa.StringArray:
+    """Return the lines of some rows, each with its LF."""
     columns = zip(batch.schema.names, batch.columns, strict=True)
     fields = [_fields(name, column, separator) for name, column in columns]
     fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
-    return string_bytes(pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0])
+    return pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0]
 
 
 def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.sql import quoted
+from shoal.table.frequency import Counts
 
 MARK = "'"
 Ask = Callable[[str], Sequence[Any]]
@@ -36,9 +37,9 @@ class Formulas:
     def __init__(self) -> None:
         self.cells: Counter[str] = Counter()  # per column
 
-    def escaped(self, table: pa.Table) -> pa.Table:
-        """Return the table with formulas escaped, including those in column names."""
-        columns = [self._column(name, table[name]) for name in table.column_names]
+    def escaped(self, table: pa.Table, counts: Counts | None = None) -> pa.Table:
+        """Return the table with formulas escaped, including those in column names; a row may occur several times."""
+        columns = [self._column(name, table[name], counts) for name in table.column_names]
         return pa.Table.from_arrays(columns, self.names(table.column_names))
 
     def names(self, names: Sequence[str]) -> list[str]:
@@ -47,12 +48,14 @@ class Formulas:
             MARK + name if bare or marked else name for name, bare, marked in zip(names, *_found(names), strict=True)
         ]
 
-    def undone(self, source: str, names: Sequence[str]) -> str:
-        """Convert a DuckDB table expression for such a file to one for the table that was written."""
+    def undone(self, source: str, names: Sequence[str], *, beside: Sequence[str] = ()) -> str:
+        """Convert a DuckDB table expression for such a file to one for the table that was written.
+
+        ``beside``: other columns of the expression, which stay as they are.
+        """
         written = self.names(names)
-        return _undone(
-            source, written, names, [there for there, name in zip(written, names, strict=True) if name in self.cells]
-        )
+        marked = [there for there, name in zip(written, names, strict=True) if name in self.cells]
+        return _undone(source, [*written, *beside], [*names, *beside], marked)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -63,12 +66,13 @@ class Formulas:
             for name, n in self.cells.items()
         )
 
-    def _column(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    def _column(self, name: str, column: pa.ChunkedArray, counts: Counts | None) -> pa.ChunkedArray:
         text = _text(column)
         if text is None or not pc.any(_formula(text.unique())).as_py():  # few distinct values, many cells
             return column
         formula = _formula(text)
-        self.cells[name] += int(pc.sum(formula).as_py() or 0)
+        found = formula if counts is None else pc.multiply(formula.cast(pa.int64()), pa.array(counts))
+        self.cells[name] += int(pc.sum(found).as_py() or 0)
         return pc.if_else(formula, pc.binary_join_element_wise(MARK, text, ""), text)
 
 

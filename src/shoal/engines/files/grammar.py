@@ -258,6 +258,19 @@ def _well_quoted(kinds: Bytes, quotes: NDArray[np.int64]) -> bool:
     return bool(first_of_field.all() and last_of_field.all() and outside.all())
 
 
+def _fields_of(
+    separators: NDArray[np.int64], begins: NDArray[np.int64], ends: NDArray[np.int64], width: int
+) -> NDArray[np.int64]:
+    """Count the fields of lines, given their separators; most often all lines have the ``width`` of the header."""
+    n = width - 1
+    if n > 0 and len(separators) == n * len(ends):
+        by_line = separators.reshape(len(ends), n)
+        if (by_line[:, 0] >= begins).all() and (by_line[:, -1] < ends).all():
+            return np.full(len(ends), width)
+    found: NDArray[np.int64] = np.diff(np.searchsorted(separators, ends), prepend=0) + 1
+    return found
+
+
 @dataclass(frozen=True)
 class FoundGrammar:
     """The properties of a file that follows the grammar."""
@@ -267,6 +280,7 @@ class FoundGrammar:
     header: tuple[int, int]  # its position, in bytes of the UTF-8 text
     ends: tuple[str, ...]  # how its lines end: LF, CRLF, CR
     plain: bool  # interpreted alike by all readers without rewriting
+    breaks: bool  # whether quoted values contain line breaks
     swallowed: tuple[int, int]  # lines within quoted values that look like records, and the first of them
 
 
@@ -316,12 +330,14 @@ class Scan:
     def _simple(self, text: Bytes, end: int) -> bool:
         """Return whether a text of a short file begins a record and is made of simple fields and LF, or of CRLF.
 
-        A field is simple if it has no quotes, or quotes around it and no line break in it. ``end`` is where the last
-        line of the text ends.
+        A field is simple if it has no quotes, or quotes around it and no line break in it; in a long file, only without
+        quotes and CR. ``end`` is where the last line of the text ends.
         """
         s = self._state
-        if s[PLACE] != RECORD or s[AFTER_CR] or s[OFFSET] + len(text) > SHORT:
+        if s[PLACE] != RECORD or s[AFTER_CR]:
             return False
+        if s[OFFSET] + len(text) > SHORT:
+            return end > 0 and not ((text == 34) | (text == 13) | (text == 0)).any()
         kinds = self._classes[text]
         if (kinds == NUL).any():
             return False
@@ -332,16 +348,18 @@ class Scan:
         return not returns or bool(returns == len(breaks) and breaks[0] and (text[breaks - 1] == 13).all())
 
     def _feed_lines(self, text: Bytes, writing: bool) -> bytes:
-        """Apply ``scanned`` to whole lines that are simple, by NumPy: a short file is read before that is compiled."""
+        """Apply ``scanned`` to whole lines that are simple, by NumPy.
+
+        A short file is read before ``scanned`` is compiled, and lines without quotes are scanned sooner.
+        """
         s = self._state
-        kinds = self._classes[text]
-        breaks = np.flatnonzero(kinds == LF)
-        two = int(kinds[breaks[0] - 1] == CR) if breaks[0] else 0  # whether a line ends with CRLF
+        breaks = np.flatnonzero(text == 10)
+        two = int(text[breaks[0] - 1] == 13) if breaks[0] else 0  # whether a line ends with CRLF
         begins, ends = np.concatenate([[0], breaks[:-1] + 1]), breaks - two
-        separators = kinds == SEPARATOR
-        if (quotes := kinds == QUOTE).any():
+        separators = text == ord(self._separator)
+        if (quotes := text == 34).any():
             separators &= np.cumsum(quotes) % 2 == 0  # those within quotes are part of a value
-        fields = np.diff(np.searchsorted(np.flatnonzero(separators), ends), prepend=0) + 1
+        fields = _fields_of(np.flatnonzero(separators), begins, ends, int(s[WIDTH]))
         filled = ends > begins
         taken = filled.copy()
         if s[WIDTH] == 0 and filled.any():
@@ -369,7 +387,7 @@ class Scan:
         if not writing:
             return b""
         kept = np.repeat(taken, breaks - begins + 1)
-        return bytes(text[kept & (kinds != CR)])
+        return bytes(text[kept & (text != 13)])
 
     def end(self, *, writing: bool = False) -> bytes:
         """End the scan at the end of the file."""
@@ -402,6 +420,7 @@ class Scan:
             (s[HEADER_START], s[HEADER_END]),
             ends,
             plain and not s[SPACED] and not s[BLANK],
+            bool(s[BREAKS]),
             (s[SWALLOWED], s[SWALLOWED_LINE]),
         )
 

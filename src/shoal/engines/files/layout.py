@@ -62,6 +62,7 @@ class Layout:
     longest: int  # bytes of its longest record
     ends: tuple[str, ...]  # how its lines end: LF, CRLF, CR
     plain: bool  # UTF-8, and interpreted alike by all readers without rewriting
+    breaks: bool  # whether quoted values contain line breaks
     notes: tuple[str, ...]  # assumptions made
 
 
@@ -164,6 +165,7 @@ def _scanned(
         found.longest,
         found.ends,
         plain and found.plain and encoding == "utf-8",
+        found.breaks,
         notes + more + _told(name, found),
     )
 

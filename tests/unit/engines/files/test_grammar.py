@@ -1,4 +1,4 @@
-"""Short simple files are scanned by NumPy, all others by the compiled scan: both find the same."""
+"""Simple lines are scanned by NumPy, all others by the compiled scan: both find the same."""
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ def compiled_alone():
 
     def run(pieces, *, writing):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(grammar, "SHORT", -1)
+            patch.setattr(grammar.Scan, "_simple", lambda *_: False)
             return scan(pieces, writing=writing)
 
     return run
@@ -63,6 +63,9 @@ def cut(text, places):
 def test_both_scans_find_the_same(compiled_alone, texts, places, writing):
     pieces = cut(b"".join(texts), places)
     assert scan(pieces, writing=writing) == compiled_alone(pieces, writing=writing)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grammar, "SHORT", -1)
+        assert scan(pieces, writing=writing) == compiled_alone(pieces, writing=writing)
 
 
 def test_simple_lines_need_no_compiled_scan(monkeypatch):
@@ -70,6 +73,14 @@ def test_simple_lines_need_no_compiled_scan(monkeypatch):
     state, out, error = scan([b"\nage,sex\n31", b",f\n\n34,", b"m"], writing=True)
     assert (out, error) == (b"age,sex\n31,f\n34,m\n", None)
     assert [state[i] for i in (grammar.RECORDS, grammar.WIDTH, grammar.BLANK, grammar.LONGEST)] == [3, 2, 2, 7]
+
+
+def test_nor_do_long_files_without_quotes(monkeypatch):
+    monkeypatch.setattr(grammar, "scanned", None)
+    monkeypatch.setattr(grammar, "SHORT", -1)
+    state, out, error = scan([b"\nage,sex\n31", b",f\n\n34,m\n"], writing=True)
+    assert (out, error) == (b"age,sex\n31,f\n34,m\n", None)
+    assert [state[i] for i in (grammar.RECORDS, grammar.WIDTH, grammar.BLANK)] == [3, 2, 2]
 
 
 def test_nor_do_lines_that_end_as_on_windows(monkeypatch):
