@@ -34,6 +34,7 @@ from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passi
 from shoal.search.cells.clusters import kinds_of
 from shoal.search.cells.local_bound import least_loss
 from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_chains import move_chains
 from shoal.search.cells.local_exchange import exchange
 from shoal.search.cells.local_kernels import (
     APART,
@@ -55,6 +56,8 @@ from shoal.table.kernels import sum_by_class
 STEPS = 12  # per record at k = 5, without a time budget
 FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
+CHAINED = 2  # the last rounds, after which records push each other on
+STARTS = 4_000  # of chains, in one call
 FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
 NEIGHBOURS = 32  # of each tuple
 CROWDED = 100_000  # tuples; from here on half as many neighbours suffice, since tuples are dense
@@ -211,6 +214,19 @@ class _LocalSearch:
                     heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
                     self._step(pool, threads, n_call, heat, sides, now)
                 self.total = self._renew()
+                if not self.verify and until > 1 - (CHAINED - 0.5) / ROUNDS:
+                    self._chain(pool, threads)
+                    self.total = self._renew()
+
+    def _chain(self, pool: ThreadPoolExecutor, threads: int) -> None:
+        """Let records of the threads' classes push each other on, as long as that lowers the cost."""
+        self._split(threads)
+        of = (self.boxes, self.atoms, self.classes)
+        for first in range(0, len(self.row), STARTS):
+            if self.problem.time_budget is not None and self._share(self.n_planned) >= 1:
+                return
+            pieces = [(self.k, side, first, min(first + STARTS, len(self.row))) for side in range(threads)]
+            list(pool.map(lambda piece: move_chains(*of, *piece), pieces))
 
     def _step(
         self,

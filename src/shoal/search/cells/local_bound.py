@@ -37,8 +37,9 @@ from shoal.table.kernels import sum_by_class
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
 MOST = 200 * AT_ONCE  # in all; the bound is then the best so far
-ROUNDS = 5
-ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end
+ROUNDS = 4
+ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
+STEADY = 1e-4  # if the sum of all prices changed by no more than this share
 PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
 PULLS, SWEEPS = 5, 10  # in a round
 
@@ -70,7 +71,7 @@ class Tuples:
 
     ladder: Ladder
     ground: float  # the cheapest cells of all columns
-    most: Floats  # (tuples)  all labels at the top, or suppressed
+    most: Floats  # (tuples)  no price can be higher
     class_of: Ints  # (parts)  of the solution
     tuple_of: Ints
     counts: Ints
@@ -102,6 +103,8 @@ class Tuples:
             most += cost[-1][ladder.codes[:, i]]
         if problem.limit > 0 or problem.keep_suppressed:
             most = np.minimum(most, space.suppressed(weights))
+        else:  # who needs others costs them as much: one of k may be worth a class of all
+            most *= problem.least_class_size
         kept = np.flatnonzero(partition.class_of >= 0)
         kept = kept[np.argsort(partition.class_of[kept], kind="stable")]
         tuple_of, class_of = space.tuple_of_row[partition.row[kept]], partition.class_of[kept]
@@ -165,10 +168,11 @@ def least_costs(problem: Problem, tuples: Tuples, n_rounds: int) -> Iterator[flo
         if (proved := _proved(counts, lowered)) > best:
             best = proved
             yield ground + best
-        if room.n[0] <= ENOUGH * len(counts):
-            return
+        before = float(counts @ prices)
         pool.add(room)
         pool.raised(prices, tuples.most, counts, pull)
+        if room.n[0] <= ENOUGH * len(counts) and abs(float(counts @ prices) - before) <= STEADY * before:
+            return
 
 
 def _proved(counts: Ints, prices: Floats) -> float:

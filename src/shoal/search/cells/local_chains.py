@@ -35,7 +35,7 @@ from shoal.table.jit import compiled, compiled_within
 LARGEST = 40  # atoms of a class that takes part
 LONGEST = 6  # records that move
 BROAD = 5  # continuations of a chain of one record, fewer of longer ones
-LOOKED = 10  # tuples next to a record whose classes it may join
+LOOKED = 16  # tuples next to a record whose classes it may join
 EACH = 3  # records of each
 
 
@@ -162,7 +162,7 @@ def _continued(
 
 @compiled
 def move_chains(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, side: int, first: int, last: int, stats: Floats
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, side: int, first: int, last: int
 ) -> int:
     """Improve by chains that begin with each atom in turn; returns their number."""
     words = of.codes.shape[1]
@@ -200,7 +200,6 @@ def move_chains(
         d = 0
         chain.moving[0], chain.saved[0] = a, saved
         best, n_best = _continued(of, atoms, classes, chain, side, 0, c, open_, best, n_best)
-        stats[0] += 1
         while d >= 0:
             if chain.at[d] == chain.n_next[d]:
                 d -= 1
@@ -221,7 +220,6 @@ def move_chains(
                 for y in range(d):
                     chain.best[2 * y], chain.best[2 * y + 1] = chain.moving[y], chain.into[y]
                 chain.best[2 * d], chain.best[2 * d + 1] = x, c
-            stats[0] += 1
             best, n_best = _continued(of, atoms, classes, chain, side, d, c, open_, best, n_best)
         if n_best > 0:
             for y in range(n_best):
@@ -232,6 +230,4 @@ def move_chains(
             for y in range(n_best):
                 rebox(of, atoms, classes, chain.best[2 * y + 1])
             n_chains += 1
-            stats[1] += best
-            stats[1 + n_best] += 1
     return n_chains
