@@ -16,7 +16,6 @@ import numpy as np
 from shoal.search.cells.local_kernels import (
     APART,
     FAR,
-    NOBODY,
     Atoms,
     BoxCodes,
     Boxes,
@@ -37,6 +36,7 @@ LONGEST = 6  # records that move
 BROAD = 5  # continuations of a chain of one record, fewer of longer ones
 LOOKED = 16  # tuples next to a record whose classes it may join
 EACH = 3  # records of each
+LEAST = 1e-9  # that a chain has to save
 
 
 class Chain(NamedTuple):
@@ -68,7 +68,7 @@ def _rests(of: Boxes, atoms: Atoms, classes: LinkedClasses, chain: Chain, c: Int
         a = classes.after[a]
     box, tuple_of = chain.box, atoms.tuple_of
     q, words = of.levels.shape[0], of.codes.shape[1]
-    # row i: members before i; row n + i: members after i, in the end with those before
+    # Row i is for the members before the i-th; LARGEST + i for all but it; the last for those from the end on.
     for i in range(1, n):
         if i == 1:
             widen(of, box, 1, tuple_of[chain.room[0]], True)
@@ -97,8 +97,17 @@ def _rests(of: Boxes, atoms: Atoms, classes: LinkedClasses, chain: Chain, c: Int
 
 
 @compiled_within
+def _ended(chain: Chain, d: int, c: Int) -> int:
+    """Note that the best chain so far is the current one with its last record in a class; returns its moves."""
+    for y in range(d):
+        chain.best[2 * y], chain.best[2 * y + 1] = chain.moving[y], chain.into[y]
+    chain.best[2 * d], chain.best[2 * d + 1] = chain.moving[d], c
+    return d + 1
+
+
+@compiled_within
 def _continued(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, chain: Chain, side: int, d: int, start: Int, open_: bool,
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, chain: Chain, side: int, d: int, start: Int, spare: bool,
     best: float, n_best: int,
 ) -> tuple[float, int]:  # fmt: skip
     """Find where the record on the move at depth d can go; returns the best end so far, and of how many moves."""
@@ -127,16 +136,12 @@ def _continued(
                 continue
             chain.seen[c] = mark
             n, cost = classes.n_records[c], classes.cost[c]
-            if open_:
+            if spare:
                 now = n * cost
                 most = (now + saved - best) / (n + 1)
                 then = wider(of, classes.box, c, t, most)
                 if then < most:
-                    best = saved - ((n + 1) * then - now)
-                    n_best = d + 1
-                    for y in range(d):
-                        chain.best[2 * y], chain.best[2 * y + 1] = chain.moving[y], chain.into[y]
-                    chain.best[2 * d], chain.best[2 * d + 1] = x, c
+                    best, n_best = saved - ((n + 1) * then - now), _ended(chain, d, c)
             if d + 1 == LONGEST:
                 continue
             m = _rests(of, atoms, classes, chain, c)
@@ -144,7 +149,7 @@ def _continued(
                 gone = chain.room[y]
                 if atoms.weights[gone] != 1 or m == 1 or atoms.tuple_of[gone] == t:
                     continue
-                worst = chain.gains[d, width - 1] if chain.n_next[d] == width else 1e-9
+                worst = chain.gains[d, width - 1] if chain.n_next[d] == width else LEAST
                 most = cost + (saved - worst) / n
                 then = wider(of, chain.box, LARGEST + y, t, most)
                 if then < most:
@@ -160,74 +165,76 @@ def _continued(
     return best, n_best
 
 
+@compiled_within
+def _without(of: Boxes, atoms: Atoms, classes: LinkedClasses, home: BoxCodes, c: Int, a: Int) -> float:
+    """Return the cost per record of a class without one of its atoms, and make its box."""
+    begun = False
+    other = a
+    b = classes.first[c]
+    while b >= 0:
+        if b != a:
+            widen(of, home, 0, atoms.tuple_of[b], not begun)
+            begun = True
+            other = b
+        b = classes.after[b]
+    return wider(of, home, 0, atoms.tuple_of[other], FAR)
+
+
+@compiled_within
+def _moved(of: Boxes, atoms: Atoms, classes: LinkedClasses, chain: Chain, c: Int, n: int) -> None:
+    """Make the ``n`` moves of the best chain, which begins in class c."""
+    for y in range(n):
+        detach(atoms, classes, chain.best[2 * y])
+    for y in range(n):
+        attach(atoms, classes, chain.best[2 * y], chain.best[2 * y + 1])
+    rebox(of, atoms, classes, c)
+    for y in range(n):
+        rebox(of, atoms, classes, chain.best[2 * y + 1])
+
+
 @compiled
 def move_chains(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, k: int, side: int, first: int, last: int
-) -> int:
-    """Improve by chains that begin with each atom in turn; returns their number."""
-    words = of.codes.shape[1]
-    D = LONGEST
+) -> float:  # fmt: skip
+    """Move the records of the best chain that begins with each atom in turn; returns what all of them saved."""
     chain = Chain(
-        np.zeros(D, np.int64), np.zeros(D), np.zeros(D, np.int64), np.zeros(D, np.int64), np.zeros(D, np.int64),
-        np.zeros((D, BROAD), np.int64), np.zeros((D, BROAD), np.int64), np.zeros((D, BROAD)),
-        np.zeros(2 * D, np.int64), np.zeros((2 * LARGEST + 2, words), np.uint32),
+        np.zeros(LONGEST, np.int64), np.zeros(LONGEST), np.zeros(LONGEST, np.int64), np.zeros(LONGEST, np.int64),
+        np.zeros(LONGEST, np.int64), np.zeros((LONGEST, BROAD), np.int64), np.zeros((LONGEST, BROAD), np.int64),
+        np.zeros((LONGEST, BROAD)), np.zeros(2 * LONGEST, np.int64),
+        np.zeros((2 * LARGEST + 2, of.codes.shape[1]), np.uint32),
         np.zeros(classes.first.shape[0], np.int64), np.zeros(1, np.int64), np.zeros(LARGEST, np.int64),
     )  # fmt: skip
-    home = np.zeros((1, words), np.uint32)
-    n_chains = 0
+    home = np.zeros((1, of.codes.shape[1]), np.uint32)
+    in_all = 0.0
     for a in range(first, last):
         c = classes.class_of[a]
         if c <= APART or classes.side[c] != side or atoms.weights[a] != 1:
             continue
-        if classes.n_atoms[c] > LARGEST or classes.n_atoms[c] < 2 or classes.cost[c] <= 1e-12:
+        if classes.n_atoms[c] > LARGEST or classes.n_atoms[c] < 2 or classes.cost[c] <= LEAST:
             continue
         n = classes.n_records[c]
-        open_ = n > k
-        begun = False
-        b = classes.first[c]
-        while b >= 0:
-            if b != a:
-                widen(of, home, 0, atoms.tuple_of[b], not begun)
-                begun = True
-                other = b
-            b = classes.after[b]
-        without = wider(of, home, 0, atoms.tuple_of[other], FAR)
-        now = n * classes.cost[c]
-        saved = now - (n - 1) * without if open_ else now - n * without
-        if saved <= 1e-9:
+        spare = n > k  # otherwise the last one has to go where the first one was
+        left = (n - 1 if spare else n) * _without(of, atoms, classes, home, c, a)
+        saved = n * classes.cost[c] - left
+        if saved <= LEAST:
             continue
-        best, n_best = 1e-9, 0
-        d = 0
+        best, n_best, d = LEAST, 0, 0
         chain.moving[0], chain.saved[0] = a, saved
-        best, n_best = _continued(of, atoms, classes, chain, side, 0, c, open_, best, n_best)
+        best, n_best = _continued(of, atoms, classes, chain, side, 0, c, spare, best, n_best)
         while d >= 0:
-            if chain.at[d] == chain.n_next[d]:
-                d -= 1
-                continue
             i = chain.at[d]
             chain.at[d] += 1
-            if chain.gains[d, i] <= best:
-                continue
-            chain.into[d] = chain.classes[d, i]
-            x = chain.gone[d, i]
-            d += 1
-            chain.moving[d], chain.saved[d] = x, chain.gains[d - 1, i]
-            # the last one may go where the first one was
-            then = n * wider(of, home, 0, atoms.tuple_of[x], FAR)
-            closed = chain.saved[d] - (then - ((n - 1) * without if open_ else n * without))
-            if closed > best:
-                best, n_best = closed, d + 1
-                for y in range(d):
-                    chain.best[2 * y], chain.best[2 * y + 1] = chain.moving[y], chain.into[y]
-                chain.best[2 * d], chain.best[2 * d + 1] = x, c
-            best, n_best = _continued(of, atoms, classes, chain, side, d, c, open_, best, n_best)
+            if i >= chain.n_next[d]:
+                d -= 1
+            elif chain.gains[d, i] > best:
+                chain.into[d] = chain.classes[d, i]
+                chain.moving[d + 1], chain.saved[d + 1] = chain.gone[d, i], chain.gains[d, i]
+                d += 1
+                back = chain.saved[d] + left - n * wider(of, home, 0, atoms.tuple_of[chain.moving[d]], FAR)
+                if back > best:
+                    best, n_best = back, _ended(chain, d, c)
+                best, n_best = _continued(of, atoms, classes, chain, side, d, c, spare, best, n_best)
         if n_best > 0:
-            for y in range(n_best):
-                detach(atoms, classes, chain.best[2 * y])
-            for y in range(n_best):
-                attach(atoms, classes, chain.best[2 * y], chain.best[2 * y + 1])
-            rebox(of, atoms, classes, c)
-            for y in range(n_best):
-                rebox(of, atoms, classes, chain.best[2 * y + 1])
-            n_chains += 1
-    return n_chains
+            _moved(of, atoms, classes, chain, c, n_best)
+            in_all += best
+    return in_all
