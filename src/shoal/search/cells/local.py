@@ -9,8 +9,8 @@ The start is greedy: records that were released early in classes far above k cou
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). Records with equal tuples may go to different classes. Where more is asked than
-a size, what a step proposes is judged first; in between, classes change by one record or are divided such that all keep
+and then, ever more rarely (annealing). After the last rounds, records push each other on in chains of classes
+(``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a step proposes is judged first; in between, classes change by one record or are divided such that all keep
 passing (``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values
 change places, which changes no verdict.
 
@@ -94,7 +94,7 @@ def local(problem: Problem) -> Recoding:
         ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
-    bound, claim = least_loss(problem, space, found.partition)
+    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition)
     saved = 1 - found.loss / start.loss if start.loss else 0.0
     unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
     return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)

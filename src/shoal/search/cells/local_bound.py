@@ -36,7 +36,7 @@ from shoal.table.frequency import Floats
 from shoal.table.kernels import sum_by_class
 
 AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
-MOST = 200 * AT_ONCE  # in all; the bound is then the best so far
+MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
 ROUNDS = 4
 ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
 STEADY = 1e-4  # if the sum of all prices changed by no more than this share
