@@ -27,7 +27,7 @@ from page import table as written
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.search import SEARCHES
-from shoal.search.cells.local_bound import Tuples, least_costs
+from shoal.search.cells.local_bound import PricedTuples, least_costs
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_start import partition_of
 from shoal.search.losses.cells import losses
@@ -44,11 +44,11 @@ def nearness(table: FrequencyTable, k: int) -> dict[str, float]:
     found = {"loss": losses(problem, answer)["arx-loss"]}
     sums = []
     for weights in np.eye(len(space.columns)):
-        of = Tuples.of(space, weights, partition)
+        of = PricedTuples.of(space, weights, partition)
         sums.append(float(of.cost @ of.counts) + of.ground * table.n_records)
     for name, weights in (("mean cell loss", space.loss.slopes), ("tangent", space.weights(np.array(sums)))):
         start = time.process_time()
-        tuples = Tuples.of(space, weights, partition)
+        tuples = PricedTuples.of(space, weights, partition)
         found[name] = float(tuples.cost @ tuples.counts) / table.n_records
         for total in least_costs(problem, tuples, ROUNDS):
             found[f"{name}, bound"] = total / table.n_records - tuples.ground

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from shoal.models.size import KAnonymity
 from shoal.search import Problem
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_bound import Tuples, least_costs
+from shoal.search.cells.local_bound import PricedTuples, least_costs
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_prices import CAP, LOWER, overpaid_of, visit_classes, visit_of
 from shoal.search.problem import Terms
@@ -28,7 +28,7 @@ def tuples_of(rng, k):
     problem = Problem(table, (KAnonymity(k=k),), Terms(objective="loss", weights=(1, int(rng.integers(1, 4)))))
     space = Space(problem)
     whole = Partition.of_rows(table, np.zeros(table.n_classes, np.int64))
-    return problem, Tuples.of(space, space.loss.slopes, whole)
+    return problem, PricedTuples.of(space, space.loss.slopes, whole)
 
 
 def cost_of(ladder, tuples):

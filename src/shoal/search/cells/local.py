@@ -10,9 +10,10 @@ step takes a few neighbouring classes apart, and records from large classes near
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
 and then, ever more rarely (annealing). After the last rounds, records push each other on in chains of classes
-(``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a step proposes is judged first; in between, classes change by one record or are divided such that all keep
-passing (``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values
-change places, which changes no verdict.
+(``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a
+step proposes is judged first; in between, classes change by one record or are divided such that all keep passing
+(``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values change
+places, which changes no verdict.
 
 Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
 Losses that see only how records are grouped (discernibility, average-class, ambiguity) have ``loss`` as a stand-in.

@@ -54,7 +54,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
     total = None
-    for total in least_costs(problem, Tuples.of(space, space.loss.slopes, partition), ROUNDS):  # noqa: B007
+    for total in least_costs(problem, PricedTuples.of(space, space.loss.slopes, partition), ROUNDS):  # noqa: B007
         pass
     if total is None:
         return None, ""
@@ -66,7 +66,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
 
 
 @dataclass(frozen=True, eq=False)
-class Tuples:
+class PricedTuples:
     """The tuples with the labels that they can share, and what they cost in a solution; above the cheapest cells."""
 
     ladder: Ladder
@@ -78,7 +78,7 @@ class Tuples:
     cost: Floats
 
     @classmethod
-    def of(cls, space: Space, weights: Floats, partition: Partition) -> Tuples:
+    def of(cls, space: Space, weights: Floats, partition: Partition) -> PricedTuples:
         """Price the labels of each column with a weight; few values come first, since their groups end soonest."""
         problem = space.problem
         counts = sum_by_class(problem.table.counts, space.tuple_of_row, len(space.codes))
@@ -140,7 +140,7 @@ def _paid(ladder: Ladder, tuple_of: Ints, class_of: Ints) -> Floats:
 # --- prices ------------------------------------------------------------------------------------------------------
 
 
-def least_costs(problem: Problem, tuples: Tuples, n_rounds: int) -> Iterator[float]:
+def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int) -> Iterator[float]:
     """Yield ever higher bounds on the cost of all records, as long as there is time."""
     ladder, k = tuples.ladder, problem.least_class_size
     counts = ladder.counts
@@ -213,7 +213,7 @@ class _Pool:
     use: Floats
 
     @classmethod
-    def of(cls, tuples: Tuples) -> _Pool:
+    def of(cls, tuples: PricedTuples) -> _Pool:
         """Begin with the classes of a solution."""
         firsts = np.flatnonzero(np.diff(tuples.class_of, prepend=-1))
         starts = np.append(firsts, len(tuples.class_of)).astype(np.int64)

@@ -40,7 +40,7 @@ class Ladder(NamedTuple):
     costs: Floats  # of a label, above the cheapest of its column
 
 
-class Visit(NamedTuple):
+class ClassVisit(NamedTuple):
     """How far a visit of all classes has come: at every depth a group, sorted by a column and divided into runs."""
 
     depth: Ints  # (1)
@@ -69,10 +69,10 @@ class Overpaid(NamedTuple):
     limits: Floats  # (room)
 
 
-def visit_of(ladder: Ladder, k: int) -> Visit:
+def visit_of(ladder: Ladder, k: int) -> ClassVisit:
     """Return a visit that has not begun."""
     m, q = ladder.codes.shape
-    return Visit(
+    return ClassVisit(
         np.zeros(1, np.int64),
         np.empty((q, m), np.int32),
         np.zeros(q, np.int64),
@@ -105,7 +105,7 @@ def overpaid_of(n_classes: int, n_members: int) -> Overpaid:
 
 
 @compiled_within
-def _sorted(ladder: Ladder, visit: Visit, d: Int, s: Int) -> None:
+def _sorted(ladder: Ladder, visit: ClassVisit, d: Int, s: Int) -> None:
     """Sort the group at a depth by the ranks of its column."""
     codes, group, sorting, slots, n_ranks = ladder.codes, visit.group, visit.sorting, visit.slots, ladder.sizes[d]
     if s > 32 and 4 * s > n_ranks:
@@ -136,7 +136,7 @@ def _sorted(ladder: Ladder, visit: Visit, d: Int, s: Int) -> None:
 
 
 @compiled_within
-def _entered(ladder: Ladder, visit: Visit, prices: Floats, k: int, d: Int, s: Int, cost: float) -> None:
+def _entered(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, s: Int, cost: float) -> None:
     """Begin with the group of ``s`` tuples at a depth: divide it into runs of equal ranks."""
     codes, counts, group = ladder.codes, ladder.counts, visit.group
     _sorted(ladder, visit, d, s)
@@ -160,7 +160,7 @@ def _entered(ladder: Ladder, visit: Visit, prices: Floats, k: int, d: Int, s: In
 
 
 @compiled_within
-def _top(ladder: Ladder, visit: Visit, prices: Floats, k: int, d: Int, first: Int, last: Int) -> tuple[float, int]:
+def _top(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, first: Int, last: Int) -> tuple[float, int]:
     """Return the sum of the k highest prices of a part of a group that has as many records, and of how many tuples."""
     counts, group, top, who = ladder.counts, visit.group, visit.top, visit.who
     n = n_records = 0
@@ -191,14 +191,15 @@ def _top(ladder: Ladder, visit: Visit, prices: Floats, k: int, d: Int, first: In
 
 
 @compiled_within
-def _capped(visit: Visit, prices: Floats, d: Int, first: Int, last: Int, cost: float) -> None:
+def _capped(visit: ClassVisit, prices: Floats, d: Int, first: Int, last: Int, cost: float) -> None:
     for i in range(first, last):
         prices[visit.group[d, i]] = min(prices[visit.group[d, i]], cost)
 
 
 @compiled_within
 def _lowered(
-    ladder: Ladder, visit: Visit, prices: Floats, k: int, overpaid: Overpaid, d: Int, first: Int, last: Int, cost: float
+    ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, overpaid: Overpaid, d: Int, first: Int, last: Int,
+    cost: float,
 ) -> None:  # fmt: skip
     """Shrink the highest prices of a class until they do not exceed its cost; list some that do."""
     for i in range(SHRINKS):
@@ -213,7 +214,7 @@ def _lowered(
 
 
 @compiled_within
-def _listed(ladder: Ladder, visit: Visit, overpaid: Overpaid, k: int, n: Int, cost: float) -> None:
+def _listed(ladder: Ladder, visit: ClassVisit, overpaid: Overpaid, k: int, n: Int, cost: float) -> None:
     """List a class by the ``n`` tuples with its highest prices, if there is room."""
     c = overpaid.n[0]
     start = overpaid.starts[c]
@@ -232,7 +233,7 @@ def _listed(ladder: Ladder, visit: Visit, overpaid: Overpaid, k: int, n: Int, co
 
 @compiled
 def visit_classes(
-    ladder: Ladder, visit: Visit, prices: Floats, k: int, what: int, overpaid: Overpaid, work: int
+    ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, what: int, overpaid: Overpaid, work: int
 ) -> bool:  # fmt: skip
     """Visit the classes that are overpaid, list them, and lower their prices, until all are visited or much is done.
 
