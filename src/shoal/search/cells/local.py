@@ -9,7 +9,7 @@ The start is greedy: records that were released early in classes far above k cou
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). After the last rounds, records push each other on in chains of classes
+and then, ever more rarely (annealing). After the last round, records push each other on in chains of classes
 (``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a
 step proposes is judged first; in between, classes change by one record or are divided such that all keep passing
 (``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values change
@@ -54,10 +54,10 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import Counts, Floats
 from shoal.table.kernels import sum_by_class
 
-STEPS = 12  # per record at k = 5, without a time budget
+STEPS = 11  # per record at k = 5, without a time budget
 FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
-CHAINED = 2  # the last rounds, after which records push each other on
+CHAINED = 1  # the last rounds, after which records push each other on
 STARTS = 4_000  # of chains, in one call
 FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
 NEIGHBOURS = 32  # of each tuple
