@@ -9,10 +9,11 @@ The start is greedy: records that were released early in classes far above k cou
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). Records with equal tuples may go to different classes. Where more is asked than
-a size, what a step proposes is judged first; in between, classes change by one record or are divided such that all keep
-passing (``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values
-change places, which changes no verdict.
+and then, ever more rarely (annealing). After the last round, records push each other on in chains of classes
+(``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a
+step proposes is judged first; in between, classes change by one record or are divided such that all keep passing
+(``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values change
+places, which changes no verdict.
 
 Losses of cells are minimized as they are; ARX's, a product over columns, by its tangent, which is renewed every round.
 Losses that see only how records are grouped (discernibility, average-class, ambiguity) have ``loss`` as a stand-in.
@@ -34,6 +35,7 @@ from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passi
 from shoal.search.cells.clusters import kinds_of
 from shoal.search.cells.local_bound import least_loss
 from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_chains import move_chains
 from shoal.search.cells.local_exchange import exchange
 from shoal.search.cells.local_kernels import (
     APART,
@@ -52,9 +54,11 @@ from shoal.search.problem import Problem
 from shoal.table.frequency import Counts, Floats
 from shoal.table.kernels import sum_by_class
 
-STEPS = 12  # per record at k = 5, without a time budget
+STEPS = 11  # per record at k = 5, without a time budget
 FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
+CHAINED = 1  # the last rounds, after which records push each other on
+STARTS = 4_000  # of chains, in one call
 FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
 NEIGHBOURS = 32  # of each tuple
 CROWDED = 100_000  # tuples; from here on half as many neighbours suffice, since tuples are dense
@@ -91,7 +95,7 @@ def local(problem: Problem) -> Recoding:
         ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
-    bound, claim = least_loss(problem, space, found.partition)
+    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition)
     saved = 1 - found.loss / start.loss if start.loss else 0.0
     unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
     return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
@@ -211,6 +215,19 @@ class _LocalSearch:
                     heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
                     self._step(pool, threads, n_call, heat, sides, now)
                 self.total = self._renew()
+                if not self.verify and until > 1 - (CHAINED - 0.5) / ROUNDS:
+                    self._chain(pool, threads)
+                    self.total = self._renew()
+
+    def _chain(self, pool: ThreadPoolExecutor, threads: int) -> None:
+        """Let records of the threads' classes push each other on, as long as that lowers the cost."""
+        self._split(threads)
+        of = (self.boxes, self.atoms, self.classes)
+        for first in range(0, len(self.row), STARTS):
+            if self.problem.time_budget is not None and self._share(self.n_planned) >= 1:
+                return
+            pieces = [(self.k, side, first, min(first + STARTS, len(self.row))) for side in range(threads)]
+            list(pool.map(lambda piece: move_chains(*of, *piece), pieces))
 
     def _step(
         self,

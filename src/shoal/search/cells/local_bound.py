@@ -1,43 +1,63 @@
-"""A lower bound for any recoding of cells: each record with the best k records of the whole table."""
+"""A lower bound for any recoding of cells: prices of records that no class of k or more overpays.
+
+First each record is priced as if it could choose the best k records of the whole table, whoever else needs them. Then
+the records have to share their companions: a linear program over all possible classes, of which those that matter are
+added round by round (cutting planes). Every round ends with prices that no class overpays (``local_prices.py``), so
+each is a proof, and the best one counts.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.search.cells.classes import Partition
-from shoal.search.cells.local_boxes import NodeKeys, Space
-from shoal.search.cells.local_kernels import BoxCodes, Ints
+from shoal.search.cells.local_boxes import Space
+from shoal.search.cells.local_kernels import Ints
+from shoal.search.cells.local_prices import (
+    CAP,
+    LOWER,
+    OVER,
+    Ladder,
+    Overpaid,
+    overpaid_of,
+    raise_prices,
+    visit_classes,
+    visit_of,
+)
 from shoal.search.losses.definitions import ArxLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
-from shoal.table.jit import compiled
-from shoal.table.kernels import group, sum_by_class
+from shoal.table.kernels import sum_by_class
 
-MOST_NODES = 50_000
+AT_ONCE = 10_000_000  # tuples looked at in one call: some tenths of a second
+MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
+ROUNDS = 2  # a benchmark takes more: the bound gains little, and a run waits for it
+ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
+STEADY = 1e-4  # if the sum of all prices changed by no more than this share
+PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
+PULLS, SWEEPS = 5, 10  # in a round
 
 
 def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[float | None, str]:
     """Return a bound on the objective in its published unit, and in words if it bounds another figure.
 
-    In any class, at least k records of the table lie under a record's cells, so it costs no less than at the best
-    lattice node at which that many share its labels. Ranges and sets may be cheaper than any label, so the bound
-    assumes that their columns cost nothing.
+    In any class, at least k records of the table lie under the cells of its records. Ranges and sets may be cheaper
+    than any label, so the bound assumes that their columns cost nothing.
     """
-    shape = [len(column.nodes) for column in space.columns]
     free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
-    if not isinstance(problem.objective, CellLoss) or free_of_charge or math.prod(shape) > MOST_NODES:
+    if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
-    labels = [cells == "hierarchy" for cells in problem.cells]
-    slopes = space.loss.slopes
-    counts = sum_by_class(problem.table.counts, space.tuple_of_row, len(space.codes))
-    costs = _least_costs(problem, space, counts, slopes, labels, _now(problem, space, partition, slopes, labels))
-    if costs is None:
+    total = None
+    for total in least_costs(problem, PricedTuples.of(space, space.loss.slopes, partition), ROUNDS):  # noqa: B007
+        pass
+    if total is None:
         return None, ""
-    total = float(counts @ costs)
     bound = space.loss.at_least(total)
     if not isinstance(space.loss, ArxLoss):
         return bound, ""
@@ -45,84 +65,179 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     return bound, f"no recoding along these hierarchies has a mean cell loss below {mean:.4f}"
 
 
-def _now(problem: Problem, space: Space, partition: Partition, slopes: Floats, labels: list[bool]) -> Floats:
-    """Return the cost of each tuple at the node of its cheapest class, shared by k or more: an upper estimate."""
-    now = np.full(len(space.codes), np.inf)
-    kept = np.flatnonzero(partition.class_of >= 0)
-    order = kept[np.argsort(partition.class_of[kept], kind="stable")]
-    tuples = space.tuple_of_row[partition.row[order]]
-    class_of = partition.class_of[order]
-    starts = np.flatnonzero(np.diff(class_of, prepend=-1))
-    costs = np.zeros(len(order))
-    for j, column in enumerate(space.columns):
-        ranks = space.codes[tuples, j]
-        price = np.full(len(ranks), column.node_prices[0].min())
-        if labels[j]:
-            price = column.node_prices[-1][ranks]
-            for of_level, prices in zip(column.nodes[::-1], column.node_prices[::-1], strict=True):
-                at = of_level[ranks]
-                alike = np.minimum.reduceat(at, starts) == np.maximum.reduceat(at, starts)
-                price = np.where(alike[class_of], prices[ranks], price)
-        costs += slopes[j] * price
-    np.minimum.at(now, tuples, costs)
-    return now
+@dataclass(frozen=True, eq=False)
+class PricedTuples:
+    """The tuples with the labels that they can share, and what they cost in a solution; above the cheapest cells."""
+
+    ladder: Ladder
+    ground: float  # the cheapest cells of all columns
+    most: Floats  # (tuples)  no price can be higher
+    class_of: Ints  # (parts)  of the solution
+    tuple_of: Ints
+    counts: Ints
+    cost: Floats
+
+    @classmethod
+    def of(cls, space: Space, weights: Floats, partition: Partition) -> PricedTuples:
+        """Price the labels of each column with a weight; few values come first, since their groups end soonest."""
+        problem = space.problem
+        counts = sum_by_class(problem.table.counts, space.tuple_of_row, len(space.codes))
+        labels = [j for j, cells in enumerate(problem.cells) if cells == "hierarchy" and _in_rows(space, j)]
+        order = sorted(labels, key=lambda j: len(np.unique(space.codes[:, j])))
+        columns = [space.columns[j] for j in order]
+        # A leaf that is written like the top costs as much as a label, and nothing as a set.
+        least = [c.node_prices.min() if j in labels else c.node_prices[0].min() for j, c in enumerate(space.columns)]
+        costs = [(space.columns[j].node_prices - least[j]) * weights[j] for j in order]
+        sizes = [column.nodes.size for column in columns]
+        ladder = Ladder(
+            np.ascontiguousarray(space.codes[:, order].astype(np.int32)),
+            counts,
+            np.array([len(column.nodes) for column in columns], np.int64),
+            np.array([column.nodes.shape[1] for column in columns], np.int64),
+            np.cumsum([0, *sizes])[:-1].astype(np.int64),
+            np.concatenate([np.zeros(0, np.int32), *(column.nodes.ravel() for column in columns)]),
+            np.concatenate([np.zeros(0), *(cost.ravel() for cost in costs)]),
+        )
+        most = np.zeros(len(counts))
+        for i, cost in enumerate(costs):
+            most += cost[-1][ladder.codes[:, i]]
+        if problem.limit > 0 or problem.keep_suppressed:
+            most = np.minimum(most, space.suppressed(weights))
+        else:  # who needs others costs them as much: one of k may be worth a class of all
+            most *= problem.least_class_size
+        kept = np.flatnonzero(partition.class_of >= 0)
+        kept = kept[np.argsort(partition.class_of[kept], kind="stable")]
+        tuple_of, class_of = space.tuple_of_row[partition.row[kept]], partition.class_of[kept]
+        cost = _paid(ladder, tuple_of, class_of)
+        ground = float(np.asarray(weights) @ np.array(least))
+        return cls(ladder, ground, most, class_of, tuple_of, partition.counts[kept], cost)
 
 
-def _least_costs(
-    problem: Problem, space: Space, counts: NDArray[np.int64], slopes: Floats, labels: list[bool], costs: Floats
-) -> Floats | None:
-    """Return the smallest cost of each tuple over all nodes; None if there is no time for it."""
-    columns = space.columns
-    levels = [
-        np.arange(len(c.nodes)) if label else np.array([len(c.nodes) - 1])
-        for c, label in zip(columns, labels, strict=True)
-    ]
-    prices = [  # a leaf that is written like the top costs as much as a label, and nothing as a set
-        slope * (column.node_prices[of] if label else np.full_like(column.node_prices[:1], column.node_prices[0].min()))
-        for slope, column, of, label in zip(slopes, columns, levels, labels, strict=True)
-    ]
-    floors = np.zeros(1)
-    for price, j in zip(prices, range(len(columns)), strict=True):
-        floors = (floors[:, None] + price[:, np.unique(space.codes[:, j])].min(axis=1)).ravel()
-    order = np.argsort(floors, kind="stable")
-    shape = [len(of) for of in levels]
-    nodes = np.column_stack(np.unravel_index(order, shape))
-    offsets = np.cumsum([0, *(price.size for price in prices)])[:-1]
-    flat = np.concatenate([price.ravel() for price in prices])
-    sizes = np.array([price.shape[1] for price in prices])
-    costs = costs.copy()
-    k = problem.least_class_size
-    keys = NodeKeys(space)
-    for i, (node, floor) in enumerate(zip(nodes, floors[order], strict=True)):
-        if i % 512 == 0:
-            problem.progress("bounding", i / len(nodes))
-            if problem.out_of_time:
-                return None
-            active = np.flatnonzero(costs > floor)
-            if not len(active):
-                break
-        found, cheaper = _cheaper(space.codes, flat, offsets + node * sizes, costs, active)
-        if len(found):
-            at, firsts = group(keys.at([int(of[level]) for of, level in zip(levels, node, strict=True)]))
-            enough = sum_by_class(counts, at, len(firsts))[at[found]] >= k
-            costs[found[enough]] = cheaper[enough]
-    return costs
+def _in_rows(space: Space, j: int) -> bool:
+    """Return whether the ranks of every label of a column are adjacent; where not, it is taken to cost nothing."""
+    nodes = space.columns[j].nodes
+    return all(1 + np.count_nonzero(np.diff(row)) == len(np.unique(row)) for row in nodes)
 
 
-@compiled
-def _cheaper(codes: BoxCodes, prices: Floats, at: Ints, costs: Floats, active: Ints) -> tuple[Ints, Floats]:
-    """Return the tuples that are cheaper at a node than before, with costs; prices of column j begin at ``at[j]``."""
-    found = np.empty(active.shape[0], np.int64)
-    cheaper = np.empty(active.shape[0])
-    n = 0
-    for i in range(active.shape[0]):
-        u = active[i]
-        total = 0.0
-        for j in range(codes.shape[1]):
-            total += prices[at[j] + codes[u, j]]
-            if total >= costs[u]:
-                break
-        if total < costs[u]:
-            found[n], cheaper[n] = u, total
-            n += 1
-    return found[:n], cheaper[:n]
+def _paid(ladder: Ladder, tuple_of: Ints, class_of: Ints) -> Floats:
+    """Return what each part costs per record at the lowest labels that all of its class share; classes are in order."""
+    cost = np.zeros(len(tuple_of))
+    if not len(tuple_of):
+        return cost
+    firsts = np.flatnonzero(np.diff(class_of, prepend=-1))
+    lengths = np.diff(firsts, append=len(class_of))
+    for j, (start, height, size) in enumerate(zip(ladder.starts, ladder.heights, ladder.sizes, strict=True)):
+        ranks = ladder.codes[tuple_of, j]
+        price = ladder.costs[start + (height - 1) * size + ranks]
+        for level in range(int(height))[::-1]:
+            at = ladder.nodes[start + level * size + ranks]
+            alike = np.minimum.reduceat(at, firsts) == np.maximum.reduceat(at, firsts)
+            price = np.where(np.repeat(alike, lengths), ladder.costs[start + level * size + ranks], price)
+        cost += price
+    return cost
+
+
+# --- prices ------------------------------------------------------------------------------------------------------
+
+
+def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int) -> Iterator[float]:
+    """Yield ever higher bounds on the cost of all records, as long as there is time."""
+    ladder, k = tuples.ladder, problem.least_class_size
+    counts = ladder.counts
+    ground = tuples.ground * problem.n_records
+    if not len(ladder.sizes):
+        yield ground
+        return
+    room = overpaid_of(len(counts) + 64, (len(counts) + 64) * min(k, 16) + k)
+    looking = _Looking(problem, ladder, k, room)
+    prices = tuples.most.copy()
+    np.minimum.at(prices, tuples.tuple_of, tuples.cost)
+    if not looking.lower(prices, CAP, 0.0):
+        return
+    best = _proved(counts, prices)
+    yield ground + best
+    paid = np.bincount(tuples.tuple_of, tuples.cost * tuples.counts, len(counts))
+    kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
+    prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
+    pool = _Pool.of(tuples)
+    pull = PULL * float(counts @ prices) / problem.n_records
+    for i in range(n_rounds):
+        lowered = prices.copy()
+        if pull <= 0 or not looking.lower(lowered, LOWER, (i + 1) / (n_rounds + 1)):
+            return
+        if (proved := _proved(counts, lowered)) > best:
+            best = proved
+            yield ground + best
+        before = float(counts @ prices)
+        pool.add(room)
+        pool.raised(prices, tuples.most, counts, pull)
+        if room.n[0] <= ENOUGH * len(counts) and abs(float(counts @ prices) - before) <= STEADY * before:
+            return
+
+
+def _proved(counts: Ints, prices: Floats) -> float:
+    """Return the sum of prices, less what classes may be overpaid without being counted as such."""
+    return max(0.0, float(counts @ prices) * (1 - 2 * OVER) - OVER * OVER * int(counts.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Looking:
+    """Visits of all classes, in calls short enough to be interrupted."""
+
+    problem: Problem
+    ladder: Ladder
+    k: int
+    overpaid: Overpaid
+
+    def lower(self, prices: Floats, what: int, share: float) -> bool:
+        """Lower prices until no class is overpaid; False if there is no time for it."""
+        self.overpaid.n[0] = 0
+        visit = visit_of(self.ladder, self.k)
+        ended = False
+        while not ended:
+            self.problem.progress("bounding", share)
+            if self.problem.out_of_time or visit.work[0] > MOST:
+                return False
+            ended = visit_classes(self.ladder, visit, prices, self.k, what, self.overpaid, AT_ONCE)
+        return True
+
+
+@dataclass(eq=False)
+class _Pool:
+    """The classes of the linear program so far, and how much of each a fractional partition takes."""
+
+    starts: Ints
+    members: NDArray[np.int32]
+    shares: Floats
+    limits: Floats
+    use: Floats
+
+    @classmethod
+    def of(cls, tuples: PricedTuples) -> _Pool:
+        """Begin with the classes of a solution."""
+        firsts = np.flatnonzero(np.diff(tuples.class_of, prepend=-1))
+        starts = np.append(firsts, len(tuples.class_of)).astype(np.int64)
+        return cls(
+            starts,
+            tuples.tuple_of.astype(np.int32),
+            tuples.counts.astype(np.float64),
+            np.add.reduceat(tuples.cost * tuples.counts, firsts) if len(firsts) else np.zeros(0),
+            np.ones(len(firsts)),
+        )
+
+    def add(self, overpaid: Overpaid) -> None:
+        """Add classes of which nothing is taken yet."""
+        n = int(overpaid.n[0])
+        n_members = int(overpaid.starts[n])
+        self.starts = np.concatenate([self.starts, self.starts[-1] + overpaid.starts[1 : n + 1]])
+        self.members = np.concatenate([self.members, overpaid.members[:n_members]])
+        self.shares = np.concatenate([self.shares, overpaid.shares[:n_members].astype(np.float64)])
+        self.limits = np.concatenate([self.limits, overpaid.limits[:n]])
+        self.use = np.concatenate([self.use, np.zeros(n)])
+
+    def raised(self, prices: Floats, most: Floats, counts: Ints, pull: float) -> None:
+        """Raise the prices in place."""
+        raise_prices(
+            prices, most, counts.astype(np.float64), self.use, self.starts, self.members, self.shares, self.limits,
+            pull, PULLS, SWEEPS,
+        )  # fmt: skip
