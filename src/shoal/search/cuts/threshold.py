@@ -73,6 +73,7 @@ class CutNode:
     states: States
     places: Places
     counts: Ints
+    costs: Ints | None  # of leaving out each cut, if the rows are merged
     excludes: NDArray[np.bool_]  # [cut, cut]
     grown: bool  # the head has cuts that ``excludes`` does not take into account
     bound: int  # no set below costs less
@@ -104,7 +105,7 @@ class ThresholdSearch:
         """Start at the root of the tree."""
         n_cuts = int(self.first[-1])
         none = np.zeros((n_cuts, n_cuts), np.bool_)
-        self.open = [CutNode(np.full(n_cuts, OPEN, np.int8), self.places, self.counts, none, True, 0)]
+        self.open = [CutNode(np.full(n_cuts, OPEN, np.int8), self.places, self.counts, None, none, True, 0)]
 
     def step(self, threshold: int) -> int:
         """Decide about one cut of the last open node; return the threshold, lower if a better set was found."""
@@ -112,11 +113,12 @@ class ThresholdSearch:
         if node.bound >= threshold:
             return threshold
         states, excludes, grown = node.states.copy(), node.excludes, node.grown
-        places, counts = node.places, node.counts
+        places, counts, costs = node.places, node.counts, node.costs
         while True:
             self.n_evaluated += 1
             self.n_rows += len(counts)
-            places, counts, keys, step, bits = self._merged(places, counts, states)
+            if costs is None:
+                places, counts, keys, step, bits = self._merged(places, counts, states)
             base = int((counts * np.maximum(counts, self.k)).sum())
             if base >= threshold:
                 return threshold
@@ -132,11 +134,15 @@ class ThresholdSearch:
             leave = tail & ((splits == 0) | (gone + lost > most))
             if leave.any():
                 states[leave] = OUT
+                costs = None
                 continue
             if not tail.any():
                 return threshold
-            costs = np.zeros(len(states), np.int64)
-            removal_costs(places, counts, keys, len(keys), states, self.first, step, *self._slots, bits, self.k, costs)
+            if costs is None:
+                costs = np.zeros(len(states), np.int64)
+                removal_costs(
+                    places, counts, keys, len(keys), states, self.first, step, *self._slots, bits, self.k, costs
+                )
             if grown:
                 pair_losses(
                     places, counts, *self._of_head[1:], heads, states, self.first, self.k, self._sizes, self._local,
@@ -156,11 +162,13 @@ class ThresholdSearch:
             within = bound + lose + pairs @ left[among] >= threshold
             if (without & within).any():
                 return threshold
+            if not (without | within).any():
+                break
             states[among[within]] = OUT
             states[among[without]] = IN
             grown = bool(without.any())
-            if not (without | within).any():
-                break
+            if within.any():
+                costs = None
         room = threshold - base
         dear = np.minimum(costs[among], room).astype(np.float64)
         bars = np.minimum(lose + pairs @ costs[among], room).astype(np.float64)
@@ -168,7 +176,7 @@ class ThresholdSearch:
         for state in (OUT, IN):  # the last comes first
             child = states.copy()
             child[v] = state
-            self.open.append(CutNode(child, places, counts, excludes, state == IN, bound))
+            self.open.append(CutNode(child, places, counts, costs if state == IN else None, excludes, state == IN, bound))
         return threshold
 
     @property

@@ -85,6 +85,15 @@ def merge_rows(
     return n, bits
 
 
+@compiled_within
+def _in_tail(states: States, first: Ints, j: int) -> bool:
+    """Return whether the tail has a cut of the column."""
+    for v in range(first[j], first[j + 1]):
+        if states[v] == 1:
+            return True
+    return False
+
+
 @compiled
 def removal_costs(
     places: Places,
@@ -105,6 +114,8 @@ def removal_costs(
     shift = np.uint64(64 - bits)
     out[:] = 0
     for j in range(places.shape[1]):
+        if not _in_tail(states, first, j):
+            continue
         for i in range(n_rows):
             place = places[i, j]
             if place == 0 or states[first[j] + place - 1] != 1:
@@ -172,6 +183,7 @@ def single_losses(
     kept = 0
     lost[:] = 0
     splits[:] = 0
+    open_columns = np.array([j for j in range(places.shape[1]) if _in_tail(states, first, j)], np.int64)
     for c in range(n_classes):
         total = 0
         for r in range(starts[c], starts[c + 1]):
@@ -180,7 +192,7 @@ def single_losses(
             gone += total
             continue
         kept += total * total
-        for j in range(places.shape[1]):
+        for j in open_columns:
             low = places[order[starts[c]], j]
             high = low
             for r in range(starts[c], starts[c + 1]):
