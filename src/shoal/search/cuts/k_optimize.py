@@ -215,7 +215,7 @@ class _SetEnumeration:
         """Raise the threshold below which no set costs, up to the best; return it if the search ends early."""
         problem = self.problem
         search = ThresholdSearch(problem, self.axis, self._cheaper)
-        proved = max(0, math.ceil(bound))
+        proved = math.ceil(max(0.0, bound))
         rows = ROWS * max(1000, problem.table.n_classes)
         while True:
             best = problem.table.n_records**2 + 1 if self.best is None else round(self.value)

@@ -49,7 +49,7 @@ from shoal.search.cuts.threshold_kernels import (
 from shoal.search.losses.definitions import Discernibility
 from shoal.search.problem import Problem
 
-FACTOR = 1.4  # by which the threshold is raised
+FACTOR = 2.0  # by which the threshold is raised
 MOST_CUTS = 500  # a matrix of pairs per node of the way
 
 

@@ -276,14 +276,18 @@ def pair_losses(
             for r in range(a0, a1):
                 grid[0, local[i, places[order[r], i]]] += counts[order[r]]
             left = 0
-            for a in range(m - 2):  # cuts after place a and after place b of the same column
+            for a in range(m - 1):  # cuts after place a and after place b of the same column
                 left += grid[0, a]
                 middle = 0
+                once = _if_lost(left, k) + _if_lost(total - left, k)
+                if once:  # two cuts after place a do the same
+                    for u in range(first[i] + there[i, a], first[i] + there[i, a + 1]):
+                        out[u, first[i] + there[i, a] : first[i] + there[i, a + 1]] -= once
                 for b in range(a + 1, m - 1):
                     middle += grid[0, b]
                     right = total - left - middle
                     more = _if_lost(left, k) + _if_lost(middle, k) + _if_lost(right, k)
-                    more -= _if_lost(left, k) + _if_lost(total - left, k) + _if_lost(left + middle, k) + _if_lost(right, k)
+                    more -= once + _if_lost(left + middle, k) + _if_lost(right, k)
                     if more:
                         _add_to_pairs(more, first[i], there[i, a : a + 2], first[i], there[i, b : b + 2], states, out)
             for j in range(i + 1, q):
