@@ -6,7 +6,7 @@ set of cuts S between a head and head and tail together costs exactly
     Σ over records of max(size of the class, k)  +  (n - k) · records in classes below k.
 
 The first sum is F(R), where R are the cuts of the tail that S leaves out. A record's class is the records that no cut
-outside R separates from it, so its size is a sum of products of cuts, supermodular in R; so is max(·, k) of it, a convex
+outside R separates from it, so its size is supermodular in R and grows with it, and so is max(·, k), a convex
 increasing function of it. Therefore F(R) ≥ F(∅) + Σ over cuts of R of what leaving out this cut alone adds: costs of
 cuts can be added, those of different columns too. The second sum only grows with S. This gives
   - a bound: F(∅), and n - k for each record that the head alone loses;
@@ -176,7 +176,9 @@ class ThresholdSearch:
         for state in (OUT, IN):  # the last comes first
             child = states.copy()
             child[v] = state
-            self.open.append(CutNode(child, places, counts, costs if state == IN else None, excludes, state == IN, bound))
+            self.open.append(
+                CutNode(child, places, counts, costs if state == IN else None, excludes, state == IN, bound)
+            )
         return threshold
 
     @property

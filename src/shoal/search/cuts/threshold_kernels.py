@@ -20,7 +20,9 @@ States = NDArray[np.int8]  # (cuts)
 
 
 @compiled
-def number_intervals(states: States, least: int, first: Ints, sizes: Ints, number: Ints, start: Ints, step: Ints) -> None:
+def number_intervals(
+    states: States, least: int, first: Ints, sizes: Ints, number: Ints, start: Ints, step: Ints
+) -> None:
     """Number the intervals between cuts of at least this state.
 
     ``number[j, place]`` is the interval of a place, ``start[j, place]`` its first place; ``step[j]`` is what the next
@@ -88,10 +90,7 @@ def merge_rows(
 @compiled_within
 def _in_tail(states: States, first: Ints, j: int) -> bool:
     """Return whether the tail has a cut of the column."""
-    for v in range(first[j], first[j + 1]):
-        if states[v] == 1:
-            return True
-    return False
+    return bool((states[first[j] : first[j + 1]] == 1).any())
 
 
 @compiled
@@ -309,12 +308,19 @@ def pair_losses(
                         low_b = grid[m - 1, b]
                         both = grid[a, b]
                         rest = total - low_a - low_b + both
-                        more = _if_lost(both, k) + _if_lost(low_a - both, k) + _if_lost(low_b - both, k) + _if_lost(rest, k)
+                        more = (
+                            _if_lost(both, k)
+                            + _if_lost(low_a - both, k)
+                            + _if_lost(low_b - both, k)
+                            + _if_lost(rest, k)
+                        )
                         if more or low_a < k or low_b < k or total - low_a < k or total - low_b < k:
                             more -= _if_lost(low_a, k) + _if_lost(total - low_a, k)
                             more -= _if_lost(low_b, k) + _if_lost(total - low_b, k)
                             if more:
-                                _add_to_pairs(more, first[i], there[i, a : a + 2], first[j], there[j, b : b + 2], states, out)
+                                _add_to_pairs(
+                                    more, first[i], there[i, a : a + 2], first[j], there[j, b : b + 2], states, out
+                                )
 
 
 @compiled
