@@ -35,7 +35,7 @@ from shoal.search.cuts.threshold_kernels import (
     IN,
     OPEN,
     OUT,
-    Ints,
+    Longs,
     Places,
     States,
     head_classes,
@@ -72,8 +72,8 @@ class CutNode:
 
     states: States
     places: Places
-    counts: Ints
-    costs: Ints | None  # of leaving out each cut, if the rows are merged
+    counts: Longs
+    costs: Longs | None  # of leaving out each cut, if the rows are merged
     excludes: NDArray[np.bool_]  # [cut, cut]
     grown: bool  # the head has cuts that ``excludes`` does not take into account
     bound: int  # no set below costs less
@@ -186,7 +186,7 @@ class ThresholdSearch:
         """The least bound of the open nodes."""
         return min((node.bound for node in self.open), default=math.inf)
 
-    def _merged(self, places: Places, counts: Ints, states: States) -> tuple[Places, Ints, Ints, Ints, int]:
+    def _merged(self, places: Places, counts: Longs, states: States) -> tuple[Places, Longs, Longs, Longs, int]:
         """Return the classes under head and tail together: places, records, keys; the steps of keys; bits of a slot."""
         step = np.zeros(len(self.sizes), np.int64)
         number_intervals(states, OPEN, self.first, self.sizes, self._number, self._start, step)
@@ -198,7 +198,7 @@ class ThresholdSearch:
             into, sums, keys = into[:n].copy(), sums[:n].copy(), keys[:n].copy()
         return into[:n], sums[:n], keys[:n], step, bits
 
-    def _under_head(self, places: Places, counts: Ints, states: States) -> tuple[int, int, int, Ints, Ints]:
+    def _under_head(self, places: Places, counts: Longs, states: States) -> tuple[int, int, int, Longs, Longs]:
         """Return the number of classes under the head, their lost records and discernibility; by cut what it splits."""
         step = np.zeros(len(self.sizes), np.int64)
         number_intervals(states, IN, self.first, self.sizes, self._number, self._start, step)

@@ -15,13 +15,13 @@ OUT, OPEN, IN = 0, 1, 2  # the state of a cut: left out, in the tail, in the hea
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Places = NDArray[np.int16]  # (rows, columns)
-Ints = NDArray[np.int64]
+Longs = NDArray[np.int64]
 States = NDArray[np.int8]  # (cuts)
 
 
 @compiled
 def number_intervals(
-    states: States, least: int, first: Ints, sizes: Ints, number: Ints, start: Ints, step: Ints
+    states: States, least: int, first: Longs, sizes: Longs, number: Longs, start: Longs, step: Longs
 ) -> None:
     """Number the intervals between cuts of at least this state.
 
@@ -47,15 +47,15 @@ def number_intervals(
 @compiled
 def merge_rows(
     from_places: Places,
-    from_counts: Ints,
+    from_counts: Longs,
     n_rows: int,
-    number: Ints,
-    start: Ints,
-    step: Ints,
+    number: Longs,
+    start: Longs,
+    step: Longs,
     places: Places,
-    counts: Ints,
-    keys: Ints,
-    slot_keys: Ints,
+    counts: Longs,
+    keys: Longs,
+    slot_keys: Longs,
     slots: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Merge rows in the same intervals; return the number of rows, and the slots' bits."""
@@ -88,7 +88,7 @@ def merge_rows(
 
 
 @compiled_within
-def _in_tail(states: States, first: Ints, j: int) -> bool:
+def _in_tail(states: States, first: Longs, j: int) -> bool:
     """Return whether the tail has a cut of the column."""
     return bool((states[first[j] : first[j + 1]] == 1).any())
 
@@ -96,17 +96,17 @@ def _in_tail(states: States, first: Ints, j: int) -> bool:
 @compiled
 def removal_costs(
     places: Places,
-    counts: Ints,
-    keys: Ints,
+    counts: Longs,
+    keys: Longs,
     n_rows: int,
     states: States,
-    first: Ints,
-    step: Ints,
-    slot_keys: Ints,
+    first: Longs,
+    step: Longs,
+    slot_keys: Longs,
     slots: NDArray[np.int32],
     bits: int,
     k: int,
-    out: Ints,
+    out: Longs,
 ) -> None:
     """Return in ``out``, per cut of the tail, what it adds to Σ n·max(n, k) to leave out this cut alone."""
     mask = (1 << bits) - 1
@@ -130,9 +130,17 @@ def removal_costs(
 
 @compiled
 def head_classes(
-    places: Places, counts: Ints, n_rows: int, number: Ints, step: Ints, slot_keys: Ints, slots: NDArray[np.int32],
-    class_of: Ints, starts: Ints, order: Ints,
-) -> int:  # fmt: skip
+    places: Places,
+    counts: Longs,
+    n_rows: int,
+    number: Longs,
+    step: Longs,
+    slot_keys: Longs,
+    slots: NDArray[np.int32],
+    class_of: Longs,
+    starts: Longs,
+    order: Longs,
+) -> int:
     """Group the rows by the intervals of the head; class c has the rows ``order[starts[c]:starts[c + 1]]``."""
     bits = 4
     while (1 << bits) < 2 * n_rows:
@@ -170,9 +178,18 @@ def head_classes(
 
 @compiled
 def single_losses(
-    places: Places, counts: Ints, starts: Ints, order: Ints, n_classes: int, states: States, first: Ints, k: int,
-    sizes: Ints, lost: Ints, splits: Ints,
-) -> tuple[int, int]:  # fmt: skip
+    places: Places,
+    counts: Longs,
+    starts: Longs,
+    order: Longs,
+    n_classes: int,
+    states: States,
+    first: Longs,
+    k: int,
+    sizes: Longs,
+    lost: Longs,
+    splits: Longs,
+) -> tuple[int, int]:
     """Return the records in classes below k, and the discernibility of the others.
 
     Of each cut of the tail: the records that are ``lost`` if it splits the other classes, and the ``splits`` with a
@@ -223,7 +240,9 @@ def _if_lost(size: int, k: int) -> int:
 
 
 @compiled_within
-def _add_to_pairs(more: int, first_a: int, gap_a: Ints, first_b: int, gap_b: Ints, states: States, out: Ints) -> None:
+def _add_to_pairs(
+    more: int, first_a: int, gap_a: Longs, first_b: int, gap_b: Longs, states: States, out: Longs
+) -> None:
     """Add to all pairs of cuts of the tail, one in each of two gaps between places."""
     for u in range(first_a + gap_a[0], first_a + gap_a[1]):
         if states[u] == 1:
@@ -235,9 +254,21 @@ def _add_to_pairs(more: int, first_a: int, gap_a: Ints, first_b: int, gap_b: Int
 
 @compiled
 def pair_losses(
-    places: Places, counts: Ints, starts: Ints, order: Ints, n_classes: int, states: States, first: Ints, k: int,
-    sizes: Ints, local: Ints, there: Ints, grid: Ints, lost: Ints, out: Ints,
-) -> None:  # fmt: skip
+    places: Places,
+    counts: Longs,
+    starts: Longs,
+    order: Longs,
+    n_classes: int,
+    states: States,
+    first: Longs,
+    k: int,
+    sizes: Longs,
+    local: Longs,
+    there: Longs,
+    grid: Longs,
+    lost: Longs,
+    out: Longs,
+) -> None:
     """Return in ``out``, for each two cuts of the tail, the records that are lost if both split the classes."""
     q = places.shape[1]
     for u in range(lost.shape[0]):
@@ -324,7 +355,7 @@ def pair_losses(
 
 
 @compiled
-def pay_conflicts(tail: Ints, excludes: NDArray[np.bool_], costs: Ints, left: Ints) -> int:
+def pay_conflicts(tail: Longs, excludes: NDArray[np.bool_], costs: Longs, left: Longs) -> int:
     """Of every two cuts that exclude each other, one is left out: return what that costs at the least.
 
     Every such pair is paid an amount, and no cut pays more to all of its pairs than it costs to leave it out:
