@@ -18,12 +18,15 @@ The paper searches depth first. Here the child with that value and the node with
 again, wait in a heap, and the node with the smallest bound comes first: at any time, no set costs less than that bound.
 The first solution for pruning comes from hill climbing, started from the best full-domain node and from the end of a
 dive into the tree, with a few restarts of a column.
+If k-anonymity is all that is required, the paper's own loss, discernibility, is searched by thresholds after some nodes
+(``threshold.py``): on large tables this closes gaps that stay wide here.
 The paper's losses depend on classes only; losses of cells are bounded in the same way (``losses/cuts.py``).
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import time
 from dataclasses import dataclass, replace
@@ -39,6 +42,7 @@ from shoal.search.cuts.choices import Choices
 from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.ordered import Axis, Chosen
+from shoal.search.cuts.threshold import FACTOR, ThresholdSearch, can_search_by_thresholds
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cuts import IntervalClasses
 from shoal.search.problem import Problem
@@ -50,6 +54,9 @@ SHARE = 0.5  # the largest share of the time for hill climbing
 # Evaluations of tree nodes without a time budget: a number, so that every run gives the same result. If values are
 # tried one by one, this many of them take as long as the rest of an evaluation.
 LOOKS, VALUES = 8_000, 8
+# Evaluations before a search by thresholds, which has loops to compile; and without a time budget, the rows that it may
+# merge for each row of the table, or for each of a thousand if there are fewer.
+FEW, ROWS = 100, 40_000
 
 
 def k_optimize(problem: Problem) -> Recoding:
@@ -192,6 +199,8 @@ class _SetEnumeration:
                 return None
             if self.problem.out_of_time or (self.problem.time_budget is None and self.n_looks >= LOOKS):
                 return bound
+            if self.n_looks >= FEW and can_search_by_thresholds(self.problem, self.axis):
+                return self.close_by_thresholds(bound)
             if (n_nodes := n_nodes + 1) % 100 == 0:
                 self._report(bound)
             seen = self.pruned(head, tail)
@@ -203,6 +212,34 @@ class _SetEnumeration:
             self.offer(_with(head, v))
             heapq.heappush(heap, (float(seen.bounds[v]), 2 * n_nodes + 1, _with(head, v), rest))
         return None
+
+    def close_by_thresholds(self, bound: float) -> float | None:
+        """Raise the threshold below which no set costs, up to the best; return it if the search ends early."""
+        problem = self.problem
+        search = ThresholdSearch(problem, self.axis, self._cheaper)
+        proved = math.ceil(max(0.0, bound))
+        rows = ROWS * max(1000, problem.table.n_classes)
+        while True:
+            best = problem.table.n_records**2 + 1 if self.best is None else round(self.value)
+            aim = threshold = min(best, math.ceil(proved * FACTOR) + 1)
+            search.begin()
+            for n_nodes in itertools.count(1):
+                if not search.open:
+                    break
+                if problem.out_of_time or (problem.time_budget is None and search.n_rows >= rows):
+                    self.choices.n_evaluated += search.n_evaluated
+                    return float(max(proved, min(search.bound, threshold)))
+                threshold = search.step(threshold)
+                if n_nodes % 100 == 0:
+                    self._report(proved)
+            if threshold < aim or aim == best:
+                self.choices.n_evaluated += search.n_evaluated
+                return None
+            proved = aim
+
+    def _cheaper(self, chosen: Chosen, cost: int) -> int:
+        self.offer(chosen)
+        return cost
 
     def pruned(self, head: Chosen, tail: Chosen) -> _PrunedNode | None:
         """Prune the tail until no value leaves it; None if no value is left or no set below the node can be better."""

@@ -1,0 +1,187 @@
+"""The search by thresholds of k_optimize against trying every set, and its loops against counting again."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from examples import examples
+from shoal.errors import InfeasibleError
+from shoal.search.cuts import k_optimize as module
+from shoal.search.cuts.k_optimize import _SetEnumeration, k_optimize
+from shoal.search.cuts.threshold import ThresholdSearch, can_search_by_thresholds
+from shoal.search.cuts.threshold_kernels import IN, OPEN, OUT, pair_losses, pay_conflicts, removal_costs
+from small_cuts import least_discernibility, loss_in, random_case
+from strategies import cases, problem_of
+
+
+@pytest.fixture
+def from_nothing(monkeypatch):
+    """Only the search by thresholds: no climb and no other tree before it."""
+    monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(
+        _SetEnumeration, "climb_and_kick", lambda search: search.offer(np.zeros(search.axis.n_values, np.bool_))
+    )
+
+
+def check_against_every_cut(seeds):
+    infeasible = 0
+    for seed in seeds:
+        case = random_case(seed)
+        least = least_discernibility(case)
+        problem = problem_of(case, "discernibility")
+        if least == math.inf:
+            infeasible += 1
+            with pytest.raises(InfeasibleError):
+                k_optimize(problem)
+            continue
+        answer = k_optimize(problem)
+        assert answer.proved
+        assert loss_in(problem, answer) == least, seed
+    assert infeasible < len(seeds) / 2
+
+
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("block", range(2))
+def test_no_cut_has_less_discernibility(block):
+    check_against_every_cut(range(100 * block, 100 * (block + 1)))
+    check_against_every_cut([2175])  # two cuts between the same two values of a class lose its record once
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("block", range(8))
+def test_no_cut_of_thousands_of_tables_has_less_discernibility(block):
+    check_against_every_cut(range(500 * block, 500 * (block + 1)))
+
+
+def all_costs(search):
+    sets = [np.array(bits, np.bool_) for bits in itertools.product([False, True], repeat=search.axis.n_values)]
+    return [(chosen, search.choices.seen(chosen)) for chosen in sets]
+
+
+@examples(100)
+@given(cases(("k",), max_rows=14), st.integers(0, 12), st.floats(0.1, 3))
+def test_when_it_stops_no_set_costs_less_than_the_bound_of_the_open_nodes(case, steps, share):
+    problem = problem_of(case, "discernibility")
+    search = _SetEnumeration(problem)
+    assume(can_search_by_thresholds(problem, search.axis) and search.axis.n_values <= 7)
+    costs = all_costs(search)
+    least = min(seen.value for _, seen in costs)
+    threshold = max(1, int(share * min(least, problem.table.n_records**2)))
+    found = []
+
+    def offer(chosen, cost):
+        assert cost == search.choices.seen(chosen).value
+        found.append(cost)
+        return cost
+
+    tree = ThresholdSearch(problem, search.axis, offer)
+    tree.begin()
+    aim = threshold
+    while tree.open and steps:
+        threshold, steps = tree.step(threshold), steps - 1
+    assert least >= min(tree.bound, threshold)
+    assert threshold == min([aim, *found])
+
+
+def test_nodes_below_a_decision_keep_every_cheaper_set():
+    # Whatever is decided without a search: a set below the threshold stays in one of the open nodes, or was found.
+    for seed in range(60):
+        problem = problem_of(random_case(seed), "discernibility")
+        search = _SetEnumeration(problem)
+        if not can_search_by_thresholds(problem, search.axis):
+            continue
+        costs = all_costs(search)
+        tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost)
+        least = min(seen.value for _, seen in costs)
+        if least == math.inf:
+            continue
+        tree.begin()
+        threshold = int(least) + 1
+        while tree.open and threshold > least:
+            for states in [node.states for node in tree.open]:
+                assert set(states.tolist()) <= {OUT, OPEN, IN}
+            threshold = tree.step(threshold)
+            held = [
+                any(
+                    not ((node.states == OUT) & chosen).any() and not ((node.states == IN) & ~chosen).any()
+                    for node in tree.open
+                )
+                for chosen, seen in costs
+                if seen.value == least
+            ]
+            assert threshold == least or any(held), seed
+
+
+def discernible(places, counts, cuts, first, k):
+    """Σ max(class, k) over records, the records in classes below k, and the classes; straight from the rows."""
+    sizes = {}
+    for row, n in zip(places.tolist(), counts.tolist(), strict=True):
+        key = tuple(sum(bool(cuts[first[j] + p]) for p in range(place)) for j, place in enumerate(row))
+        sizes[key] = sizes.get(key, 0) + n
+    return sum(n * max(n, k) for n in sizes.values()), sum(n for n in sizes.values() if n < k)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
+    problem = problem_of(random_case(seed), "discernibility")
+    search = _SetEnumeration(problem)
+    if not can_search_by_thresholds(problem, search.axis):
+        pytest.skip("a table without cuts")
+    tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost)
+    rng = np.random.default_rng(seed)
+    states = rng.choice([OUT, OPEN, OPEN, IN], search.axis.n_values).astype(np.int8)
+    places, counts, keys, step, bits = tree._merged(tree.places, tree.counts, states)
+    fine, head = states >= OPEN, states == IN
+    base, _ = discernible(tree.places, tree.counts, fine, tree.first, tree.k)
+    assert (counts * np.maximum(counts, tree.k)).sum() == base
+    costs = np.zeros(len(states), np.int64)
+    removal_costs(places, counts, keys, len(keys), states, tree.first, step, *tree._slots, bits, tree.k, costs)
+    n, gone, kept, lost, _ = tree._under_head(places, counts, states)
+    whole, expected_gone = discernible(tree.places, tree.counts, head, tree.first, tree.k)
+    assert (gone, kept) == (expected_gone, whole - tree.k * gone)
+    pair_losses(
+        places, counts, *tree._of_head[1:], n, states, tree.first, tree.k, tree._sizes, tree._local, tree._there,
+        tree._grid, lost, tree._pairs,
+    )  # fmt: skip
+    tail = np.flatnonzero(states == OPEN)
+    for u in tail:
+        fewer, more = fine.copy(), head.copy()
+        fewer[u], more[u] = False, True
+        assert costs[u] == discernible(tree.places, tree.counts, fewer, tree.first, tree.k)[0] - base
+        assert gone + lost[u] == discernible(tree.places, tree.counts, more, tree.first, tree.k)[1]
+        for v in tail[tail != u]:
+            both = more.copy()
+            both[v] = True
+            assert gone + tree._pairs[u, v] == discernible(tree.places, tree.counts, both, tree.first, tree.k)[1]
+    for size in (2, 3):  # costs of cuts can be added: leaving out several costs no less than each alone
+        for some in itertools.combinations(tail.tolist(), size):
+            fewer = fine.copy()
+            fewer[list(some)] = False
+            together = discernible(tree.places, tree.counts, fewer, tree.first, tree.k)[0]
+            assert together - base >= costs[list(some)].sum()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_choice_of_one_cut_of_every_pair_costs_less_than_was_paid(seed):
+    rng = np.random.default_rng(seed)
+    n = 8
+    costs = rng.integers(0, 20, n)
+    excludes = np.triu(rng.random((n, n)) < 0.3, 1)
+    excludes |= excludes.T
+    left = np.zeros(n, np.int64)
+    paid = pay_conflicts(np.arange(n), excludes, costs, left)
+    assert (left >= 0).all()
+    least = math.inf
+    for bits in itertools.product([False, True], repeat=n):
+        out = np.array(bits)
+        if not (excludes & ~out & ~out[:, None]).any():
+            assert costs[out].sum() >= paid + left[out].sum()
+            for v in np.flatnonzero(~out):
+                assert costs[out].sum() >= paid + left[excludes[v]].sum()
+            least = min(least, costs[out].sum())
+    assert paid * 2 >= least  # a maximal payment: the cuts that have nothing left are a choice

@@ -1,0 +1,46 @@
+"""Small tables of ordered columns, and the least discernibility of all their cuts, in plain Python."""
+
+import itertools
+import math
+import random
+from collections import Counter
+
+from definitions import Case, Column
+from shoal.search.losses.cells import loss_of
+
+
+def random_case(seed):
+    """Up to three columns of up to four values in a row, some rare."""
+    rng = random.Random(seed)
+    columns = []
+    for name in "abc"[: rng.randint(1, 3)]:
+        leaves = [f"{name}{i}" for i in range(rng.randint(1, 4))]
+        columns.append(Column(name, {leaf: (leaf, "*") for leaf in leaves}))
+    n = rng.randint(1, 24)
+    weights = [[rng.choice((1, 3, 8)) for _ in c.paths] for c in columns]
+    rows = [tuple(rng.choices(list(c.paths), w)[0] for c, w in zip(columns, weights, strict=True)) for _ in range(n)]
+    limit = rng.choice((0, 0, rng.randint(0, n), n))
+    return Case(tuple(columns), tuple(rows), ({"model": "k-anonymity", "k": rng.randint(1, 5)},), {}, None, limit)
+
+
+def least_discernibility(case):
+    """Every way to cut every column into intervals of the values that occur."""
+    k, n = case.asked[0]["k"], case.n
+    values = [sorted({row[j] for row in case.rows}) for j in range(len(case.columns))]
+    gaps = [(j, i) for j, of in enumerate(values) for i in range(1, len(of))]
+    best = math.inf
+    for size in range(len(gaps) + 1):
+        for cut in itertools.combinations(gaps, size):
+            piece = [
+                {v: sum((j, g) in cut for g in range(1, i + 1)) for i, v in enumerate(of)}
+                for j, of in enumerate(values)
+            ]
+            found = Counter(tuple(piece[j][v] for j, v in enumerate(row)) for row in case.rows)
+            gone = sum(m for m in found.values() if m < k)
+            if gone <= case.limit and gone < n:
+                best = min(best, sum(m * m for m in found.values() if m >= k) + n * gone)
+    return best
+
+
+def loss_in(problem, answer):
+    return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name)
