@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import connect, ibis
-from shoal.engines.backends import duckdb
+from shoal.engines import connect, ibis, repeated
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.errors import VerificationError
 
@@ -188,6 +187,6 @@ def test_rows_that_repeat_are_found_by_their_hashes(
 ) -> None:
     table = pa.table({"a": pa.array([i % n_values for i in range(N)]), "b": pa.array(["x"] * N)})
     pq.write_table(table, source := tmp_path / "people.parquet")
-    monkeypatch.setattr(duckdb, "TUPLE", size)
+    monkeypatch.setattr(repeated, "TUPLE", size)
     engine = connect.from_files(source, memory="1GB")
     assert engine.place.repeats(engine.told([]), N) == repeats

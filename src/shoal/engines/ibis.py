@@ -242,10 +242,10 @@ class IbisEngine(IbisColumns):
         if not (np.diff(parts.row) == 1).all():
             join = partial(join_dealt, self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
             return self._released(join, expected, policy)
-        join = partial(join_recoded, self.place, rows, keys, groups, row_of, changed, kept)
-        found = self._released(join, expected, policy)
-        of_all = partial(regrouped_and_recoded, self.place, rows, found.columns, keys, groups, row_of, changed, kept)
-        return replace(found, recounted=of_all)
+        made_of = (self.place, rows, keys, groups, row_of, changed, kept)
+        return self._released(
+            partial(join_recoded, *made_of), expected, policy, partial(regrouped_and_recoded, *made_of)
+        )
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
@@ -264,7 +264,13 @@ class IbisEngine(IbisColumns):
         expected = Groups(pa.table(columns).filter(pa.array(kept)), groups.weight, groups.person)
         return self._released(join, expected, policy)
 
-    def _released(self, join: Callable[[], ir.Table], expected: Groups, policy: Policy) -> Query:
+    def _released(
+        self,
+        join: Callable[[], ir.Table],
+        expected: Groups,
+        policy: Policy,
+        regroup: Callable[[Sequence[str]], Groups] | None = None,
+    ) -> Query:
         shortage = self.place.shortage
         names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         entity, household = policy.release.entity, policy.release.household
@@ -272,7 +278,8 @@ class IbisEngine(IbisColumns):
         def ordered(table: ir.Table) -> ir.Table:
             return table.order_by(order_keys(table, policy.release.seed)) if policy.release.shuffle else table
 
-        released = Query(names, expected, join, ordered, entity, (shortage,) if shortage else ())
+        again = None if regroup is None else partial(regroup, names)
+        released = Query(names, expected, join, ordered, entity, (shortage,) if shortage else (), recounted=again)
         if not self.place.writes_files:
             released.rows  # noqa: B018  the rows are needed in any case: errors of the server come now
         if household is None:

@@ -51,12 +51,12 @@ def join_recoded(
 def regrouped_and_recoded(
     place: Place,
     rows: ir.Table,
-    names: Sequence[str],
     keys: Sequence[str],
     groups: Groups,
     part_of: NDArray[np.int64],
     changed: dict[str, pa.Array],
     kept: NDArray[np.bool_],
+    names: Sequence[str],
 ) -> Groups:
     """Count the released rows with all their columns: rows are grouped first, and only distinct ones are joined."""
     weight = unused("n", rows.columns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,22 @@ from numpy.typing import NDArray
 from shoal.engines.base import Groups
 from shoal.engines.coded_rows import CodedColumn
 from shoal.engines.row_order import order_of_distinct
+from shoal.engines.sql import quoted
 from shoal.table.frequency import Codes, Counts, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.pieces import copies_in_pieces
 
 DICTIONARY = 2**19  # bytes of texts; beyond 2^20, a Parquet writer gives up its dictionary at a point of its own
+TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns
 PAGE = 20_000  # rows; the first page of a Parquet column has no fewer, unless it is the only one
+
+
+def few_distinct(connection: Any, query: str, n_rows: int, memory: int | None) -> bool:
+    """Estimate from hashes whether at most half of the rows of a DuckDB query are distinct, and fit in memory."""
+    rows = connection.sql(query)
+    hashes = f"hash({', '.join(map(quoted, rows.columns))})"
+    ((n,),) = connection.sql(f"SELECT approx_count_distinct({hashes}) FROM ({query})").fetchall()
+    return bool(2 * n <= n_rows and (memory is None or n * TUPLE <= memory // 2))
 
 
 @dataclass(frozen=True, eq=False)

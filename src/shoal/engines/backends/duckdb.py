@@ -22,13 +22,11 @@ from shoal.engines.files.folders import check_file_or_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.read_back import plain_schema
-from shoal.engines.repeated import Repeated
+from shoal.engines.repeated import Repeated, few_distinct
 from shoal.engines.scratch import spilling
-from shoal.engines.sql import quoted
 from shoal.errors import DataError
 
 PIECE = 2**17  # rows of a result held in memory at a time
-TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns
 
 
 class DuckDB(IbisPlace):
@@ -126,17 +124,14 @@ class DuckDB(IbisPlace):
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types of DuckDB's results, which name the time zone of the session."""
         with self.failing("read"):
-            query = self.backend.con.sql(str(ibis.to_sql(expression.limit(0), dialect="duckdb")))
-            return plain_schema(query.to_arrow_table().schema)
+            return plain_schema(
+                self.backend.con.sql(ibis.to_sql(expression.limit(0), "duckdb")).to_arrow_table().schema
+            )
 
     def repeats(self, expression: ir.Table, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
-        names = ", ".join(map(quoted, expression.columns))
-        query = f"SELECT approx_count_distinct(hash({names})) FROM ({ibis.to_sql(expression, dialect='duckdb')})"
         with self.reading():
-            ((n,),) = self.backend.con.sql(query).fetchall()
-        fits = self.memory is None or n * TUPLE <= self.memory // 2
-        return bool(2 * n <= n_rows and fits)
+            return few_distinct(self.backend.con, ibis.to_sql(expression, dialect="duckdb"), n_rows, self.memory)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
