@@ -130,8 +130,9 @@ def discernible(places, counts, cuts, first, k):
 def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
     problem = problem_of(random_case(seed), "discernibility")
     search = _SetEnumeration(problem)
-    if not can_search_by_thresholds(problem, search.axis):
-        pytest.skip("a table without cuts")
+    if not search.axis.n_values:  # nothing to cut
+        assert not can_search_by_thresholds(problem, search.axis)
+        return
     tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost)
     rng = np.random.default_rng(seed)
     states = rng.choice([OUT, OPEN, OPEN, IN], search.axis.n_values).astype(np.int8)

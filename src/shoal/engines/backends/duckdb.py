@@ -116,17 +116,15 @@ class DuckDB(IbisPlace):
         """Write a file or a folder of Parquet files; a Parquet file gets its texts as codes, for the same bytes."""
         self.check_target(target, force)
         self._make_room()
-        path = Path(target)
-        as_codes = path.suffix.lower() in formats.PARQUET
+        as_codes = Path(target).suffix.lower() in formats.PARQUET
         pieces = rows.pieces(formats.ROW_GROUP, as_codes=as_codes)
-        return write_pieces(self, pieces, rows.schema, path, force, judge, formulas, in_row_groups=as_codes)
+        return write_pieces(self, pieces, rows.schema, Path(target), force, judge, formulas, in_row_groups=as_codes)
 
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types of DuckDB's results, which name the time zone of the session."""
         with self.failing("read"):
-            return plain_schema(
-                self.backend.con.sql(ibis.to_sql(expression.limit(0), "duckdb")).to_arrow_table().schema
-            )
+            query = self.backend.con.sql(str(ibis.to_sql(expression.limit(0), dialect="duckdb")))
+            return plain_schema(query.to_arrow_table().schema)
 
     def repeats(self, expression: ir.Table, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
