@@ -17,6 +17,8 @@ from shoal.search.cuts.threshold_kernels import IN, OPEN, OUT, pair_losses, pay_
 from small_cuts import least_discernibility, loss_in, random_case
 from strategies import cases, problem_of
 
+pytestmark = pytest.mark.xdist_group("threshold")  # its loops take seconds to compile
+
 
 @pytest.fixture
 def from_nothing(monkeypatch):

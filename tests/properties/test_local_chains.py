@@ -3,6 +3,7 @@
 import importlib
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from shoal.search.problem import Terms
 from shoal.table.frequency import count_records
 from shoal.table.hierarchy import Hierarchy
 
+pytestmark = pytest.mark.xdist_group("chains")  # its loops take seconds to compile
 local = importlib.import_module("shoal.search.cells.local")  # the package has a function of this name
 NUMBERS = Hierarchy.from_paths("a", [(str(i), f"{i // 2}x2", f"{i // 4}x4", "*") for i in range(8)])
 KINDS = Hierarchy.from_paths("b", [(x, "*") for x in "xyz"])
