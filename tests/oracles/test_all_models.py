@@ -177,7 +177,7 @@ def agree(seed: str, kinds: Sequence[str]) -> bool:
     return expected is not None
 
 
-@pytest.mark.parametrize("numbers", tables(50, 15))
+@pytest.mark.parametrize("numbers", tables(85, 15))
 @pytest.mark.parametrize("kind", KINDS)
 def test_optimal_finds_what_exhaustive_finds_for_every_model_alone(kind: str, numbers: range) -> None:
     answers = [agree(f"{kind} alone {i}", [kind]) for i in numbers]

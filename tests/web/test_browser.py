@@ -17,7 +17,7 @@ TABLE = "age,zip,sex,<img src=x onerror=alert(1)>,disease,name\n" + "".join(
     f"{20 + i % 60},{35100 + i % 40},{'mf'[i % 2]},{{{{7*7}}}}{i % 4},{['flu', 'cold', '=cmd'][i % 3]},person {i}\n"
     for i in range(400)
 )
-LOOKS = [(400, "dark"), (1280, "light")]  # the other two where a table is strange: test_long_walks.py
+LOOKS = [(400, "dark"), (1280, "light")]  # another where a table is strange: test_long_walks.py
 
 
 @pytest.fixture(scope="module")

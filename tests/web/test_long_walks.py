@@ -18,7 +18,7 @@ from browsing import Tab, browser  # noqa: F401  (a fixture)
 from serving import NASTY, Served, served
 
 WIDE, LONG = 300, 1_000_000
-LOOKS = [(1280, "dark"), (400, "light")]  # the other two where a table is plain: test_browser.py
+LOOKS = [(1280, "dark")]  # others where a table is plain: test_browser.py
 
 
 @dataclass(frozen=True)
