@@ -5,8 +5,13 @@ import math
 import random
 from collections import Counter
 
+import pytest
+
 from definitions import Case, Column
+from shoal.errors import InfeasibleError
+from shoal.search.cuts.k_optimize import k_optimize
 from shoal.search.losses.cells import loss_of
+from strategies import problem_of
 
 
 def random_case(seed):
@@ -44,3 +49,21 @@ def least_discernibility(case):
 
 def loss_in(problem, answer):
     return loss_of(problem, answer.released, answer.parts(problem.table), problem.objective_name)
+
+
+def check_against_every_cut(seeds):
+    """k_optimize finds and proves the least discernibility of all cuts."""
+    infeasible = 0
+    for seed in seeds:
+        case = random_case(seed)
+        least = least_discernibility(case)
+        problem = problem_of(case, "discernibility")
+        if least == math.inf:
+            infeasible += 1
+            with pytest.raises(InfeasibleError):
+                k_optimize(problem)
+            continue
+        answer = k_optimize(problem)
+        assert answer.proved
+        assert loss_in(problem, answer) == least, seed
+    assert infeasible < len(seeds) / 2

@@ -15,7 +15,7 @@ from shoal.search.cells.classes import require_class_by_class
 from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import judged_classes, recoding_of_cuts
 from shoal.search.cuts.k_optimize import _SetEnumeration, k_optimize
-from small_cuts import least_discernibility, loss_in, random_case
+from small_cuts import check_against_every_cut, loss_in, random_case
 from strategies import KINDS, OBJECTIVES, cases, problem_of
 
 
@@ -30,20 +30,7 @@ def from_nothing(monkeypatch):
 @pytest.mark.usefixtures("from_nothing")
 @pytest.mark.parametrize("block", range(8))
 def test_no_cut_has_less_discernibility(block):
-    infeasible = 0
-    for seed in range(150 * block, 150 * (block + 1)):
-        case = random_case(seed)
-        least = least_discernibility(case)
-        problem = problem_of(case, "discernibility")
-        if least == math.inf:
-            infeasible += 1
-            with pytest.raises(InfeasibleError):
-                k_optimize(problem)
-            continue
-        answer = k_optimize(problem)
-        assert answer.proved
-        assert loss_in(problem, answer) == least, seed
-    assert infeasible < 75
+    check_against_every_cut(range(150 * block, 150 * (block + 1)))
 
 
 def best_of_all(problem):

@@ -53,11 +53,10 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
-    total = None
-    for total in least_costs(problem, PricedTuples.of(space, space.loss.slopes, partition), ROUNDS):  # noqa: B007
-        pass
-    if total is None:
+    found = list(least_costs(problem, PricedTuples.of(space, space.loss.slopes, partition), ROUNDS))
+    if not found:
         return None, ""
+    total = found[-1]
     bound = space.loss.at_least(total)
     if not isinstance(space.loss, ArxLoss):
         return bound, ""

@@ -238,8 +238,8 @@ class _SetEnumeration:
             proved = aim
 
     def _cheaper(self, chosen: Chosen, cost: int) -> int:
-        self.offer(chosen)
-        return cost
+        """Offer a set; what it costs is believed only if counting its classes finds the same, or nothing is proved."""
+        return cost if self.offer(chosen) <= cost else self.problem.table.n_records**2 + 1
 
     def pruned(self, head: Chosen, tail: Chosen) -> _PrunedNode | None:
         """Prune the tail until no value leaves it; None if no value is left or no set below the node can be better."""

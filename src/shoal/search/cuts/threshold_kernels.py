@@ -44,6 +44,15 @@ def number_intervals(
         product *= n + 1
 
 
+@compiled_within
+def _bits_for(n_rows: int) -> int:
+    """Return the bits of a slot, so that at most half of the slots are taken."""
+    bits = 4
+    while (1 << bits) < 2 * n_rows:
+        bits += 1
+    return bits
+
+
 @compiled
 def merge_rows(
     from_places: Places,
@@ -60,9 +69,7 @@ def merge_rows(
 ) -> tuple[int, int]:
     """Merge rows in the same intervals; return the number of rows, and the slots' bits."""
     q = from_places.shape[1]
-    bits = 4
-    while (1 << bits) < 2 * n_rows:
-        bits += 1
+    bits = _bits_for(n_rows)
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
     slots[: 1 << bits] = -1
@@ -142,9 +149,7 @@ def head_classes(
     order: Longs,
 ) -> int:
     """Group the rows by the intervals of the head; class c has the rows ``order[starts[c]:starts[c + 1]]``."""
-    bits = 4
-    while (1 << bits) < 2 * n_rows:
-        bits += 1
+    bits = _bits_for(n_rows)
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
     slots[: 1 << bits] = -1
