@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import ibis
-import numpy as np
 import pyarrow as pa
 from ibis.expr import types as ir
 
@@ -22,6 +21,7 @@ from shoal.engines.base import Engine, Released
 from shoal.engines.data import Data
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.local import LocalEngine
+from shoal.engines.local_columns import repeated_rows
 from shoal.engines.opening import engine_of
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError, EmptyTableError
@@ -112,7 +112,7 @@ class Groupable:
         if not isinstance(self.source, LocalEngine):
             return self.fetch(self.table.select(*names)), False
         rows = self.source.table.select(list(names))
-        return (rows if self.source.weights is None else _repeated(rows, self.source.weights)), True
+        return (rows if self.source.weights is None else repeated_rows(rows, self.source.weights)), True
 
     def fetch(self, expression: ir.Table) -> pa.Table:
         """Run a query over ``table`` where the rows are, and fetch its result, which may have no rows."""
@@ -147,10 +147,5 @@ def groupable(
     place = DuckDB(ibis.duckdb.connect(**spilling()))
     rows = engine.table
     if engine.weights is not None:
-        rows = _repeated(rows, engine.weights)
+        rows = repeated_rows(rows, engine.weights)
     return Groupable(IbisEngine(place.upload(rows, {}), place), engine)
-
-
-def _repeated(rows: pa.Table, weights: Any) -> pa.Table:
-    """Return a tally with as many rows as there are records."""
-    return rows.take(pa.array(np.repeat(np.arange(len(rows)), weights)))

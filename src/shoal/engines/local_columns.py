@@ -149,3 +149,8 @@ def require_names_apart(names: list[str]) -> None:
     for name in names:
         if (other := seen.setdefault(name.lower(), name)) != name:
             raise DataError(f"columns {other!r} and {name!r} differ only in case", "rename one of them")
+
+
+def repeated_rows(rows: pa.Table, weights: Counts) -> pa.Table:
+    """Return a tally with as many rows as there are records."""
+    return rows.take(pa.array(np.repeat(np.arange(len(rows)), weights)))

@@ -13,6 +13,7 @@ from shoal.engines.base import Engine, Groups, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
+from shoal.engines.local_columns import repeated_rows
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
 
@@ -46,9 +47,10 @@ def engine_of(
 def rows_of(data: Data | Released, policy: Policy | None = None) -> LocalEngine:
     """Open like ``engine_of``, for callers that need the rows: raise DataError if they stay in an engine."""
     engine = engine_of(data, policy)
-    if isinstance(engine, LocalEngine):
-        return engine
-    return LocalEngine(engine.table)  # raises
+    if not isinstance(engine, LocalEngine):
+        return LocalEngine(engine.table)  # raises
+    # Distinct rows with their counts become all rows: what reads rows one by one knows nothing of counts.
+    return engine if engine.weights is None else LocalEngine(repeated_rows(engine.table, engine.weights))
 
 
 def is_uri(data: str) -> bool:

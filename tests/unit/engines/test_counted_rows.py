@@ -13,6 +13,7 @@ import shoal
 from shoal.engines import local
 from shoal.engines.base import Rows
 from shoal.engines.counted_rows import CountedRows
+from shoal.engines.opening import rows_of
 from shoal.engines.repeated import Repeated
 from shoal.errors import VerificationError
 
@@ -131,3 +132,20 @@ def test_a_file_of_counts_that_holds_other_rows_never_appears(tmp_path: Path, mo
         with pytest.raises(VerificationError):
             found.save(tmp_path / "release.csv")
     assert not list(tmp_path.iterdir())
+
+
+def test_utility_is_measured_on_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("31", "f", "flu", 1.5)] * 9 + [("34", "f", "flu", 1.5)] * 3 + [("52", "m", "flu", 2.0)] * 4
+    found = []
+    for many in (10**9, 0):
+        monkeypatch.setattr(local, "MANY", many)
+        (entry,) = shoal.compare(table_of(rows, 1), policy(), algorithms=["optimal"], utility=True)
+        found.append(entry.query_error)
+    assert found[0] == found[1]
+
+
+def test_whoever_needs_rows_gets_all_of_them() -> None:
+    rows = released(table_of([("31", "f", "flu", 1.5), ("52", "m", "flu", 2.0)], 4), 0).rows
+    engine = local.LocalEngine.of(rows.table).released(rows)
+    assert engine.table.num_rows == 2
+    assert sorted(rows_of(engine).table.to_pylist(), key=str) == sorted(rows.table.to_pylist(), key=str)
