@@ -32,7 +32,7 @@ from shoal.cli import commands
 from shoal.models import PopulationModel, ReleaseModel
 from shoal.models.closeness import DISTANCES
 from shoal.models.measured import MeasuredLimit
-from shoal.policy import Policy, policy
+from shoal.policy import Column, Options, Policy, explain
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
@@ -195,7 +195,7 @@ def _fields(part: type[BaseModel]) -> Callable[[], str]:
 
 def _requirements(chosen: Callable[[Any], bool], passes: str) -> Callable[[], str]:
     def rows() -> Iterator[tuple[str, ...]]:
-        for model in (*policy._MODELS, *policy._LIMITS):
+        for model in (*explain.MODELS, *explain.LIMITS):
             if chosen(model):
                 fields = [(name, field) for name, field in model.model_fields.items() if name != "model"]
                 taken = "<br>".join(f"`{name}`: {_taken(field)}" for name, field in sorted(fields, key=_needed_first))
@@ -208,7 +208,7 @@ def _requirements(chosen: Callable[[Any], bool], passes: str) -> Callable[[], st
 
 def _forbidden() -> str:
     rows = []
-    for name, kind in policy._RESULTS.items():
+    for name, kind in explain.RESULTS.items():
         fields = [(field, of) for field, of in kind.model_fields.items() if field != "result"]
         fields.sort(key=lambda field: field[0] in ("doubt", "enforce"))  # what all share comes last
         taken = "<br>".join(f"`{field}`: {of.description}" for field, of in fields)
@@ -409,8 +409,8 @@ def _errors() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
-    "columns": _fields(policy.Column),
-    "release": _fields(policy.Options),
+    "columns": _fields(Column),
+    "release": _fields(Options),
     **{
         f"hierarchy {key}": _fields(kind)
         for key, kind in BY_KEY.items()

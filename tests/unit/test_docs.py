@@ -26,7 +26,8 @@ from shoal.cli.commands import app
 from shoal.judge.warning_list import KINDS
 from shoal.models.closeness import DISTANCES
 from shoal.models.size import KAnonymity
-from shoal.policy import Policy, policy
+from shoal.policy import Column, Options, Policy, explain
+from shoal.policy.options import Algorithm, Objective
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
@@ -191,10 +192,10 @@ def test_the_readme_has_one_line_for_each_of_the_two_jobs(job: str) -> None:
 
 
 def test_the_reference_names_all_that_a_policy_can_say() -> None:
-    models = [model.model_fields["model"].default for model in policy._MODELS]
-    parts: list[Any] = [policy.Column, policy.Options, *policy._MODELS, *BY_KEY.values()]
+    models = [model.model_fields["model"].default for model in explain.MODELS]
+    parts: list[Any] = [Column, Options, *explain.MODELS, *BY_KEY.values()]
     fields = {name for part in parts for name in part.model_fields} | set(Policy.model_fields) - {"folder"}
-    values = {value for part in (policy.Column, policy.Options, SafeHarbor) for value in _choices(part)}
+    values = {value for part in (Column, Options, SafeHarbor) for value in _choices(part)}
     points = {field.name for field in dataclasses.fields(Point)}
     names = {*models, *fields, *values, *SEARCHES, *LOSSES, *DISTANCES, *UNITS, *PRESETS, *SWEPT, *points}
     page = read("policy.md")
@@ -208,7 +209,7 @@ def _choices(part: Any) -> list[str]:
     return [value for one in given for value in (get_args(one) or [one]) if isinstance(value, str)]
 
 
-@pytest.mark.parametrize("model", policy._MODELS, ids=lambda model: model.model_fields["model"].default)
+@pytest.mark.parametrize("model", explain.MODELS, ids=lambda model: model.model_fields["model"].default)
 def test_every_model_has_a_section_with_what_it_takes_reports_and_allows_to_prune(model: Any) -> None:
     name = model.model_fields["model"].default
     (chapter,) = (part for part in read("models.md").split("\n## ") if f"\n### {name}\n" in part)
@@ -224,10 +225,10 @@ def test_every_model_has_a_section_with_what_it_takes_reports_and_allows_to_prun
 
 def test_the_table_of_merging_is_that_of_the_models() -> None:
     rows = re.findall(r"^\| (absorbing|convex|table) \| (.*?) \|", read("how_it_works.md"), re.MULTILINE)
-    assert {merging for merging, _ in rows} == {model.merging for model in policy._MODELS}
+    assert {merging for merging, _ in rows} == {model.merging for model in explain.MODELS}
     told = {merging: len(re.split(", | and ", models)) for merging, models in rows}
     # β-likeness stands for both of its models; "entropy and recursive", "sample and population" name two each.
-    of = [model.merging for model in policy._MODELS if model.figure != "enhanced_beta"]
+    of = [model.merging for model in explain.MODELS if model.figure != "enhanced_beta"]
     assert told == {merging: of.count(merging) for merging in told}
 
 
@@ -251,8 +252,8 @@ def test_the_names_that_can_be_imported_are_told() -> None:
 
 
 def test_searches_and_losses_can_all_be_asked_for() -> None:
-    assert set(get_args(policy.Algorithm)) == set(SEARCHES)
-    assert set(get_args(policy.Objective)) == LOSSES.keys() | WITH_LABEL.keys()
+    assert set(get_args(Algorithm)) == set(SEARCHES)
+    assert set(get_args(Objective)) == LOSSES.keys() | WITH_LABEL.keys()
 
 
 def test_every_command_and_option_is_on_the_page_of_the_command_line() -> None:
@@ -294,8 +295,8 @@ def test_every_kind_of_warning_has_a_row() -> None:
 def test_the_page_of_families_places_every_model() -> None:
     page = read("families.md")
     tables = [part.partition("\n## ")[0] for part in page.split("\n## ")[1:3]]
-    names = [model.model_fields["model"].default for model in (*policy._MODELS, *policy._LIMITS)]
-    results = ["integral_privacy", "query", "synthesize", "smc.share", "he.compute", "check_output", *policy._RESULTS]
+    names = [model.model_fields["model"].default for model in (*explain.MODELS, *explain.LIMITS)]
+    results = ["integral_privacy", "query", "synthesize", "smc.share", "he.compute", "check_output", *explain.RESULTS]
     for table in tables:
         assert [name for name in (*names, *results) if f"`{name}`" not in table] == []
 

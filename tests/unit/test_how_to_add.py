@@ -92,7 +92,7 @@ class Pairs(PrivacyModel):
                 ),
                 ("LOSSES: dict[str, type[CellLoss] | type[ClassLoss]] = {\n", '    "squared": SquaredLoss,\n'),
             ],
-            "policy/policy.py": [("Objective = Literal[\n", '    "squared",\n')],
+            "policy/options.py": [("Objective = Literal[\n", '    "squared",\n')],
         }
     ),
     "A search": Addition(
@@ -124,7 +124,7 @@ def top(problem: Problem) -> Recoding:
                     '    "top": Search("full_domain.top:top"),\n',
                 ),
             ],
-            "policy/policy.py": [("Algorithm = Literal[\n", '    "top",\n')],
+            "policy/options.py": [("Algorithm = Literal[\n", '    "top",\n')],
         },
     ),
     "A preset": Addition(

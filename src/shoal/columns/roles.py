@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.columns import vocabulary as words_of
-from shoal.policy.policy import Role
+from shoal.policy.column import Role
 from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, words
 
 Kind = Literal["number", "date", "code", "text", "category"]

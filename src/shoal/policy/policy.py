@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -28,10 +27,12 @@ from shoal.models.forbidden import ForbiddenResult, MatchedResult
 from shoal.models.learned import Forbidden
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
+from shoal.policy.column import Column, FrozenPart, Role, check_missing
+from shoal.policy.explain import explained, hint
+from shoal.policy.options import Options
 from shoal.policy.presets import PRESETS, PresetName
 from shoal.table.bounds import collisions
-from shoal.table.builders import File, Mask, Spec
-from shoal.table.centres import CENTRES
+from shoal.table.builders import File, Mask
 from shoal.table.dates import Dates
 from shoal.table.notation import DecimalMark
 from shoal.table.spelling import Spelling
@@ -39,245 +40,8 @@ from shoal.text import toml
 from shoal.text.jsonable import DEEPEST, nested_deeper
 from shoal.text.showing import Shown
 
-Role = Literal["identifier", "quasi", "sensitive", "plain"]
-Algorithm = Literal[
-    "optimal",
-    "exhaustive",
-    "mingen",
-    "samarati",
-    "k_minimal",
-    "incognito",
-    "ola",
-    "flash",
-    "datafly",
-    "k_optimize",
-    "top_down",
-    "genetic",
-    "annealing",
-    "mondrian",
-    "mondrian_relaxed",
-    "forest",
-    "forest_generalize",
-    "cover",
-    "local",
-    "local_suppression",
-    "suppress_records",
-    "suppress_columns",
-    "suppress_cells",
-    "mdav",
-]
-Objective = Literal[
-    "loss",
-    "arx-loss",
-    "discernibility",
-    "average-class",
-    "height",
-    "precision",
-    "entropy",
-    "ambiguity",
-    "classification",
-]
 
-
-class _Frozen(BaseModel):
-    # hide_input: what a policy lists, the values of a tree, say, may be values of the data.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
-
-
-_QUASI_ONLY = {"min_level", "max_level", "only", "weight", "after", "cells"}
-
-Cell = Literal["hierarchy", "range", "set", "mean", "median", "mode"]
-
-
-class Column(_Frozen):
-    """The role of a column and how it may be generalized."""
-
-    role: Role = Field(
-        description="`identifier`: identifies a person directly; it is removed. `quasi`: an outsider may know it; "
-        "it is generalized, and it defines the classes. `sensitive`: must not be disclosed; it is kept and "
-        "protected by the requirements on it. `plain`: kept unchanged and not protected."
-    )
-    hierarchy: Spec | None = Field(
-        default=None,
-        description="How a quasi-identifier may be generalized, or how similar the values of a sensitive column are to "
-        "each other. The default for a quasi-identifier is `{ flat = true }`; other roles have none.",
-    )
-    uncovered: Literal["error", "suppress"] = Field(
-        default="error",
-        description="How to treat a value that is missing from the hierarchy: `error` rejects the table and "
-        "reports the number of such values, `suppress` generalizes them to the top.",
-    )
-    missing: tuple[str, ...] | None = Field(
-        default=None,
-        strict=False,
-        description="Texts that mean a missing value in this column, instead of those for the whole table "
-        "(`missing` at the top level): `[]` if none does, for example if `NA` is a country code.",
-    )
-    decimal: Literal[".", ","] = Field(
-        default=".", description="The decimal mark of its numbers; they are released with a point."
-    )
-    thousands: Literal[".", ",", " ", "'"] | None = Field(
-        default=None,
-        description="The mark between groups of three digits in its numbers; they are released without it.",
-    )
-    min_level: int = Field(default=0, ge=0, description="The lowest level of the hierarchy that may be released.")
-    max_level: int | None = Field(
-        default=None, ge=0, description="The highest level that may be released; by default the top."
-    )
-    only: Literal["suppress"] | None = Field(
-        default=None, description="Release the column unchanged or suppress it entirely, with no level in between."
-    )
-    weight: float = Field(
-        default=1.0,
-        gt=0,
-        le=1e9,
-        allow_inf_nan=False,
-        strict=False,
-        description="The weight of its cells in losses that sum over cells.",
-    )
-    after: str | None = Field(
-        default=None,
-        description="Another quasi-identifier: this column is generalized only once that one is at its "
-        "highest allowed level.",
-    )
-    cells: Cell = Field(
-        default="hierarchy",
-        description="What an algorithm that mixes levels in a column writes into a cell: `hierarchy`, the lowest label "
-        "that covers the class; `range`, the range of its values, in the order of the hierarchy; `set`, the set of its "
-        "values; or a single value, their `mean`, `median` or `mode`.",
-    )
-
-    @model_validator(mode="after")
-    def _hierarchy_has_a_use(self) -> Self:
-        if self.hierarchy is not None and self.role in ("identifier", "plain"):
-            raise ValueError(f"a column with role {self.role!r} is not generalized and takes no hierarchy")
-        # By value, not by what was written: a certificate writes the defaults out, and is read back.
-        given = {name for name in _QUASI_ONLY if getattr(self, name) != type(self).model_fields[name].default}
-        if self.role != "quasi" and given:
-            raise ValueError(f"only a column with role 'quasi' takes {', '.join(sorted(given))}")
-        if self.only and given & {"min_level", "max_level"}:
-            raise ValueError(
-                "only = 'suppress' leaves no choice of levels and cannot be combined with min_level or max_level"
-            )
-        if self.only and self.cells in CENTRES:
-            raise ValueError(
-                f"only = 'suppress' shows a value unchanged or not at all and cannot be combined with cells = "
-                f"'{self.cells}'"
-            )
-        if self.max_level is not None and self.max_level < self.min_level:
-            raise ValueError("max_level must be at least min_level")
-        if self.decimal == self.thousands:
-            raise ValueError("decimal and thousands are the same mark: numbers would be ambiguous")
-        if self.thousands == "." and self.cells in ("mean", "median"):
-            raise ValueError(
-                f"cells = '{self.cells}' writes decimal points, which thousands = '.' would read as thousands marks"
-            )
-        _check_missing(self.missing or ())
-        return self
-
-
-def _check_missing(missing: Iterable[str]) -> None:
-    for text in missing:
-        if text != text.strip():
-            raise ValueError(
-                "missing: surrounding spaces are ignored; write the text without them, and a blank text as ''"
-            )
-        if text and not text.strip("*"):
-            raise ValueError("missing: '*' means a suppressed value")
-
-
-class Options(_Frozen):
-    """Options of the search and of the release."""
-
-    algorithm: Algorithm = Field(default="optimal", description="The search algorithm.")
-    objective: Objective = Field(default="loss", description="The loss to minimize.")
-    max_suppression: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        strict=False,
-        description="The largest share of records that may be suppressed, rounded down to whole records.",
-    )
-    suppressed: Literal["drop", "keep"] = Field(
-        default="drop",
-        description="`drop` removes suppressed records. `keep` keeps them with `*` in every "
-        "quasi-identifier, if they pass "
-        'as one class; cannot be combined with `nulls = "wildcard"`.',
-    )
-    nulls: Literal["category", "wildcard", "forbid"] = Field(
-        default="category",
-        description="A missing value in a quasi-identifier is a value of its own (`category`), matches any value "
-        "(`wildcard`), or is an error (`forbid`, in sensitive columns too).",
-    )
-    matches: Literal["original", "released"] = Field(
-        default="original",
-        description='What a record must match enough of in `suppress_cells` with `nulls = "wildcard"`: records as they '
-        "were (`original`), so that no record counts on what others hide; or as they are released (`released`), as "
-        "`check` and sdcMicro count, which hides fewer cells and lets a released record fit fewer than k people. "
-        "Only under k-anonymity.",
-    )
-    entity: str | None = Field(
-        default=None,
-        description="The identifier column that identifies people, if a person can have several records; k then counts "
-        'people. Cannot be combined with `nulls = "wildcard"`.',
-    )
-    household: str | None = Field(
-        default=None,
-        description="The identifier column that identifies households; household risk is then reported too.",
-    )
-    dimension: Literal["range", "entropy", "gain"] = Field(
-        default="range",
-        description="Which column `mondrian` splits first: the one with the largest span relative to its domain "
-        "(`range`), the one with the highest entropy relative to its domain (`entropy`), or the one whose split "
-        "reduces the loss most per bit (`gain`).",
-    )
-    preference: Literal["least-absolute", "least-relative", "maximum-distribution", "least-suppression"] = Field(
-        default="least-absolute",
-        description="Which of the k-minimal generalizations `k_minimal` returns: the one with the smallest sum of "
-        "levels (`least-absolute`), of levels relative to the heights (`least-relative`), the one with the most "
-        "distinct tuples (`maximum-distribution`), or with the fewest suppressed records (`least-suppression`). "
-        "`shoal.k_minimal(data, policy)` lists them all.",
-    )
-    label: str | None = Field(
-        default=None,
-        description="A sensitive column that a classifier will predict from the release: `top_down` then keeps the "
-        "most predictive detail, and `release.loss` includes `classification`.",
-    )
-    seed: int = Field(
-        default=0, ge=0, description="Key of the hash that orders the rows, and seed of randomized searches."
-    )
-    shuffle: bool = Field(
-        default=True,
-        description="Order the rows by that hash. `false` keeps the input order, which may disclose who is who.",
-    )
-    csv_formulas: Literal["escape", "keep"] = Field(
-        default="escape",
-        description="How to write texts to a CSV file that a spreadsheet would evaluate, such as `=A1`: with an "
-        "apostrophe in front (`escape`), or unchanged (`keep`). Numbers stay numbers, and shoal reads such a "
-        "file without the apostrophes.",
-    )
-    ranges: Literal["text", "bounds", "midpoint"] = Field(
-        default="text",
-        description="How to write released ranges of numbers and dates: as text only (`text`); with their first "
-        "and last value in extra columns, `age_from` and `age_to` (`bounds`); or with the midpoint, `age_mid` "
-        "(`midpoint`).",
-    )
-    time_budget: float | None = Field(
-        default=None,
-        gt=0,
-        allow_inf_nan=False,
-        strict=False,
-        description="Time limit of the search in seconds; `datafly` ignores it.",
-    )
-    max_tuples: int | None = Field(
-        default=None,
-        ge=1,
-        description="The largest number of distinct tuples that an engine may send to this machine; if there are more, "
-        "counting starts from coarser levels, and a warning names them.",
-    )
-
-
-class Policy(_Frozen, Shown):
+class Policy(FrozenPart, Shown):
     """Roles and hierarchies of the columns, requirements, and options of the release.
 
     >>> import shoal
@@ -314,7 +78,7 @@ class Policy(_Frozen, Shown):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            raise PolicyError("policy: " + "\npolicy: ".join(_explained(error)), _hint(error)) from None
+            raise PolicyError("policy: " + "\npolicy: ".join(explained(error)), hint(error, _own_fields())) from None
 
     @field_validator("require", "forbid", mode="before")
     @classmethod
@@ -332,7 +96,7 @@ class Policy(_Frozen, Shown):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _check_missing(self.missing)
+        check_missing(self.missing)
         if not self.quasi:
             raise ValueError("columns: at least one column needs role 'quasi'")
         if not self.require and self.preset is None:
@@ -557,7 +321,7 @@ class Policy(_Frozen, Shown):
         if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
             raise PolicyError("policy: must be a dict with string keys")
         if "folder" in fields:  # ours: a file cannot say where it lies
-            raise PolicyError("policy: folder: unknown field", f"fields: {', '.join(_allowed(('folder',)))}")
+            raise PolicyError("policy: folder: unknown field", f"fields: {', '.join(_own_fields())}")
         return cls(**fields, folder=folder)
 
     def with_columns(self, **columns: Any) -> Policy:
@@ -619,6 +383,10 @@ def policy_of(given: PolicySource) -> Policy:
     )
 
 
+def _own_fields() -> list[str]:
+    return [name for name in Policy.model_fields if name != "folder"]
+
+
 def _comparable(value: Any) -> object:
     """Convert to plain values that hash equally for any order of keys; true, 1 and 1.0 are different."""
     if isinstance(value, Mapping):
@@ -634,63 +402,3 @@ def _given(part: BaseModel) -> dict[str, Any]:
 
 def _fields(fields: dict[str, Any]) -> list[str]:
     return [f"{toml.key(k)} = {toml.value(v)}" for k, v in fields.items()]
-
-
-def _explained(error: ValidationError) -> Iterable[str]:
-    for problem in error.errors(include_url=False, include_input=False):
-        place = problem["loc"]
-        if place[:1] in (
-            ("require",),
-            ("forbid",),
-        ):  # after the index comes the model's name, of which the index already tells
-            place = place[:2] + place[3:]
-        message = _MESSAGES.get(problem["type"], problem["msg"]).removeprefix("Value error, ")
-        if place[:1] == ("forbid",) and problem["type"].startswith("union_tag"):
-            message = message.replace("model", "result")
-        yield f"{'.'.join(map(str, place))}: {message}" if place else message
-
-
-def _hint(error: ValidationError) -> str | None:
-    """Return the allowed values if a name is unknown or missing."""
-    for problem in error.errors(include_url=False, include_input=False):
-        if problem["type"] == "extra_forbidden":
-            return "fields: " + ", ".join(_allowed(problem["loc"]))
-        if problem["type"] in ("union_tag_not_found", "union_tag_invalid"):
-            if problem["loc"][:1] == ("forbid",):
-                return "results: " + ", ".join(_RESULTS)
-            return "models: " + ", ".join(m.model_fields["model"].default for m in (*_MODELS, *_LIMITS))
-    return None
-
-
-def _allowed(place: tuple[int | str, ...]) -> list[str]:
-    if len(place) == 1:
-        return [name for name in Policy.model_fields if name != "folder"]
-    if place[0] == "release":
-        return list(Options.model_fields)
-    if place[0] == "columns":
-        return list(Column.model_fields)
-    if place[0] == "forbid":
-        return list(_RESULTS[str(place[2])].model_fields) if str(place[2]) in _RESULTS else list(_RESULTS)
-    models = {m.model_fields["model"].default: m for m in (*_MODELS, *_LIMITS)}
-    return list(models[str(place[2])].model_fields) if str(place[2]) in models else sorted(models)
-
-
-_MODELS: tuple[type[PrivacyModel], ...] = get_args(get_args(Requirement)[0])
-_LIMITS: tuple[type[MeasuredLimit], ...] = get_args(get_args(Limit)[0])
-
-_RESULTS: dict[str, type[ForbiddenResult]] = {
-    kind.model_fields["result"].default: kind for kind in get_args(get_args(Forbidden)[0])
-}
-
-_A_TABLE = 'should be a table, such as { role = "quasi" } or { model = "k-anonymity", k = 5 }'
-# Where pydantic would speak of Python, or of the machinery of unions.
-_MESSAGES = {
-    "extra_forbidden": "unknown field",
-    "missing": "is missing",
-    "tuple_type": "should be a list",
-    "dict_type": _A_TABLE,
-    "model_type": _A_TABLE,
-    "model_attributes_type": _A_TABLE,
-    "union_tag_not_found": "model is missing",
-    "union_tag_invalid": "unknown model",
-}

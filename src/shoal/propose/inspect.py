@@ -25,7 +25,7 @@ from shoal.engines.local_columns import is_text
 from shoal.engines.opening import engine_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy
-from shoal.policy.policy import Role
+from shoal.policy.column import Role
 from shoal.table import codec
 from shoal.table.frequency import packed
 from shoal.table.kernels import group

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import shoal
-from shoal.policy.policy import Algorithm, Objective, Options
+from shoal.policy.options import Algorithm, Objective, Options
 from shoal.search.full_domain.visits import Visits
 from shoal.search.problem import Progress
 from shoal.web.jobs import Job, LivePoint
