@@ -15,7 +15,7 @@ from shoal.table.frequency import Codes, Counts, Floats
 from shoal.table.jit import compiled, compiled_when_long, compiled_within
 
 TINY = 1e-9  # a difference of sums that should be 0 must not become a tiny positive divisor: a bound would be too low
-CUTS = 6  # linear cuts tried per class for a distance on a line
+CUTS = 5  # linear cuts tried per class for a distance on a line
 
 
 # Distances of Shell's sort: a few lines that compile in no time, and short lists are sorted by plain insertion.

@@ -171,13 +171,17 @@ class FrequencyTable:
 
     def taken(self, rows: NDArray[np.int64]) -> FrequencyTable:
         """Return only the given classes; the distribution of the whole table stays the reference."""
-        return replace(
-            self,
-            codes=self.codes[rows],
-            counts=self.counts[rows],
-            sensitive={name: h.taken(rows) for name, h in self.sensitive.items()},
-            entities=self.entities and self.entities.taken(rows),
-            population=None if self.population is None else self.population[rows],
+        return FrequencyTable(  # every node of a lattice does this: ``replace`` would take twice as long
+            self.columns,
+            self.codes[rows],
+            self.counts[rows],
+            {name: h.taken(rows) for name, h in self.sensitive.items()},
+            self.entities and self.entities.taken(rows),
+            self.hierarchies,
+            None if self.population is None else self.population[rows],
+            self.absent,
+            self.nulls,
+            None if self.own is None else self.own[rows],
         )
 
 
