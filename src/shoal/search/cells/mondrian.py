@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,16 @@ from shoal.search.cells.classes import (
 )
 from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
 from shoal.search.problem import Problem
+from shoal.search.threads import done_in_parts
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy, once_per_hierarchy
 from shoal.table.intervals import leaf_numbers
 from shoal.table.values import cut_at, told_apart
 
+Proposals = tuple[NDArray[np.int32], Counts, Counts, NDArray[np.int64]]
+
+RUN = 20_000  # parts of rows that are worth a thread
+RUNS = 16  # runs of regions that threads share: the regions at the end of one may be larger than others
 BY = {"range": RANGE, "entropy": ENTROPY, "gain": GAIN}
 
 
@@ -107,9 +113,7 @@ def _partition(problem: Problem, parting: bool, dimension: str | None = None) ->
     closed: list[tuple[NDArray[np.int64], Counts, ClassOf]] = []
     n_splits = n_closed = n_done = 0
     while len(now.row) and not problem.out_of_time:
-        side, lent, n_sides, column = proposed(
-            of, now.codes, now.counts, now.starts, now.tried, problem.least_class_size, by, parting
-        )
+        side, lent, n_sides, column = _proposals(of, now, problem.least_class_size, by, parting)
         n_splits += int((column >= 0).sum())
         if lent.any():
             now, side = _parted(now, side, lent)
@@ -123,6 +127,26 @@ def _partition(problem: Problem, parting: bool, dimension: str | None = None) ->
     closed.append((now.row, now.counts, n_closed + now.region_of))
     row, counts, class_of = (np.concatenate(part) for part in zip(*closed, strict=True))
     return Partition(row, counts, class_of), n_splits
+
+
+def _proposals(of: Dimensions, now: _Open, least: int, by: int, parting: bool) -> Proposals:
+    """Return the split to try per region, as ``proposed`` does; threads share the regions, which see nothing else."""
+
+    def propose(run: tuple[int, int]) -> Proposals:
+        first, last = run
+        starts = now.starts[first : last + 1]
+        parts = slice(int(starts[0]), int(starts[-1]))
+        return proposed(
+            of, now.codes[parts], now.counts[parts], starts - starts[0], now.tried[first:last], least, by, parting
+        )
+
+    n_runs = max(1, min(RUNS, len(now.row) // RUN))
+    ends = np.unique(np.searchsorted(now.starts, np.linspace(0, len(now.row), n_runs + 1)))
+    done = done_in_parts(propose, list(pairwise(ends.tolist())))
+    if len(done) == 1:
+        return done[0]
+    side, lent, n_sides, column = zip(*done, strict=True)
+    return np.concatenate(side), np.concatenate(lent), np.concatenate(n_sides), np.concatenate(column)
 
 
 def _parted(now: _Open, side: NDArray[np.int32], lent: Counts) -> tuple[_Open, NDArray[np.int32]]:
