@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -23,14 +23,13 @@ from shoal.table.jit import compiled
 from shoal.table.kernels import group, sum_by_class
 
 TupleNumbers = NDArray[np.int64]  # numbers of tuples
+Near = list[tuple[TupleNumbers, Floats]]  # neighbours of some tuples, and their distances
 Piece = dict[int, int]  # the number of records of each tuple
 
 SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
 TOGETHER = 64  # tuples whose neighbours are searched together
 LOOKED_AT = 4_000_000  # tuples that one thread looks at without a stop
 WAVE = 32  # such searches between two checks of the time
-BLOCK = 2048  # tuples that the processor's cache holds
-NONE = -1
 
 
 class Metric:
@@ -92,13 +91,12 @@ class Metric:
     def nearest(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[TupleNumbers, Floats]:
         """Return the ``m`` tuples nearest to tuple ``i`` that are not barred, and their distances; ties by number."""
         self._scan(1)
-        return self._near(np.array([i]), np.array([NONE]), m, barred)[0]
+        return self._scanned(i, m, barred)
 
-    def nearest_others(self, tuples: TupleNumbers, m: int) -> list[tuple[TupleNumbers, Floats]]:
+    def nearest_others(self, tuples: TupleNumbers, m: int) -> Near:
         """Return the same for each of some tuples, with only the tuple itself barred; threads share the tuples."""
         size = max(1, min(TOGETHER, LOOKED_AT // self.n))
-        none = np.zeros(self.n, np.bool_)
-        found: list[tuple[TupleNumbers, Floats]] = []
+        found: Near = []
         while True:
             self.problem.progress("looking for nearest tuples", len(found) / max(1, len(tuples)))
             if len(found) == len(tuples):
@@ -106,7 +104,7 @@ class Metric:
             wave = tuples[len(found) : len(found) + WAVE * size]
             self._scan(len(wave))
             batches = [wave[first : first + size] for first in range(0, len(wave), size)]
-            found += chain.from_iterable(done_in_parts(lambda own: self._near(own, own, m, none), batches))
+            found += chain.from_iterable(done_in_parts(partial(self._near, m=m), batches))
 
     def _scan(self, n_tuples: int) -> None:
         """Count scans of all tuples, unless time is over."""
@@ -118,12 +116,20 @@ class Metric:
                 "increase time_budget, or use algorithm 'datafly'",
             )
 
-    def _near(
-        self, tuples: TupleNumbers, own: TupleNumbers, m: int, barred: NDArray[np.bool_]
-    ) -> list[tuple[TupleNumbers, Floats]]:
-        costs = [np.concatenate([self.to_value(j, int(self.codes[i, j])) for j in self._order]) for i in tuples]
-        found, at, n_found = _nearest(self._places, np.array(costs), own, barred, m)
-        return [(found[t, :n].copy(), at[t, :n].copy()) for t, n in enumerate(n_found.tolist())]
+    def _near(self, tuples: TupleNumbers, m: int) -> Near:
+        """Return the nearest of each tuple but itself."""
+        barred = np.zeros(self.n, np.bool_)
+        found = []
+        for i in tuples.tolist():
+            barred[i] = True
+            found.append(self._scanned(i, m, barred))
+            barred[i] = False
+        return found
+
+    def _scanned(self, i: int, m: int, barred: NDArray[np.bool_]) -> tuple[TupleNumbers, Floats]:
+        costs = np.concatenate([self.to_value(j, int(self.codes[i, j])) for j in self._order])
+        found: tuple[TupleNumbers, Floats] = _nearest(self._places, costs, barred, m)
+        return found
 
     def classes(self, partition: Partition) -> Clustering:
         """Return the cost of a partition's classes in each column."""
@@ -215,39 +221,30 @@ class Neighbours:
 
 @compiled
 def _nearest(
-    places: NDArray[np.int32], costs: Floats, own: TupleNumbers, barred: NDArray[np.bool_], m: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return, for each row t of ``costs``, the ``m`` rows but ``own[t]`` with the smallest Σ costs[t, places].
-
-    Sorted by cost and then by number; if fewer are not barred, how many there are.
-    """
-    found = np.empty((len(own), m), np.int64)
-    at = np.empty((len(own), m), np.float64)
-    n_found = np.zeros(len(own), np.int64)
-    for first in range(0, places.shape[0], BLOCK):  # which stay in the processor's cache for all tuples
-        last = min(places.shape[0], first + BLOCK)
-        for t in range(len(own)):
-            n = n_found[t]
-            most = at[t, m - 1] if n == m else np.inf
-            for i in range(first, last):
-                if barred[i] or i == own[t]:
-                    continue
-                cost = 0.0
-                for j in range(places.shape[1]):
-                    cost += costs[t, places[i, j]]
-                    if cost >= most:
-                        break
-                if cost >= most:
-                    continue
-                p = min(n, m - 1)
-                while p > 0 and at[t, p - 1] > cost:
-                    at[t, p], found[t, p] = at[t, p - 1], found[t, p - 1]
-                    p -= 1
-                at[t, p], found[t, p] = cost, i
-                n = min(n + 1, m)
-                most = at[t, m - 1] if n == m else np.inf
-            n_found[t] = n
-    return found, at, n_found
+    places: NDArray[np.int32], costs: Floats, barred: NDArray[np.bool_], m: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the ``m`` rows with the smallest Σ costs[places], sorted by cost and then by number."""
+    found = np.empty(m, np.int64)
+    at = np.empty(m, np.float64)
+    n = 0
+    for i in range(places.shape[0]):
+        if barred[i]:
+            continue
+        most = at[m - 1] if n == m else np.inf
+        cost = 0.0
+        for j in range(places.shape[1]):
+            cost += costs[places[i, j]]
+            if cost >= most:
+                break
+        if cost >= most:
+            continue
+        p = min(n, m - 1)
+        while p > 0 and at[p - 1] > cost:
+            at[p], found[p] = at[p - 1], found[p - 1]
+            p -= 1
+        at[p], found[p] = cost, i
+        n = min(n + 1, m)
+    return found[:n], at[:n]
 
 
 def parted(piece: Piece, i: int, n: int) -> tuple[Piece, Piece]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InfeasibleError
 from shoal.recoding import Cuts, FullDomain
-from shoal.search.cuts.cuts import Judged, Pieces, judged_classes, recoding_of_cuts
+from shoal.search.cuts.cuts import Judged, Pieces, RowsToGroup, recoding_of_cuts
 from shoal.search.cuts.ordered import OrderedDomain, ordered_domain
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.optimal import optimal
@@ -36,6 +37,7 @@ class Gene(Protocol):
     """The bits of one column."""
 
     n_bits: int
+    n_pieces: int  # numbers of pieces are below this
 
     def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
         """Return the piece of each leaf, and the price of a cell in each piece."""
@@ -74,6 +76,7 @@ class TreeGene:
         self.bases = np.concatenate(
             [[0], np.cumsum([hierarchy.cardinality(level) for level in range(self.height + 1)])]
         )
+        self.n_pieces = int(self.bases[-1])
         self.bit_of = np.full(self.bases[-1], -1)  # its bit per label; without one the last, always set
         self.levels: list[int] = []  # of each bit
         for level in range(self.height, 0, -1):
@@ -85,11 +88,25 @@ class TreeGene:
         labels = [np.flatnonzero(of == code).astype(np.int32) for of in self.codes for code in range(int(of.max()) + 1)]
         self._prices = _PiecePrices(table, j, loss).of(labels)
         self._labels = self.bases[:-1, None] + self.codes  # [level, leaf]
+        self._bit_of_leaf = self.bit_of[self._labels[:0:-1]]  # [step from the top down, leaf]
+        self._above = self._bits_above()
+
+    def _bits_above(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Return the bits of each level from the top down, and the bit of the lowest label above that has one."""
+        found = []
+        above = np.full(self.codes.shape[1], -1)  # of each leaf
+        for bit_of in self._bit_of_leaf:
+            bits, leaves = np.unique(bit_of, return_index=True)
+            found.append((bits[bits >= 0], above[leaves[bits >= 0]]))
+            above = np.where(bit_of >= 0, bit_of, above)
+        return found
 
     def _split(self, bits: Bits) -> Bits:
         """Return [step from the top down, leaf]: whether all labels so far are split."""
-        split = np.append(bits, True)[self.bit_of[self._labels[:0:-1]]]
-        return np.logical_and.accumulate(split, axis=0)
+        split = np.append(bits, True)[self._bit_of_leaf]
+        for higher, lower in pairwise(split):
+            lower &= higher
+        return split
 
     def pieces(self, bits: Bits) -> tuple[Pieces, Floats]:
         """Return the first unsplit label of each leaf, with the prices."""
@@ -98,9 +115,12 @@ class TreeGene:
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
         """Return the bits of labels whose ancestors are all split."""
-        reached = np.vstack([np.ones(self.codes.shape[1], np.bool_), self._split(bits)[:-1]])[: self.height]
-        found = np.unique(self.bit_of[self._labels[:0:-1][reached]])
-        return found[found >= 0]
+        passed = np.append(np.zeros(len(bits), np.bool_), True)  # the label is reached, and split
+        reached = np.zeros(len(bits), np.bool_)
+        for own, above in self._above:
+            reached[own] = passed[above]
+            passed[own] = reached[own] & bits[own]
+        return np.flatnonzero(reached)
 
     def at_level(self, level: int) -> Bits:
         """Return the bits that split every label above the level."""
@@ -117,6 +137,7 @@ class IntervalGene:
     def __init__(self, table: FrequencyTable, j: int, loss: type[Loss], cells: str) -> None:
         self.domain: OrderedDomain = ordered_domain(table, j)
         self.n_bits = max(0, self.domain.n_values - 1)
+        self.n_pieces = self.domain.n_values
         hierarchy = self.domain.hierarchy
         self._alone = np.array(
             [
@@ -180,6 +201,7 @@ class Chromosome:
         self.ends = np.cumsum([0, *(gene.n_bits for gene in self.genes)]).tolist()
         self.n_evaluated = 0
         self._judged: dict[bytes, Individual] = {}
+        self._rows = RowsToGroup(problem, [gene.n_pieces for gene in self.genes])
 
     @property
     def n_bits(self) -> int:
@@ -206,7 +228,7 @@ class Chromosome:
             return self._judged[key]
         self.n_evaluated += 1
         pieces, cells = zip(*(g.pieces(self.of_column(bits, j)) for j, g in enumerate(self.genes)), strict=True)
-        seen = judged_classes(self.problem, pieces)
+        seen = self._rows.judged(pieces)
         excess = 0 if seen.feasible else max(1, seen.n_suppressed - self.problem.limit)
         self._judged[key] = individual = Individual(bits, excess, self._value(seen, cells))
         return individual
