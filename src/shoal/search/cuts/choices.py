@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from shoal.models.size import KAnonymity
 from shoal.search.cells.classes import passing
+from shoal.search.cuts.cuts import RowsToGroup
 from shoal.search.cuts.ordered import Axis, Chosen
 from shoal.search.losses.cuts import IntervalClasses, cut_cost
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, FrequencyTable, packed
-from shoal.table.kernels import group
+from shoal.table.frequency import Codes, FrequencyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +41,16 @@ class Choices:
         self.cost = cut_cost(problem, self.axis.domains)
         self.sizes_decide = problem.table.entities is None and all(isinstance(m, KAnonymity) for m in problem.models)
         self.n_evaluated = 0
+        self._rows = RowsToGroup(
+            self._counted(problem.table), self.axis.places, [domain.n_values for domain in self.axis.domains]
+        )
 
     def seen(self, chosen: Chosen) -> EvaluatedChoice:
         """Group the records by intervals, judge and price the classes; failing classes are suppressed."""
         problem = self.problem
         self.n_evaluated += 1
         numbers, ends = self.axis.intervals(chosen)
-        codes = self.codes(numbers)
-        class_of, firsts = group(packed(codes))
-        classes = self.merged(problem.table, class_of, codes[firsts])
+        classes = self._rows.classes(numbers)
         failing = classes.counts < problem.least_class_size if self.sizes_decide else ~passing(problem, classes)
         n_suppressed = int(classes.counts[failing].sum())
         if n_suppressed > problem.limit or failing.all() or not self._stars_pass(classes, failing):
@@ -73,8 +74,8 @@ class Choices:
         """Return the intervals of each row of the table, given those of each place."""
         return np.column_stack([of[self.axis.places[:, j]] for j, of in enumerate(numbers)])
 
-    def merged(self, table: FrequencyTable, class_of: ClassOf, codes: Codes) -> FrequencyTable:
-        """Return the classes; without sensitive values if nothing uses them."""
+    def _counted(self, table: FrequencyTable) -> FrequencyTable:
+        """Return the table without sensitive values if nothing uses them."""
         if self.sizes_decide and table.sensitive and not self.problem.sees_labels:
-            table = FrequencyTable(table.columns, table.codes, table.counts)
-        return table.merged(class_of, len(codes), codes)
+            return FrequencyTable(table.columns, table.codes, table.counts)
+        return table

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InfeasibleError
 from shoal.recoding import Cuts, FullDomain
-from shoal.search.cuts.cuts import Judged, Pieces, RowsToGroup, recoding_of_cuts
+from shoal.search.cuts.cuts import Judged, Pieces, RowsToGroup, judged_table, recoding_of_cuts
 from shoal.search.cuts.ordered import OrderedDomain, ordered_domain
 from shoal.search.full_domain.lattice import Node
 from shoal.search.full_domain.optimal import optimal
@@ -201,7 +201,8 @@ class Chromosome:
         self.ends = np.cumsum([0, *(gene.n_bits for gene in self.genes)]).tolist()
         self.n_evaluated = 0
         self._judged: dict[bytes, Individual] = {}
-        self._rows = RowsToGroup(problem, [gene.n_pieces for gene in self.genes])
+        sizes = [max(gene.n_pieces, len(h.leaves)) for gene, h in zip(self.genes, table.hierarchies, strict=True)]
+        self._rows = RowsToGroup(table, table.codes, sizes)
 
     @property
     def n_bits(self) -> int:
@@ -228,7 +229,7 @@ class Chromosome:
             return self._judged[key]
         self.n_evaluated += 1
         pieces, cells = zip(*(g.pieces(self.of_column(bits, j)) for j, g in enumerate(self.genes)), strict=True)
-        seen = self._rows.judged(pieces)
+        seen = judged_table(self.problem, self._rows.classes(pieces))
         excess = 0 if seen.feasible else max(1, seen.n_suppressed - self.problem.limit)
         self._judged[key] = individual = Individual(bits, excess, self._value(seen, cells))
         return individual
@@ -237,12 +238,12 @@ class Chromosome:
         """Return the objective of the kept classes and the suppressed records, in its own unit."""
         loss, kept = self.problem.objective, ~seen.failing
         if isinstance(loss, CellLoss):
-            each = np.array([of[seen.codes[kept, j]] for j, of in enumerate(cells)])
+            each = np.array([of[seen.classes.codes[kept, j]] for j, of in enumerate(cells)])
             sums = each @ seen.classes.counts[kept].astype(np.float64)
             return float(loss.scaled(loss.totals(sums, seen.n_suppressed)[:, None]).sum())
         classes = LossClasses(
             seen.classes.counts,
-            lambda: np.array([of[seen.codes[:, j]] for j, of in enumerate(cells)]),
+            lambda: np.array([of[seen.classes.codes[:, j]] for j, of in enumerate(cells)]),
             lambda: seen.classes.sensitive[str(self.problem.label)],
         )
         total = float(loss.kept(classes)[kept].sum()) + loss.suppressed * seen.n_suppressed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from shoal.recoding import Cuts
 from shoal.search.cells.classes import passing
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Codes, FrequencyTable, packed
+from shoal.table.frequency import Codes, FrequencyTable, packed
 from shoal.table.kernels import derive, group, unpack
 from shoal.table.values import Ids, Values, Vocabulary
 
@@ -27,9 +28,7 @@ Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that
 class Judged:
     """The result of judging one choice of pieces."""
 
-    codes: Codes  # (classes, columns)  pieces
-    classes: FrequencyTable
-    class_of: ClassOf  # (rows of the table)  or empty, if nobody asked for it
+    classes: FrequencyTable  # its codes are pieces
     failing: NDArray[np.bool_]  # (classes)
     n_suppressed: int
     feasible: bool
@@ -37,12 +36,17 @@ class Judged:
 
 def judged_classes(problem: Problem, pieces: Sequence[Pieces]) -> Judged:
     """Group the table by pieces and judge the equivalence classes."""
-    codes = np.column_stack([of[problem.table.codes[:, j]] for j, of in enumerate(pieces)]).astype(np.int32)
-    class_of, firsts = group(packed(codes))
-    return _judged(problem, problem.table.merged(class_of, len(firsts), codes[firsts]), class_of)
+    return judged_table(problem, problem.table.recoded(_recoded(problem, pieces)))
 
 
-def _judged(problem: Problem, classes: FrequencyTable, class_of: ClassOf) -> Judged:
+def _recoded(problem: Problem, of_leaf: Sequence[NDArray[np.int32]]) -> Codes:
+    """Return the cells of the table, given what becomes of each leaf."""
+    columns = [of[codes] for of, codes in zip(of_leaf, problem.table.codes.T, strict=True)]
+    return np.column_stack(columns).astype(np.int32)
+
+
+def judged_table(problem: Problem, classes: FrequencyTable) -> Judged:
+    """Judge equivalence classes whose codes are pieces."""
     failing = ~passing(problem, classes)
     n_suppressed = int(classes.counts[failing].sum())
     feasible = n_suppressed <= problem.limit and not failing.all()
@@ -50,44 +54,43 @@ def _judged(problem: Problem, classes: FrequencyTable, class_of: ClassOf) -> Jud
         stars = classes.taken(np.flatnonzero(failing))
         stars = stars.merged(np.zeros(stars.n_classes, np.int64), 1, stars.codes[:1])
         feasible = bool(passing(problem, stars).all())
-    return Judged(classes.codes, classes, class_of, failing, n_suppressed, feasible)
+    return Judged(classes, failing, n_suppressed, feasible)
 
 
 class RowsToGroup:
-    """The rows of a table as one word each, to be grouped by many choices of pieces with numbers below ``n_pieces``.
+    """The rows of a table as one word each, grouped by one choice of pieces after the other in a compiled loop.
 
-    Rows are recoded and counted in one compiled loop, without a look at what the models do not ask for.
+    ``codes`` are the rows' values by any numbers, those of column j below ``sizes[j]``, as are the numbers of pieces.
     """
 
-    def __init__(self, problem: Problem, n_pieces: Sequence[int]) -> None:
-        self.problem = problem
-        table = problem.table
-        numbers = [max(n, len(h.leaves)) for n, h in zip(n_pieces, table.hierarchies, strict=True)]
-        bits = [(n - 1).bit_length() for n in numbers]
+    def __init__(self, table: FrequencyTable, codes: NDArray[np.integer[Any]], sizes: Sequence[int]) -> None:
+        self.table, self._codes = table, codes
+        bits = [max(0, size - 1).bit_length() for size in sizes]
         self._fits = sum(bits) <= 64
-        self._bare = not table.sensitive and table.entities is None and table.population is None
         if self._fits:
             self._shifts = (np.cumsum(bits) - bits).astype(np.uint64)
             self._masks = np.array([(1 << n) - 1 for n in bits], np.uint64)
-            self._starts = np.cumsum([0, *(len(h.leaves) for h in table.hierarchies)])[:-1]
             self._keys = np.zeros(table.n_classes, np.uint64)
-            for codes, shift in zip(table.codes.T, self._shifts, strict=True):
-                self._keys |= codes.astype(np.uint64) << shift
+            for column, shift in zip(codes.T, self._shifts, strict=True):
+                self._keys |= column.astype(np.uint64) << shift
 
-    def judged(self, pieces: Sequence[Pieces]) -> Judged:
-        """Return the same as ``judged_classes``; without the class of each row if nothing is counted but records."""
+    def classes(self, pieces: Sequence[Pieces]) -> FrequencyTable:
+        """Return the classes of rows whose values are in the same pieces, by first appearance."""
         if not self._fits:
-            return judged_classes(self.problem, pieces)
-        table = self.problem.table
+            codes = np.column_stack([of[self._codes[:, j]] for j, of in enumerate(pieces)]).astype(np.int32)
+            return self.table.recoded(codes)
+        table = self.table
+        bare = not table.sensitive and table.entities is None and table.population is None
+        starts = np.cumsum([0, *map(len, pieces)])[:-1]
         most = min(table.n_classes, math.prod(int(np.count_nonzero(np.bincount(of))) for of in pieces))
         keys, counts, class_of = derive(
-            *(self._keys, table.counts, self._shifts, self._masks, self._starts),
-            *(np.concatenate(pieces).astype(np.uint64), most, not self._bare),
+            *(self._keys, table.counts, self._shifts, self._masks, starts),
+            *(np.concatenate(pieces).astype(np.uint64), most, not bare),
         )
         codes = unpack(keys[:, None], np.zeros(len(pieces), np.int64), self._shifts, self._masks)
-        if self._bare:
-            return _judged(self.problem, replace(table, codes=codes, counts=counts), class_of)
-        return _judged(self.problem, table.merged(class_of, len(counts), codes), class_of)
+        if bare:
+            return replace(table, codes=codes, counts=counts)
+        return table.merged(class_of, len(counts), codes)
 
 
 def released_values(problem: Problem, pieces: Sequence[Pieces]) -> tuple[tuple[Values, ...], tuple[Ids, ...]]:
@@ -115,10 +118,11 @@ def recoding_of_cuts(
     n_evaluated: int = 0,
 ) -> Cuts:
     """Return the solution as a recoding; failing classes are suppressed. ``bound`` is in the published unit."""
-    seen = judged_classes(problem, pieces)
+    codes = _recoded(problem, pieces)
+    class_of, firsts = group(packed(codes))
+    seen = judged_table(problem, problem.table.merged(class_of, len(firsts), codes[firsts]))
     values, of_leaf = released_values(problem, pieces)
-    codes = np.column_stack([of[problem.table.codes[:, j]] for j, of in enumerate(of_leaf)]).astype(np.int32)
-    gone = np.unique(codes[seen.failing[seen.class_of]], axis=0)
+    gone = np.unique(_recoded(problem, of_leaf)[seen.failing[class_of]], axis=0)
     return Cuts(
         hierarchies=problem.table.hierarchies,
         values=values,
