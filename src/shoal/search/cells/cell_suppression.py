@@ -69,9 +69,26 @@ class HideableCells:
         """Return the cost of the pattern for a record of each row."""
         return np.asarray(self.costs[:, pattern].sum(axis=1))
 
+    @cached_property
+    def _words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+        """One word per row, and the bits of each column in it; None if a word is too short."""
+        bits = [int(column.max(initial=0)).bit_length() for column in self.codes.T]
+        if sum(bits) > 64:
+            return None
+        starts = (np.cumsum(bits) - bits).astype(np.uint64)
+        words = np.zeros(len(self.codes), np.uint64)
+        for column, start in zip(self.codes.T, starts, strict=True):
+            words |= column.astype(np.uint64) << start
+        return words, np.array([(1 << n) - 1 for n in bits], np.uint64) << starts
+
     def groups(self, pattern: Pattern, rows: NDArray[np.int64]) -> tuple[ClassOf, int]:
         """Return the classes of some rows under a pattern."""
-        class_of, firsts = group(packed(self.codes[rows][:, ~pattern]))
+        if self._words is None:
+            keys = packed(self.codes[rows][:, ~pattern])
+        else:
+            words, bits = self._words
+            keys = words[rows] & np.bitwise_or.reduce(bits[~pattern])
+        class_of, firsts = group(keys)
         return class_of, len(firsts)
 
     def passes(self, rows: NDArray[np.int64], class_of: ClassOf, n_classes: int) -> NDArray[np.bool_]:
@@ -289,27 +306,28 @@ def _choices(cells: HideableCells, k: int, patterns: list[Pattern]) -> tuple[NDA
 def improve_classes(cells: HideableCells, k: int, partition: Partition) -> Partition:
     """Dissolve neighbouring classes and reassign their records optimally, a fixed number of times."""
     rng = np.random.default_rng(cells.problem.terms.seed)
+    spread = _spread(cells, partition)
     for i in range(ROUNDS):
-        spread = _spread(cells, partition)
-        costly = np.flatnonzero(spread[partition.class_of].any(axis=1))
+        costly = np.flatnonzero(np.asarray(spread.any(axis=1))[partition.class_of])
         if not len(costly) or cells.problem.out_of_time:
             break
-        inside = _around(cells, partition, int(rng.choice(costly)), rng)
+        chosen = _around(cells, partition, int(rng.choice(costly)), rng)
+        inside = chosen[partition.class_of]
         rows, place = np.unique(partition.row[inside], return_inverse=True)
         counts = np.bincount(place, weights=partition.counts[inside]).astype(np.int64)
         few = replace(cells, codes=cells.codes[rows], costs=cells.costs[rows], counts=counts)
-        solved, _ = exact(few, k, _pairwise(few.codes, spread[partition.class_of[inside]]), BRANCHES // 10)
-        before = (partition.counts * (spread[partition.class_of] * cells.costs[partition.row]).sum(axis=1))[
-            inside
-        ].sum()
+        hidden = spread[partition.class_of[inside]]
+        solved, _ = exact(few, k, _pairwise(few.codes, hidden), BRANCHES // 10)
+        before = (partition.counts[inside] * (hidden * cells.costs[partition.row[inside]]).sum(axis=1)).sum()
         # Equal costs are accepted too: they can lead to further improvements.
         if solved is not None and cost_of(few, solved) <= before + 1e-9:
-            class_of = np.append(partition.class_of[~inside], solved.class_of + partition.n_classes)
+            number = np.cumsum(~chosen) - 1  # of the classes that stay; the new ones follow
             partition = Partition(
                 np.append(partition.row[~inside], rows[solved.row]),
                 np.append(partition.counts[~inside], solved.counts),
-                np.unique(class_of, return_inverse=True)[1],
+                np.append(number[partition.class_of[~inside]], solved.class_of + int((~chosen).sum())),
             )
+            spread = np.concatenate([spread[~chosen], _spread(few, solved)])
         cells.problem.progress("hiding fewer cells", (i + 1) / ROUNDS)
     return partition
 
@@ -321,20 +339,28 @@ def _pairwise(codes: Codes, spread: NDArray[np.bool_]) -> list[Pattern]:
 
 
 def _around(cells: HideableCells, partition: Partition, part: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Return the parts of the classes nearest to one part, few enough to solve together; ties are broken at random."""
+    """Return which classes are nearest to one part, few enough to solve together; ties are broken at random."""
     apart = cells.codes[partition.row] != cells.codes[partition.row[part]]
     distance = (apart * cells.costs[partition.row[part]]).sum(axis=1) + 0.5 * rng.random(len(partition.row))
     distance[part] = -1
     sizes = np.bincount(partition.class_of)
-    chosen: dict[int, None] = {}
+    chosen = np.zeros(len(sizes), np.bool_)
     room = AROUND
-    for c in partition.class_of[np.argsort(distance, kind="stable")[: 4 * AROUND]].tolist():
-        if c not in chosen:
+    for c in partition.class_of[_least(distance, 4 * AROUND)].tolist():
+        if not chosen[c]:
             room -= sizes[c]
             if room < 0:
                 break
-            chosen[c] = None
-    return np.isin(partition.class_of, list(chosen))
+            chosen[c] = True
+    return chosen
+
+
+def _least(values: Floats, m: int) -> NDArray[np.int64]:
+    """Return the places of the ``m`` least values in a stable order, without sorting the others."""
+    if len(values) <= m:
+        return np.argsort(values, kind="stable")
+    near = np.flatnonzero(values <= np.partition(values, m - 1)[m - 1])
+    return near[np.argsort(values[near], kind="stable")][:m]
 
 
 def cost_of(cells: HideableCells, partition: Partition) -> float:
