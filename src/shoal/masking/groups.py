@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.masking.kernels import distances, exchanged, from_mean, least, shortest_path
+from shoal.masking.kernels import distances, exchanged, from_centre, least, shortest_path, sums_of
 from shoal.masking.points import Points, scaled_to_unit
 from shoal.table.frequency import Floats
 
@@ -36,20 +36,22 @@ def mdav_groups(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
     """
     group = np.empty(points.n, np.int64)
     left = np.arange(points.n)
+    held = _held(points, left)
     n_groups = 0
 
     def close(away: Floats) -> NDArray[np.bool_]:
-        nonlocal n_groups
+        nonlocal n_groups, held
         members = least(away, k)
         group[left[members]] = n_groups
         n_groups += 1
+        held = held - _held(points, left[members])
         stays = np.ones(len(left), np.bool_)
         stays[members] = False
         return stays
 
     while len(left) >= 2 * k:
         heard(1 - len(left) / points.n)
-        first = left[int(_from_mean(points, left).argmax())]
+        first = left[int(_from_mean(points, left, held).argmax())]
         away = _from(points, int(first), left)
         stays = close(away)
         left, away = left[stays], away[stays]
@@ -67,7 +69,7 @@ def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -
     """
     group = np.full(points.n, -1, np.int64)
     left = np.arange(points.n)
-    order = np.argsort(-_from_mean(points, left), kind="stable")
+    order = np.argsort(-_from_mean(points, left, _held(points, left)), kind="stable")
     factor = gamma * gamma if points.squared else gamma
     n_groups = 0
     for start in order.tolist():
@@ -145,5 +147,12 @@ def _from(points: Points, i: int, left: NDArray[np.int64]) -> Floats:
     return np.asarray(distances(points.numbers, points.signs, points.prices, points.squared, i, left))
 
 
-def _from_mean(points: Points, left: NDArray[np.int64]) -> Floats:
-    return np.asarray(from_mean(points.numbers, points.signs, points.prices, points.squared, points.n_signs, left))
+def _from_mean(points: Points, left: NDArray[np.int64], held: Floats) -> Floats:
+    """Return each distance from the mean of ``left``; for a sign, how often another record has a different one."""
+    given = (points.numbers, points.signs, points.prices, points.squared)
+    return np.asarray(from_centre(*given, sums_of(points.numbers, left) / len(left), held / len(left), left))
+
+
+def _held(points: Points, records: NDArray[np.int64]) -> Floats:
+    """Return how many of the records have each sign."""
+    return np.bincount(points.signs[records].ravel(), minlength=points.n_signs).astype(np.float64)

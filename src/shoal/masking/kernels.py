@@ -30,17 +30,20 @@ def distances(numbers: Floats, signs: Signs, prices: Floats, squared: bool, i: i
 
 
 @compiled
-def from_mean(numbers: Floats, signs: Signs, prices: Floats, squared: bool, n_signs: int, left: Records) -> Floats:
-    """Return each distance from the mean of ``left``; for a sign, how often another record has a different one."""
-    centre = np.zeros(numbers.shape[1])
-    shares = np.zeros(n_signs)
+def sums_of(numbers: Floats, left: Records) -> Floats:
+    """Return the sum of each column over ``left``."""
+    sums = np.zeros(numbers.shape[1])
     for other in left:
         for j in range(numbers.shape[1]):
-            centre[j] += numbers[other, j]
-        for j in range(signs.shape[1]):
-            shares[signs[other, j]] += 1.0
-    centre /= len(left)
-    shares /= len(left)
+            sums[j] += numbers[other, j]
+    return sums
+
+
+@compiled
+def from_centre(
+    numbers: Floats, signs: Signs, prices: Floats, squared: bool, centre: Floats, shares: Floats, left: Records
+) -> Floats:
+    """Return each distance from a centre; for a sign, by the share of the records that have it, how many have not."""
     out = np.zeros(len(left))
     for at in range(len(left)):
         other = left[at]

@@ -40,10 +40,10 @@ from shoal.search.cells.classes import (
 )
 from shoal.search.cells.mondrian_kernels import ENTROPY, GAIN, RANGE, Dimensions, ordered_by, proposed
 from shoal.search.problem import Problem
-from shoal.search.threads import done_in_parts
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy, once_per_hierarchy
 from shoal.table.intervals import leaf_numbers
+from shoal.table.threads import done_in_parts
 from shoal.table.values import cut_at, told_apart
 
 Proposals = tuple[NDArray[np.int32], Counts, Counts, NDArray[np.int64]]
@@ -175,18 +175,19 @@ def _split(
 ) -> _Open:
     """Return the regions after the passing splits; a region whose split fails stays and tries another column."""
     first = np.cumsum(n_sides) - n_sides
-    row, counts = now.row[open_], now.counts[open_]
-    child_of = (first[now.region_of] + side)[open_]
+    parts = np.flatnonzero(open_)
+    child_of = first[now.region_of[parts]] + side[parts]
     parent = np.repeat(np.arange(len(n_sides)), n_sides)
     if not sizes_decide:
-        classes = class_table(problem.table, row, counts, child_of, len(parent))
+        classes = class_table(problem.table, now.row[parts], now.counts[parts], child_of, len(parent))
         joined = _joined(problem, classes, parent)
         child_of, parent = joined[child_of], parent[np.unique(joined, return_index=True)[1]]
     alone = np.bincount(parent, minlength=len(n_sides))[parent] == 1
     tried = np.where(alone[:, None], now.tried[parent], False)
     tried[np.flatnonzero(alone), column[parent[alone]]] = True
     order, starts = ordered_by(child_of, len(parent))
-    return _Open(now.codes[open_][order], row[order], counts[order], starts, tried)
+    parts = parts[order]
+    return _Open(np.take(now.codes, parts, axis=0), now.row[parts], now.counts[parts], starts, tried)
 
 
 def _joined(problem: Problem, classes: FrequencyTable, parent: ClassOf) -> ClassOf:

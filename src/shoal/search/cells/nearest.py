@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from shoal.errors import OutOfTimeError
 from shoal.search.cells.classes import Partition
 from shoal.search.problem import Problem
-from shoal.search.threads import done_in_parts
 from shoal.table.frequency import Codes, Counts, Floats, packed
 from shoal.table.jit import compiled
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.threads import done_in_parts
 
 TupleNumbers = NDArray[np.int64]  # numbers of tuples
 Near = list[tuple[TupleNumbers, Floats]]  # neighbours of some tuples, and their distances
 Piece = dict[int, int]  # the number of records of each tuple
 
 SMALL = 1024  # leaves of a column up to which all their distances are kept: 8 MB a column
+MANY = 5_000  # tuples that are worth a second thread
 TOGETHER = 64  # tuples whose neighbours are searched together
 LOOKED_AT = 4_000_000  # tuples that one thread looks at without a stop
 WAVE = 32  # such searches between two checks of the time
@@ -95,13 +96,13 @@ class Metric:
 
     def nearest_others(self, tuples: TupleNumbers, m: int) -> Near:
         """Return the same for each of some tuples, with only the tuple itself barred; threads share the tuples."""
-        size = max(1, min(TOGETHER, LOOKED_AT // self.n))
+        size = max(1, min(TOGETHER, LOOKED_AT // self.n)) if self.n >= MANY else WAVE * TOGETHER
         found: Near = []
         while True:
             self.problem.progress("looking for nearest tuples", len(found) / max(1, len(tuples)))
             if len(found) == len(tuples):
                 return found
-            wave = tuples[len(found) : len(found) + WAVE * size]
+            wave = tuples[len(found) : len(found) + WAVE * min(size, TOGETHER)]
             self._scan(len(wave))
             batches = [wave[first : first + size] for first in range(0, len(wave), size)]
             found += chain.from_iterable(done_in_parts(partial(self._near, m=m), batches))

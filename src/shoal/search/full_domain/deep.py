@@ -42,6 +42,7 @@ from shoal.search.full_domain.lattice import Node
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
 from shoal.table.frequency import Floats
+from shoal.table.threads import THREADS
 
 MOST_ROWS = 1 << 27  # the classes of rows in memory: one number per row and level of the way to the current box
 MOST_PARTS = 1 << 26  # the parts of all classes in memory, four bytes each: a column of many values splits into many
@@ -119,7 +120,7 @@ class DeepSearch:
             return math.inf
         trunk = Branch(self.best)
         pieces = self._pieces(box, threshold, trunk, DECIDED)
-        with ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             try:
                 while trunk.in_time and (wave := list(islice(pieces, WAVE))):
                     branches = [Branch(copy(self.best)) for _ in wave]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from shoal.search.full_domain.lattice import Node, below, moved_to_level
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import derive_large, derive_node, number_large, sum_by_class, unpack
+from shoal.table.threads import done_in_parts
 
 PackedKeys = NDArray[np.uint64]  # (classes, words)
 Levels = NDArray[np.int64]  # (columns)
@@ -234,10 +234,8 @@ class Rollup:
         if len(counts) <= HUGE:
             found, sums, class_of = derive_large(*given, with_classes, 0, 0)
             return found.copy(), sums.copy(), class_of  # copies, to free the unused rest of the arrays
-        # One thread for each half of the keys; the kernels release the GIL.
-        with ThreadPoolExecutor(2) as pool:
-            shares = [pool.submit(derive_large, *given, with_classes, i, 1) for i in range(2)]
-            (found, sums, class_of), (more, more_sums, more_classes) = (share.result() for share in shares)
+        halves = done_in_parts(lambda half: derive_large(*given, with_classes, half, 1), range(2))
+        (found, sums, class_of), (more, more_sums, more_classes) = halves
         if with_classes:
             class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
         return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of

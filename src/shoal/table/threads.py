@@ -1,13 +1,13 @@
-"""Threads: independent parts of a search on several cores, with the results in the order of the parts.
+"""Threads: independent parts of a computation on both cores, with the results in the order of the parts.
 
 Compiled loops, and NumPy where it has much to do, run without Python's lock. A part sees what was there before the
 first one began and nothing of the others, so the number of threads, and which of them is faster, change nothing but
 the time.
 
 The calling thread works too, from the last part towards the first, the others from the first on. So a signal, or the
-exception that cancels a job, finds it in the search as ever, and it waits for others only while they end their last
-part. Parts are short, since nothing stops one that has begun; if an exception ends the search, those that have not
-begun are dropped.
+exception that cancels a job, finds it at its work as ever, and it waits for others only while they end their last
+part. Parts are short, since nothing stops one that has begun; if an exception ends the computation, those that have
+not begun are dropped.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from typing import TypeVar
 Part = TypeVar("Part")
 Done = TypeVar("Done")
 
-MOST = 4  # threads: with more, the memory is what they wait for
-
 
 def _cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-THREADS = max(1, min(MOST, _cores()))
+THREADS = min(2, _cores())
 
 
 def done_in_parts(work: Callable[[Part], Done], parts: Sequence[Part]) -> list[Done]:
