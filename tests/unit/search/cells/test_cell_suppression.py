@@ -1,14 +1,22 @@
 """Suppressing records, columns and cells: what is said, what is refused, what is kept in mind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.models.size import KAnonymity
+from shoal.search import Problem
 from shoal.search.cells import cell_suppression
 from shoal.search.cells.cell_suppression import cheapest
+from shoal.search.cells.classes import Partition
 from shoal.search.cells.released_matches import FAR, _prices, count_matched, differences, rehide, restore
+from shoal.search.problem import Terms
+from shoal.table.frequency import count_records
+from shoal.table.hierarchy import Hierarchy
 
 K2 = {"model": "k-anonymity", "k": 2}
 
@@ -362,3 +370,82 @@ def test_rare_values_are_joined_and_frequent_ones_are_not(algorithm):
         tables.append(found.table)
     assert tables[0] == tables[1]
     assert losses[algorithm] < losses["optimal"] <= losses["datafly"]
+
+
+# --- loops that do less ------------------------------------------------------------------------------------------
+
+
+def hideable(seed, n=40, q=4, *, weights=None):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 4, (n, q)).astype(np.int32)
+    hierarchies = tuple(Hierarchy.from_paths(f"c{j}", [(str(i), "*") for i in range(4)]) for j in range(q))
+    counted, _ = count_records(tuple(h.column for h in hierarchies), codes, {}, None, hierarchies, apart=True)
+    problem = Problem(counted, (KAnonymity(k=3),), Terms(seed=seed))
+    costs = np.tile(weights or np.ones(q), (counted.n_classes, 1))
+    return cell_suppression.HideableCells.of(problem, costs)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_under_a_pattern_are_those_of_the_shown_columns(seed):
+    cells = hideable(seed)
+    assert cells._words is not None
+    rng = np.random.default_rng(seed)
+    for pattern in cells.patterns:
+        rows = np.flatnonzero(rng.random(len(cells.counts)) < 0.7)
+        class_of, n_classes = cells.groups(pattern, rows)
+        shown = [tuple(of) for of in cells.codes[rows][:, ~pattern].tolist()]
+        numbers = {of: i for i, of in enumerate(dict.fromkeys(shown))}
+        assert class_of.tolist() == [numbers[of] for of in shown]
+        assert n_classes == len(numbers)
+
+
+def test_a_word_may_be_too_short_for_all_columns():
+    wide = hideable(0, 30, 33)
+    narrow = replace(wide, codes=wide.codes[:, :4])
+    assert wide._words is None
+    pattern = np.arange(33) >= 4
+    assert wide.groups(pattern, np.arange(9))[0].tolist() == narrow.groups(pattern[:4], np.arange(9))[0].tolist()
+
+
+def improved_step_by_step(cells, k, partition):
+    """Every round sees the whole table anew."""
+    rng = np.random.default_rng(cells.problem.terms.seed)
+    for _ in range(cell_suppression.ROUNDS):
+        spread = cell_suppression._spread(cells, partition)
+        costly = np.flatnonzero(spread[partition.class_of].any(axis=1))
+        if not len(costly):
+            break
+        chosen = cell_suppression._around(cells, partition, int(rng.choice(costly)), rng)
+        inside = np.isin(partition.class_of, np.flatnonzero(chosen))
+        rows, place = np.unique(partition.row[inside], return_inverse=True)
+        counts = np.bincount(place, weights=partition.counts[inside]).astype(np.int64)
+        few = replace(cells, codes=cells.codes[rows], costs=cells.costs[rows], counts=counts)
+        patterns = cell_suppression._pairwise(few.codes, spread[partition.class_of[inside]])
+        solved, _ = cell_suppression.exact(few, k, patterns, cell_suppression.BRANCHES // 10)
+        hidden = (spread[partition.class_of] * cells.costs[partition.row]).sum(axis=1)
+        before = (partition.counts * hidden)[inside].sum()
+        if solved is not None and cell_suppression.cost_of(few, solved) <= before + 1e-9:
+            class_of = np.append(partition.class_of[~inside], solved.class_of + partition.n_classes)
+            partition = Partition(
+                np.append(partition.row[~inside], rows[solved.row]),
+                np.append(partition.counts[~inside], solved.counts),
+                np.unique(class_of, return_inverse=True)[1],
+            )
+    return partition
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_round_changes_only_what_it_dissolved(seed, monkeypatch):
+    monkeypatch.setattr(cell_suppression, "ROUNDS", 12)
+    cells = hideable(seed, 90, weights=[1.0, 0.3, 2.0, 0.7])
+    start = cell_suppression.covered(cells)
+    found = cell_suppression.improve_classes(cells, 3, start)
+    expected = improved_step_by_step(cells, 3, start)
+    for part in ("row", "counts", "class_of"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
+
+
+@pytest.mark.parametrize("m", [1, 5, 30, 200])
+def test_the_least_are_the_first_of_a_stable_order(m):
+    values = np.random.default_rng(m).integers(0, 9, 100) / 2
+    assert cell_suppression._least(values, m).tolist() == np.argsort(values, kind="stable")[:m].tolist()
