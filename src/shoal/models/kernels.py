@@ -265,23 +265,6 @@ def line_distances(starts: Counts, values: Codes, counts: Counts, places: Counts
     return out
 
 
-@compiled_within
-def part_within_cut(excess: Floats, ordered: Floats, m: int) -> float:
-    """Return the largest Σ s with 0 ≤ s ≤ ``ordered`` and Σ s·excess ≤ 0: the smallest excesses first, while they fit.
-
-    Both arrays are sorted in place.
-    """
-    sort_pairs(excess, ordered, m)
-    n, slack = 0.0, TINY
-    for i in range(m):
-        if excess[i] * ordered[i] <= slack:
-            n += ordered[i]
-            slack -= excess[i] * ordered[i]
-        else:
-            return float(n + slack / excess[i])
-    return n
-
-
 @compiled
 def most_on_line(
     starts: Counts, values: Codes, counts: Counts, places: Counts, q: Floats, gaps: Floats, t: float
@@ -308,12 +291,15 @@ def most_on_line(
             if cut < 2:
                 weights[:] = 1.0 if cut == 0 else -1.0
             else:
-                apart = 0.0
+                apart, moved = 0.0, False
                 for i in range(m):
                     apart += (held[i] if cut == 2 else part[i]) / size - q[i]
                     sign = 1.0 if apart > 0 else (-1.0 if apart < 0 else 0.0)
+                    moved |= sign != signs[i]
                     signs[i] += (sign - signs[i]) / (cut - 1)
                     weights[i] = signs[i]
+                if cut > 2 and not moved:  # the same cut once more, and so on
+                    break
             # A record at position i counts Σ_{j ≥ i} gaps_j σ_j; the overall distribution has the mean of these.
             mean, level = 0.0, 0.0
             for i in range(m - 1, -1, -1):
@@ -322,20 +308,25 @@ def most_on_line(
                 mean += q[i] * level
             n = 0
             for i in range(m):
-                if held[i] > 0:
-                    excess[n] = weights[i] - mean - t
-                    ordered[n] = held[i]
+                at = m - 1 - i if cut == 0 else i  # in the order of the excess for the first two
+                if held[at] > 0:
+                    excess[n] = weights[at] - mean - t
+                    ordered[n] = held[at]
                     n += 1
-            best = min(best, part_within_cut(excess, ordered, n))
             if cut >= 2:
-                # The part that this cut leaves: values in the order of their excess, as long as they fit.
-                slack, threshold, share = TINY, np.inf, 0.0
-                for i in range(n):
-                    need = excess[i] * ordered[i]
-                    if need > slack:
-                        threshold, share = excess[i], slack / need
-                        break
-                    slack -= need
+                sort_pairs(excess, ordered, n)
+            # The largest part that this cut leaves: values in the order of their excess, as long as they fit.
+            left, slack, threshold, share = 0.0, TINY, np.inf, 0.0
+            for i in range(n):
+                need = excess[i] * ordered[i]
+                if need > slack:
+                    left += slack / excess[i]
+                    threshold, share = excess[i], slack / need
+                    break
+                left += ordered[i]
+                slack -= need
+            best = min(best, left)
+            if cut >= 2:
                 size = 0.0
                 for i in range(m):
                     own = weights[i] - mean - t
