@@ -1,0 +1,190 @@
+"""How do seconds and memory grow with rows, columns and distinct tuples, where a sensitive column is protected too?
+
+    python benchmarks/growth.py [--largest ROWS] [--page]
+
+The census-like table of ``census.py``, with its jobs as sensitive values: k = 5 alone and with one more model, at most
+2 % suppressed, arx-loss, the best node by `optimal`. Every search runs in a process of its own that reads the counted
+table and does nothing else, so that its peak of memory is that of the interpreter, the table and the search. ``--page``
+writes the tables and the plot into docs/performance_sensitive.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pickle
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import census
+import numpy as np
+
+from shoal.models.base import PrivacyModel
+from shoal.models.closeness import TCloseness
+from shoal.models.diversity import EntropyDiversity
+from shoal.models.size import KAnonymity
+from shoal.policy import Policy
+from shoal.recoding import Recoding
+from shoal.search import SEARCHES, Problem
+from shoal.search.problem import Terms
+from shoal.table import builders
+from shoal.table.frequency import Domain, FrequencyTable, count_records
+from shoal.table.hierarchy import Hierarchy
+
+if TYPE_CHECKING:  # what draws and writes is not loaded where memory is measured
+    import altair as alt
+
+SHARE = 0.02
+SENSITIVE = next(j for j, column in enumerate(census.COLUMNS) if column.name == "job")
+MODELS: dict[str, tuple[PrivacyModel, ...]] = {
+    "k alone": (),
+    "entropy 5-diversity": (EntropyDiversity(l=5),),
+    "0.2-closeness, equal": (TCloseness(t=0.2),),
+    "0.1-closeness, ordered": (TCloseness(t=0.1, distance="ordered"),),
+}
+LARGEST = 1_000_000
+ROWS = 100_000  # where the columns grow
+LOADING = 20_000  # tuples of a first search, which is not measured
+
+
+def tables(largest: int) -> Iterator[tuple[str, int, int, int | None]]:
+    """What grows, and the rows, columns and distinct tuples of each table; None for as many as there are."""
+    sizes = [10**e for e in range(3, 9) if 10**e <= largest]
+    yield from (("rows", n, len(census.COLUMNS) - 1, None) for n in sizes)
+    yield from (("columns", min(ROWS, largest), q, None) for q in range(2, len(census.COLUMNS)))
+    yield from (("distinct", largest, len(census.COLUMNS) - 1, n) for n in sizes)
+
+
+def counted(rows: int, columns: int, distinct: int | None) -> FrequencyTable:
+    """The counted table; with ``distinct``, tuples are drawn from so many, and jobs from all."""
+    policy = Policy.parse(census.policy(5, SHARE))
+    drawn = [np.concatenate(batches) for batches in zip(*census.codes(rows), strict=True)]
+    rng = np.random.default_rng(1)
+    again = np.arange(rows) if distinct is None else rng.integers(0, distinct, rows)
+    hierarchies: list[Hierarchy] = []
+    codes = []
+    for j, column in enumerate(census.COLUMNS):
+        if j != SENSITIVE and len(hierarchies) < columns:
+            given = policy.columns[column.name].hierarchy
+            built = builders.build(column.name, given, column.values, nulls=False, uncovered="error", folder=Path())
+            hierarchies.append(built)
+            codes.append(built.encode(column.values)[drawn[j][again]])
+    jobs = census.COLUMNS[SENSITIVE]
+    values = drawn[SENSITIVE].astype(np.int32)
+    domain = Domain(jobs.name, jobs.values, np.bincount(values, minlength=len(jobs.values)))
+    names = tuple(hierarchy.column for hierarchy in hierarchies)
+    return count_records(names, np.column_stack(codes).astype(np.int32), {domain: values}, None, tuple(hierarchies))[0]
+
+
+def solved(table: FrequencyTable, what: str) -> Recoding:
+    """The best node under k = 5 and a model."""
+    terms = Terms(limit=int(SHARE * table.n_records), objective="arx-loss")
+    return SEARCHES["optimal"](Problem(table, (KAnonymity(k=5), *MODELS[what]), terms))
+
+
+def searched(path: Path, what: str) -> dict[str, Any]:
+    """Read a table, search, and tell what it took."""
+    table: FrequencyTable = pickle.loads(path.read_bytes())
+    if not MODELS[what]:
+        table = replace(table, sensitive={})  # nothing asks for the jobs
+    solved(table.taken(np.arange(min(LOADING, table.n_classes))), what)  # loads the compiled loops
+    start, cpu = time.perf_counter(), time.process_time()
+    found = solved(table, what)
+    return {
+        "what": what,
+        "rows": table.n_records,
+        "columns": len(table.columns),
+        "distinct": table.n_classes,
+        "seen": found.n_evaluated,
+        "proved": found.proved,
+        "wall": time.perf_counter() - start,
+        "cpu": time.process_time() - cpu,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,  # Linux counts in KB
+    }
+
+
+def measured(path: Path, what: str) -> dict[str, Any]:
+    """The same in a process of its own."""
+    call = [sys.executable, __file__, "--one", str(path), what]
+    done = subprocess.run(call, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def written_table(found: list[dict[str, Any]]) -> str:
+    """A line per table, with seconds and memory of every model."""
+    from page import table as written
+
+    head = ["rows", "columns", "distinct", *(f"{what}: {unit}" for what in MODELS for unit in ("CPU s", "MB"))]
+    sizes = list(dict.fromkeys((row["rows"], row["columns"], row["distinct"]) for row in found))
+    lines = []
+    for size in sizes:
+        of = {row["what"]: row for row in found if (row["rows"], row["columns"], row["distinct"]) == size}
+        if not all(row["proved"] for row in of.values()):
+            raise SystemExit("a search ended without a proof")
+        figures = [text for what in MODELS for text in (f"{of[what]['cpu']:.2f}", f"{of[what]['peak']:.0f}")]
+        lines.append([*(f"{number:,}" for number in size), *figures])
+    return written(head, lines)
+
+
+def drawn(parts: dict[str, list[dict[str, Any]]]) -> alt.TopLevelMixin:
+    """Seconds and memory by what grows, a line per model."""
+    import altair as alt
+    from page import SECONDS
+
+    panels = []
+    for key, title, axis in (("cpu", "CPU seconds", SECONDS), ("peak", "peak MB", alt.Axis(title="peak MB"))):
+        row = []
+        for part, found in parts.items():
+            values = [{part: of[part], title: of[key], "model": of["what"]} for of in found]
+            ticks = sorted({of[part] for of in found})
+            growing = alt.Scale(type="linear" if part == "columns" else "log", zero=False)
+            base = alt.Chart(alt.InlineData(values)).encode(
+                x=alt.X(f"{part}:Q", scale=growing, axis=alt.Axis(values=ticks, format="~s")),
+                y=alt.Y(f"{title}:Q", scale=alt.Scale(type="log"), axis=axis),
+                color=alt.Color("model:N", sort=list(MODELS), title=None),
+            )
+            row.append(base.mark_line(point=True).properties(width=190, height=180))
+        panels.append(alt.hconcat(*row))
+    return alt.vconcat(*panels)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--largest", type=int, default=LARGEST, help="rows of the largest table")
+    parser.add_argument("--page", action="store_true", help="write the tables into docs/performance_sensitive.md")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)  # a table and a model, in a process of its own
+    asked = parser.parse_args()
+    if asked.one:
+        print(json.dumps(searched(Path(asked.one[0]), asked.one[1])))
+        return
+    parts: dict[str, list[dict[str, Any]]] = {"rows": [], "columns": [], "distinct": []}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table"
+        path.write_bytes(pickle.dumps(counted(30_000, 4, None)))
+        for what in MODELS:
+            measured(path, what)  # compiles
+        for part, rows, columns, distinct in tables(asked.largest):
+            path.write_bytes(pickle.dumps(counted(rows, columns, distinct)))
+            parts[part] += [measured(path, what) for what in MODELS]
+            print(f"{part}: {rows:,} rows, {columns} columns", file=sys.stderr)
+    for part, found in parts.items():
+        print(f"{part}\n\n{written_table(found)}\n")
+    if asked.page:
+        from page import DOCS, between
+
+        from shoal.report.plots import save_chart
+
+        for part, found in parts.items():
+            between(DOCS / "performance_sensitive.md", f"growth.py, {part},", written_table(found))
+        save_chart(drawn(parts), DOCS / "growth.svg", force=True)
+
+
+if __name__ == "__main__":
+    main()
