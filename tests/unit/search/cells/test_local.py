@@ -16,7 +16,8 @@ from shoal.search.cells import local_boxes, local_kernels
 from shoal.search.cells.classes import Partition, passing, released
 from shoal.search.cells.first_cover import first_cover
 from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_steps import Run, improve
+from shoal.search.cells.local_scratch import Run
+from shoal.search.cells.local_steps import improve
 from shoal.search.losses.cells import loss_of, prices
 from shoal.search.problem import Terms, silent
 from shoal.table.frequency import Domain, count_records
@@ -167,7 +168,7 @@ def test_steps_keep_the_books(hot, k):
     search = local._LocalSearch(problem, space, start)
     search._split(1)
     atoms, classes = search.atoms, search.classes
-    run = Run(k, problem.limit, side=0, n_steps=3_000, hot=hot, cold=hot / 2, n_ruined=3, verify=False)
+    run = Run(k, problem.limit, side=0, n_steps=3_000, hot=hot, cold=hot / 2, n_ruined=3, verify=False, wishes=0.5)
     improve(search.boxes, atoms, classes, search.logs[0], run, 7)
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
@@ -198,7 +199,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
-    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False)
+    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, wishes=0.5)
     for seed in range(20):
         improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
         sizes = search.classes.n_records
@@ -212,7 +213,7 @@ def test_what_is_undone_is_as_it_was():
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
-    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True)
+    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, wishes=0.5)
     _, n = improve(search.boxes, search.atoms, search.classes, log, run, 1)
     assert n > 0
     assert (search.classes.class_of != before["class_of"]).any()
