@@ -314,7 +314,7 @@ def ticking(monkeypatch):
 @pytest.mark.usefixtures("ticking")
 def test_a_time_budget_ends_it():
     steps = []
-    for seconds in (3.75, 4):
+    for seconds in (4.25, 4.5):
         seen = []
         problem = problem_of(
             400, 4, time_budget=seconds, progress=lambda what, share, seen=seen: seen.append((what, share))
@@ -323,6 +323,36 @@ def test_a_time_budget_ends_it():
         assert any(what.startswith("loss ") for what, _ in seen)
         assert all(0 <= share <= 1 for _, share in seen)
     assert 0 < steps[0] < steps[1]
+
+
+def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypatch):
+    problem = problem_of(300, time_budget=60)
+    first, space = local.first_answer(problem), Space(problem)
+    begun = []
+    monkeypatch.setattr("shoal.search.cells.local_start.first_cover", lambda *_, **__: begun.append("a cover"))
+    assert local.best_start(problem, space, first, took=600) is first
+    assert not begun
+    local.best_start(problem, space, first, took=0.001)
+    assert begun
+
+
+def test_neighbours_are_looked_for_in_their_part_of_the_time(monkeypatch):
+    monkeypatch.setattr(local_boxes, "FEW", 50)  # as a large table
+    problem = problem_of(400, 4, time_budget=60)
+    space = Space(problem)
+    boxes = space.boxes(space.weights(None))
+    near, away = space.neighbours(boxes, np.random.default_rng(0), 8, problem.given(-1))
+    assert (near < 0).all()
+    assert np.isinf(away).all()
+    assert (space.neighbours(boxes, np.random.default_rng(0), 8, problem)[0] >= 0).all()
+    monkeypatch.setattr(local, "FOR_NEAR", -1.0)  # the steps have to do without
+    short = problem_of(400, 4, time_budget=0.5)
+    start = local.first_answer(short)
+    search = local._LocalSearch(short, space, start.partition)
+    search.run()
+    found = local.Solution.of(problem, search.partition)
+    assert found.holds
+    assert found.loss <= start.loss
 
 
 def test_however_little_time_there_is_mondrian_by_gain_is_finished():
