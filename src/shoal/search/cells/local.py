@@ -9,7 +9,8 @@ The start is greedy: records that were released early in classes far above k cou
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). After the last round, records push each other on in chains of classes
+and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and dissolve those
+that lose a record to it (``local_wishes.py``). After the last round, records push each other on in chains of classes
 (``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a
 step proposes is judged first; in between, classes change by one record or are divided such that all keep passing
 (``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values change

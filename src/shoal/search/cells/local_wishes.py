@@ -3,8 +3,8 @@
 Otherwise a step dissolves neighbouring classes, and only then looks what can be made of their records. Here the class
 comes first, and the classes that lose a record to it are dissolved for its sake (ejection chains: F. Glover,
 Discrete Applied Mathematics 65, 1996). A record is worth what its present class costs it: that much is saved if it
-finds a place in the new one. Since what it is really worth depends on what becomes of the others, its worth is drawn at
-random around that, and another class is wished for each time.
+finds a place in the new one. What it is really worth depends on what becomes of the others, so it is drawn at random
+around that, and another class is wished for each time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shoal.search.cells.local_scratch import Run, Scratch
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.jit import compiled_within
 
-DOUBT = 0.4  # the share by which the worth of a record is drawn higher or lower
+DOUBT = 0.4  # the share by which a record's worth, above what it costs alone, is drawn higher or lower
 LOOKED = 24  # records of a tuple: equal ones are mostly in the same classes
 
 
@@ -42,7 +42,7 @@ def _is_small(atoms: Atoms, classes: LinkedClasses, k: int, a: Int) -> bool:
 
 @compiled_within
 def _invited(
-    atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, state: Words
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, state: Words
 ) -> int:  # fmt: skip
     """List the atoms near one, whatever their classes, with what they are worth; returns how many.
 
@@ -55,6 +55,7 @@ def _invited(
         u = t if e < 0 else atoms.near[t, e]
         if u < 0:
             break
+        alone = wider(of, of.codes, u, u, FAR)  # it costs that in any class
         n_each = 0
         for i in range(atoms.starts[u], min(atoms.starts[u + 1], atoms.starts[u] + LOOKED)):
             a = atoms.members[i]
@@ -62,10 +63,10 @@ def _invited(
             if a == f or c < 0 or classes.side[c] != run.side or n_each == k or n == crowd.shape[0]:
                 continue
             small = _is_small(atoms, classes, k, a)
-            worth = classes.cost[c] * atoms.weights[a]
+            worth = classes.cost[c]
             if small:
-                worth *= 1 - DOUBT + 2 * DOUBT * random(state)
-            crowd[n], scratch.gains[n], scratch.known[n] = a, worth, 0.0
+                worth = alone + (worth - alone) * (1 - DOUBT + 2 * DOUBT * random(state))
+            crowd[n], scratch.gains[n], scratch.known[n] = a, worth * atoms.weights[a], 0.0
             scratch.handicap[n] = 1.0 if small and c != home else 0.0
             n_each += 1
             n += 1
@@ -84,7 +85,7 @@ def wished(
     k, box, chosen = run.k, scratch.box, scratch.chosen
     crowd, gains, known, dissolved = scratch.crowd, scratch.gains, scratch.known, scratch.handicap
     tuple_of, class_of = atoms.tuple_of, classes.class_of
-    n = _invited(atoms, classes, run, scratch, f, state)
+    n = _invited(of, atoms, classes, run, scratch, f, state)
     n_small = 1 + int(random(state) * run.n_ruined)
     n_loose = classes.n_atoms[class_of[f]] if _is_small(atoms, classes, k, f) else 1
     widen(of, box, 0, tuple_of[f], True)
