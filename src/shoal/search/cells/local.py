@@ -9,7 +9,8 @@ The start is greedy: records that were released early in classes far above k cou
 step takes a few neighbouring classes apart, and records from large classes near them. Each record then joins the class
 that it costs least to join, or founds one with others that are loose or that a large class can spare, whatever costs
 less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159, 2000). What costs more is accepted now
-and then, ever more rarely (annealing). After the last round, records push each other on in chains of classes
+and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and dissolve those
+that lose a record to it (``local_wishes.py``). After the last round, records push each other on in chains of classes
 (``local_chains.py``). Records with equal tuples may go to different classes. Where more is asked than a size, what a
 step proposes is judged first; in between, classes change by one record or are divided such that all keep passing
 (``local_trades.py``), or, where that cannot be told within a step, records with the same sensitive values change
@@ -47,8 +48,9 @@ from shoal.search.cells.local_kernels import (
     rebox_all,
     settle,
 )
+from shoal.search.cells.local_scratch import Run
 from shoal.search.cells.local_start import Solution, best_start, first_answer, sizes_decide
-from shoal.search.cells.local_steps import Run, improve
+from shoal.search.cells.local_steps import improve
 from shoal.search.cells.local_trades import limits_of, trade
 from shoal.search.problem import Problem
 from shoal.table.frequency import Counts, Floats
@@ -60,10 +62,12 @@ ROUNDS = 24
 CHAINED = 1  # the last rounds, after which records push each other on
 STARTS = 4_000  # of chains, in one call
 FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
+FOR_NEAR = 0.4  # share of the time after the start in which neighbours are looked for
 NEIGHBOURS = 32  # of each tuple
 CROWDED = 100_000  # tuples; from here on half as many neighbours suffice, since tuples are dense
 HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
 RUINED = 3  # the most classes dissolved in one step
+WISHES = 0.5  # the most of the steps that begin with the class that a record wishes for
 EXCHANGES = 16  # per step, if requirements go beyond class size
 SPARE = 256  # extra room for classes, per thread
 PROPOSALS = 512  # judged together
@@ -75,11 +79,13 @@ def local(problem: Problem) -> Recoding:
     With a time budget, each part begins only while time is left; the first solution is always completed.
     """
     require_class_by_class(problem, "local")
+    given = problem.seconds_left
     first = first_answer(problem)
+    took = 0.0 if problem.time_budget is None else given - problem.seconds_left
     if problem.out_of_time:
         return replace(first.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
     space = Space(problem)
-    found = start = best_start(problem, space, first)
+    found = start = best_start(problem, space, first, took)
     if problem.out_of_time:
         return replace(start.recoding, unfinished=_unfinished(problem, 0.0, 0.0))
     to_write = 0.0
@@ -92,6 +98,7 @@ def local(problem: Problem) -> Recoding:
     search = _LocalSearch(problem, space, start.partition)
     if search.total > 0:
         search.run(to_write)
+    if search.n_steps:
         ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
@@ -139,7 +146,8 @@ class _LocalSearch:
         self.boxes = space.boxes(space.weights(None))
         n_words = self.boxes.codes.shape[1]
         self.classes = _emptied(len(parts), start.n_classes, problem, self.k, n_words)
-        near, away = space.neighbours(self.boxes, self.rng, NEIGHBOURS // 2 if m > CROWDED else NEIGHBOURS)
+        n_near = NEIGHBOURS // 2 if m > CROWDED else NEIGHBOURS
+        near, away = space.neighbours(self.boxes, self.rng, n_near, problem.given(FOR_NEAR * problem.seconds_left))
         self.atoms = Atoms(
             tuple_of,
             weights,
@@ -241,8 +249,10 @@ class _LocalSearch:
         """Run some steps in each thread; judge the proposals if requirements go beyond class size."""
         seeds = self.rng.integers(0, 1 << 31, threads).tolist()
 
+        wishes = 0.0 if self.verify else min(WISHES, 3 / self.k)  # many records wish for classes that cannot be
+
         def call(i: int) -> tuple[int, int]:
-            run = Run(self.k, self.problem.limit, i, n_steps, heat[0], heat[1], RUINED, self.verify)
+            run = Run(self.k, self.problem.limit, i, n_steps, heat[0], heat[1], RUINED, self.verify, wishes)
             n, n_proposals = improve(self.boxes, self.atoms, self.classes, self.logs[i], run, seeds[i])
             return int(n), int(n_proposals)
 

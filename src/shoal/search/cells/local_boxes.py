@@ -279,22 +279,28 @@ class Space:
     def _at(self, j: int, level: int) -> NDArray[np.int32]:
         return np.asarray(self.columns[j].nodes[level][self.codes[:, j]])
 
-    def neighbours(self, boxes: Boxes, rng: np.random.Generator, n: int) -> tuple[NDArray[np.int32], Floats]:
-        """Return approximately the ``n`` nearest tuples of each, with distances: near in some order, and their own."""
+    def neighbours(
+        self, boxes: Boxes, rng: np.random.Generator, n: int, within: Problem | None = None
+    ) -> tuple[NDArray[np.int32], Floats]:
+        """Return approximately the ``n`` nearest tuples of each, with distances: near in some order, and their own.
+
+        They are those found in the time of ``within``, by default that of the problem.
+        """
+        within = within or self.problem
         m = len(self.codes)
         near, away = np.full((m, n), -1, np.int32), np.full((m, n), np.inf)
         if m <= FEW:
             meet_along(boxes, np.arange(m), m, near, away)
             return near, away
         for order in self.orders(rng, n // 3):
-            if self.problem.out_of_time:
+            if within.out_of_time:
                 return near, away
             meet_along(boxes, order, n // 2, near, away)
         known = near.copy()
         pieces = np.linspace(0, m, 2 + m // 5_000, dtype=np.int64).tolist()  # short calls: each is met by an interrupt
 
         def meet(piece: tuple[int, int]) -> None:
-            if not self.problem.out_of_time:
+            if not within.out_of_time:
                 meet_friends(boxes, known, near, away, *piece)
 
         with ThreadPoolExecutor(2) as pool:

@@ -29,6 +29,7 @@ from shoal.table.frequency import FrequencyTable, packed
 from shoal.table.kernels import group
 
 PART = 1 / 3  # of the time that is left, which one way to start may take
+ANOTHER = 0.9  # of the time that the first one took, which another needs until its solution is written
 WORK = 300_000_000  # tuples times nodes of a lattice up to which its optimum is looked for
 JUDGED = 10  # times as much work is a node where classes are judged by more than their size
 
@@ -85,8 +86,12 @@ def first_answer(problem: Problem) -> Solution:
     return found
 
 
-def best_start(problem: Problem, space: Space, first: Solution) -> Solution:
-    """Return the best of the first solution and those that can be completed in time."""
+def best_start(problem: Problem, space: Space, first: Solution, took: float = 0.0) -> Solution:
+    """Return the best of the first solution and those that can be completed in time.
+
+    The first one ``took`` so many seconds. Another begins only if about as many are left: it can be divided into less
+    time, but not the work before and after it.
+    """
     if not passing(problem, _whole(problem).classes(problem.table)).all():
         return first
 
@@ -108,7 +113,7 @@ def best_start(problem: Problem, space: Space, first: Solution) -> Solution:
 
     best = first
     ways = [relaxed("gain"), covered, relaxed("range"), of_the_lattice, lambda: clusters(in_part(), space)]
-    for start in _attempts(ways):
+    for start in _attempts(way for way in ways if problem.seconds_left >= ANOTHER * took):
         answer = Solution.of(problem, start)
         if answer.loss < best.loss and answer.holds:
             best = answer

@@ -13,7 +13,6 @@ from shoal.search.cells.local_kernels import (
     MOST,
     NOBODY,
     Atoms,
-    BoxCodes,
     Boxes,
     Ints,
     LinkedClasses,
@@ -29,38 +28,10 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
+from shoal.search.cells.local_scratch import Run, Scratch, scratch_of
+from shoal.search.cells.local_wishes import make_room, wished
 from shoal.search.cells.mondrian_kernels import Int
-from shoal.table.frequency import Floats
 from shoal.table.jit import compiled, compiled_within
-
-
-class Run(NamedTuple):
-    """The parameters of a run of ``improve``."""
-
-    k: int
-    limit: int  # records that may be suppressed
-    side: int  # of the classes that it may change
-    n_steps: int
-    hot: float  # the initial temperature
-    cold: float  # the final temperature; with ``verify``, the bonus for a class of many kinds
-    n_ruined: int  # the most classes that a step dissolves
-    verify: bool  # whether requirements go beyond class size
-
-
-class Scratch(NamedTuple):
-    """Working memory for a step."""
-
-    loose: Ints  # (room)  atoms without a class
-    paid: Floats  # (room)  the previous cost of each
-    keys: Floats  # (room)  the order in which they are assigned
-    crowd: Ints  # (crowd)  atoms that can form a new class with a loose one
-    gains: Floats  # (crowd)  the saving in the current class of each
-    known: Floats  # (crowd)  a lower bound on the cost of the class with it
-    handicap: Floats  # (crowd)  a penalty on choosing it
-    chosen: Ints  # places in the crowd
-    box: BoxCodes  # (1, words)  of the new class
-    seen: Ints  # (all classes)  the mark of the last atom that examined it
-    mark: Ints  # (1)
 
 
 class StepPlan(NamedTuple):
@@ -252,7 +223,8 @@ def _rebuilt(
     loose, paid, keys, n = scratch.loose, scratch.paid, scratch.keys, plan.n_loose
     rest = 0.0  # a lower bound on the cost of the loose atoms
     for i in range(n):
-        rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
+        if classes.class_of[loose[i]] < 0:
+            rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
     for _ in range(n):
         if cost_more(classes, log, plan.n_touched) + rest > plan.most:
             return False
@@ -325,25 +297,6 @@ def _planned(
 
 
 @compiled_within
-def _scratch(of: Boxes, classes: LinkedClasses, k: int) -> Scratch:
-    room = MOST + 2 * k
-    crowd = room + 8 * k + 64
-    return Scratch(
-        np.empty(room, np.int64),
-        np.empty(room),
-        np.empty(room),
-        np.empty(crowd, np.int64),
-        np.empty(crowd),
-        np.empty(crowd),
-        np.empty(crowd),
-        np.empty(k + 1, np.int64),
-        np.empty((1, of.codes.shape[1]), np.uint32),
-        np.zeros(classes.first.shape[0], np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-@compiled_within
 def _free_touched(classes: LinkedClasses, log: Log, n_touched: Int) -> None:
     """List the classes that a step left empty."""
     for t in range(n_touched, log.n[1]):
@@ -361,7 +314,7 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
     proposals; ends early if there is no room for more proposals.
     """
     state = np.array([seed], np.uint64)
-    scratch = _scratch(of, classes, run.k)
+    scratch = scratch_of(of, classes, run.k)
     log.n[0] = log.n[1] = log.n[3] = 0
     for c in range(classes.first.shape[0] - 1, APART, -1):
         if classes.n_atoms[c] == 0 and classes.side[c] == run.side:
@@ -377,11 +330,18 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
         a = _most_to_gain(atoms, classes, run.side, state)
         if a < 0:
             continue
-        n_ruined = 1 + int(random(state) * run.n_ruined)
-        n = _apart(of, atoms, classes, log, run, a, n_ruined, scratch.loose, state)
+        n_chosen = 0
+        if run.wishes > 0 and log.n[3] > 0 and random(state) < run.wishes:
+            n_chosen = wished(of, atoms, classes, run, scratch, a, state)
+        if n_chosen > 0:
+            n = make_room(of, atoms, classes, log, run, scratch, a, n_chosen)
+        else:
+            n = _apart(of, atoms, classes, log, run, a, 1 + int(random(state) * run.n_ruined), scratch.loose, state)
         if n == 0:
             continue
         plan = _planned(log, run, scratch, n, n_log, n_touched, n_steps / run.n_steps, state)
+        if n_chosen > 0:
+            _found(of, atoms, classes, log, scratch, a, n_chosen, 0.0)
         whole = _rebuilt(of, atoms, classes, log, run, scratch, plan, state)
         delta = cost_more(classes, log, n_touched) if whole else FAR
         if delta < plan.most or delta < -1e-9:

@@ -16,7 +16,8 @@ from shoal.search.cells import local_boxes, local_kernels
 from shoal.search.cells.classes import Partition, passing, released
 from shoal.search.cells.first_cover import first_cover
 from shoal.search.cells.local_boxes import Space
-from shoal.search.cells.local_steps import Run, improve
+from shoal.search.cells.local_scratch import Run
+from shoal.search.cells.local_steps import improve
 from shoal.search.losses.cells import loss_of, prices
 from shoal.search.problem import Terms, silent
 from shoal.table.frequency import Domain, count_records
@@ -167,7 +168,7 @@ def test_steps_keep_the_books(hot, k):
     search = local._LocalSearch(problem, space, start)
     search._split(1)
     atoms, classes = search.atoms, search.classes
-    run = Run(k, problem.limit, side=0, n_steps=3_000, hot=hot, cold=hot / 2, n_ruined=3, verify=False)
+    run = Run(k, problem.limit, side=0, n_steps=3_000, hot=hot, cold=hot / 2, n_ruined=3, verify=False, wishes=0.5)
     improve(search.boxes, atoms, classes, search.logs[0], run, 7)
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
@@ -198,7 +199,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
-    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False)
+    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, wishes=0.5)
     for seed in range(20):
         improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
         sizes = search.classes.n_records
@@ -212,7 +213,7 @@ def test_what_is_undone_is_as_it_was():
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
-    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True)
+    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, wishes=0.5)
     _, n = improve(search.boxes, search.atoms, search.classes, log, run, 1)
     assert n > 0
     assert (search.classes.class_of != before["class_of"]).any()
@@ -313,7 +314,7 @@ def ticking(monkeypatch):
 @pytest.mark.usefixtures("ticking")
 def test_a_time_budget_ends_it():
     steps = []
-    for seconds in (3.75, 4):
+    for seconds in (4.25, 4.5):
         seen = []
         problem = problem_of(
             400, 4, time_budget=seconds, progress=lambda what, share, seen=seen: seen.append((what, share))
@@ -322,6 +323,36 @@ def test_a_time_budget_ends_it():
         assert any(what.startswith("loss ") for what, _ in seen)
         assert all(0 <= share <= 1 for _, share in seen)
     assert 0 < steps[0] < steps[1]
+
+
+def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypatch):
+    problem = problem_of(300, time_budget=60)
+    first, space = local.first_answer(problem), Space(problem)
+    begun = []
+    monkeypatch.setattr("shoal.search.cells.local_start.first_cover", lambda *_, **__: begun.append("a cover"))
+    assert local.best_start(problem, space, first, took=600) is first
+    assert not begun
+    local.best_start(problem, space, first, took=0.001)
+    assert begun
+
+
+def test_neighbours_are_looked_for_in_their_part_of_the_time(monkeypatch):
+    monkeypatch.setattr(local_boxes, "FEW", 50)  # as a large table
+    problem = problem_of(400, 4, time_budget=60)
+    space = Space(problem)
+    boxes = space.boxes(space.weights(None))
+    near, away = space.neighbours(boxes, np.random.default_rng(0), 8, problem.given(-1))
+    assert (near < 0).all()
+    assert np.isinf(away).all()
+    assert (space.neighbours(boxes, np.random.default_rng(0), 8, problem)[0] >= 0).all()
+    monkeypatch.setattr(local, "FOR_NEAR", -1.0)  # the steps have to do without
+    short = problem_of(400, 4, time_budget=0.5)
+    start = local.first_answer(short)
+    search = local._LocalSearch(short, space, start.partition)
+    search.run()
+    found = local.Solution.of(problem, search.partition)
+    assert found.holds
+    assert found.loss <= start.loss
 
 
 def test_however_little_time_there_is_mondrian_by_gain_is_finished():
