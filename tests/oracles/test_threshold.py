@@ -13,7 +13,9 @@ from examples import examples
 from shoal.search.cuts import k_optimize as module
 from shoal.search.cuts.k_optimize import _SetEnumeration
 from shoal.search.cuts.threshold import ThresholdSearch, can_search_by_thresholds
-from shoal.search.cuts.threshold_kernels import IN, OPEN, OUT, pair_losses, pay_conflicts, removal_costs
+from shoal.search.cuts.threshold_classes import IN, OPEN, OUT, removal_costs
+from shoal.search.cuts.threshold_losses import pair_losses
+from shoal.search.cuts.threshold_payments import pay_conflicts
 from small_cuts import check_against_every_cut, random_case
 from strategies import cases, problem_of
 

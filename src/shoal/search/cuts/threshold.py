@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.search.cuts.ordered import Axis, Chosen
-from shoal.search.cuts.threshold_kernels import (
+from shoal.search.cuts.threshold_classes import (
     IN,
     OPEN,
     OUT,
@@ -41,11 +41,10 @@ from shoal.search.cuts.threshold_kernels import (
     head_classes,
     merge_rows,
     number_intervals,
-    pair_losses,
-    pay_conflicts,
     removal_costs,
-    single_losses,
 )
+from shoal.search.cuts.threshold_losses import pair_losses, single_losses
+from shoal.search.cuts.threshold_payments import pay_conflicts
 from shoal.search.losses.definitions import Discernibility
 from shoal.search.problem import Problem
 
