@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.search.cuts.threshold_classes import Longs, Places, States, in_tail
+from shoal.search.cuts.threshold_lost_rows import ListedRows, list_lost_beside, list_lost_corners
 from shoal.table.jit import compiled, compiled_within
 
 
@@ -100,9 +101,17 @@ def pair_losses(
     grid: Longs,
     lost: Longs,
     out: Longs,
+    rows: ListedRows,
+    n_listed: Longs,
 ) -> None:
-    """Return in ``out``, for each two cuts of the tail, the records that are lost if both split the classes."""
+    """Return in ``out``, for each two cuts of the tail, the records that are lost if both split the classes.
+
+    ``rows[u, v]`` with u < v are the first rows that only both together lose, ``rows[u, u]`` the first that one cut
+    loses; ``n_listed`` is how many there are. Without room for any, none are listed.
+    """
     q = places.shape[1]
+    small = np.zeros(grid.shape, np.bool_)
+    n_listed[:] = 0
     for u in range(lost.shape[0]):
         for v in range(lost.shape[0]):
             out[u, v] = lost[u] + lost[v]
@@ -137,6 +146,10 @@ def pair_losses(
             grid[0, :m] = 0
             for r in range(a0, a1):
                 grid[0, local[i, places[order[r], i]]] += counts[order[r]]
+            if rows.shape[2]:
+                list_lost_beside(
+                    order[a0:a1], places[:, i], grid[0], k, local[i], there[i], m, first[i], states, rows, n_listed
+                )
             left = 0
             for a in range(m - 1):  # cuts after place a and after place b of the same column
                 left += grid[0, a]
@@ -165,6 +178,11 @@ def pair_losses(
                     for b in range(w):
                         along += grid[a, b]
                         grid[a, b] = along + (grid[a - 1, b] if a else 0)
+                if rows.shape[2]:
+                    list_lost_corners(
+                        order[a0:a1], places[:, i], places[:, j], grid, k, local[i], local[j], there[i], there[j], m, w,
+                        first[i], first[j], states, small, rows, n_listed,
+                    )  # fmt: skip
                 for a in range(m - 1):
                     low_a = grid[a, w - 1]
                     for b in range(w - 1):
