@@ -205,11 +205,10 @@ class ThresholdSearch:
         dear = np.minimum(costs[among], room).astype(np.float64)
         bars = np.minimum(whole, room).astype(np.float64)
         v = int(among[(np.maximum(bars, base / 1000) * dear * dear).argmax()])
-        for state in (OUT, IN):  # the last comes first
-            child = states.copy()
-            child[v] = state
-            known = (costs, None) if state == IN else (None, head)
-            self.open.append(CutNode(child, places, counts, *known, conflicts, bound))
+        out, inside = states.copy(), states.copy()
+        out[v], inside[v] = OUT, IN
+        self.open.append(CutNode(out, places, counts, None, head, conflicts, bound))
+        self.open.append(CutNode(inside, places, counts, costs, None, conflicts, bound))  # comes first
         return threshold
 
     @property

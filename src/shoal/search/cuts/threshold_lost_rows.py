@@ -79,10 +79,10 @@ def list_lost_beside(
 def _corner(upto: Longs, m: int, w: int, a: int, b: int, after_a: bool, after_b: bool) -> int:
     """Return the records before or after place a (which counts as before) of one column and place b of the other."""
     if after_a and after_b:
-        return upto[m - 1, w - 1] - upto[a, w - 1] - upto[m - 1, b] + upto[a, b]
+        return int(upto[m - 1, w - 1] - upto[a, w - 1] - upto[m - 1, b] + upto[a, b])
     if after_a:
-        return upto[m - 1, b] - upto[a, b]
-    return upto[a, w - 1] - upto[a, b] if after_b else upto[a, b]
+        return int(upto[m - 1, b] - upto[a, b])
+    return int(upto[a, w - 1] - upto[a, b]) if after_b else int(upto[a, b])
 
 
 @compiled_within
