@@ -13,12 +13,16 @@ cuts can be added, those of different columns too. The second sum only grows wit
   - cuts that exclude each other: two of the tail which, added to the head, lose more records than the limit allows
     or than a set below the threshold can lose. At least one of the two is left out. If every such pair is paid, and
     no cut pays more than what leaving it out adds, then the payments add up to a bound, as in a minimum vertex cover;
+  - two cuts that lose fewer records: one of the two is left out, or these records are lost. They pay together with the
+    cuts, and no record more than n - k (``threshold_payments.py``);
   - a cut leaves the tail if with it the bound reaches the threshold: what it loses, and what is left to pay of all
-    cuts that it excludes. It joins the head if without it the bound does;
+    cuts that it excludes, or of the records that it loses with them. It joins the head if without it the bound does;
   - a cut also leaves the tail if it is useless: of every class that it splits, no part is kept.
 Then the search decides about one cut: the one that costs most to leave out, preferably one that excludes much. Classes
 are merged from those of the node above, so that deep nodes are cheap. The lower the threshold, the more cuts are
 decided without a search; the threshold is raised by a factor until it passes the best set, and this repeats little.
+The fewer records may be lost, the more cuts exclude each other: a search that loses none is the fastest, and its best
+set is a start for a search that may.
 """
 
 from __future__ import annotations
