@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from definitions import Case, Column
 from examples import examples
+from shoal.errors import OutOfTimeError
 from shoal.search.cuts import k_optimize as module
 from shoal.search.cuts import threshold
 from shoal.search.cuts.k_optimize import _SetEnumeration
@@ -18,7 +20,8 @@ from shoal.search.cuts.threshold import ThresholdSearch, can_search_by_threshold
 from shoal.search.cuts.threshold_classes import IN, OPEN, OUT, removal_costs
 from shoal.search.cuts.threshold_losses import pair_losses
 from shoal.search.cuts.threshold_payments import gains_of_cuts, pack_lists, pay_conflicts
-from small_cuts import check_against_every_cut, random_case
+from shoal.search.problem import Problem
+from small_cuts import check_against_every_cut, least_discernibility, loss_in, random_case
 from strategies import cases, problem_of
 
 pytestmark = pytest.mark.xdist_group("threshold")  # its loops take seconds to compile
@@ -64,6 +67,55 @@ def test_no_cut_of_thousands_of_tables_has_less_discernibility(block):
 @pytest.mark.parametrize("block", range(8))
 def test_no_cut_of_thousands_of_tables_that_suppresses_has_less_discernibility(block):
     check_against_every_cut(range(250 * block, 250 * (block + 1)), limits=(1, 2, 4, 8, 24))
+
+
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("rows", [0, 40, 100])
+def test_a_search_that_ends_early_has_a_bound_and_the_same_answer_every_time(rows, monkeypatch):
+    monkeypatch.setattr(module, "ROWS", rows / 1000)
+    early = 0
+    for seed in range(40):
+        for limit in (0, 2, 6):
+            case = replace(random_case(seed), limit=limit)
+            least = least_discernibility(case)
+            if least == math.inf or case.limit > case.n:
+                continue
+            problem, again = problem_of(case, "discernibility"), problem_of(case, "discernibility")
+            try:
+                answer = module.k_optimize(problem)
+            except OutOfTimeError:
+                continue
+            assert answer.proved or answer.bound <= least
+            assert least <= loss_in(problem, answer)
+            assert not answer.proved or least == loss_in(problem, answer)
+            early += not answer.proved
+            repeated = module.k_optimize(again)
+            assert (answer.bound, answer.n_evaluated) == (repeated.bound, repeated.n_evaluated)
+            assert loss_in(again, repeated) == loss_in(problem, answer)
+    assert early > 5
+
+
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("looks", [0, 5, 20])
+def test_a_search_that_runs_out_of_time_has_a_bound(looks, monkeypatch):
+    early = 0
+    for seed in range(40):
+        case = replace(random_case(seed), limit=3)
+        least = least_discernibility(case)
+        if least == math.inf or case.n < 3:
+            continue
+        problem = problem_of(case, "discernibility")
+        problem.time_budget = float(looks)
+        left = itertools.count(looks, -1)  # every look at the clock takes a second
+        monkeypatch.setattr(Problem, "seconds_left", property(lambda _, left=left: float(next(left))))
+        try:
+            answer = module.k_optimize(problem)
+        except OutOfTimeError:
+            continue
+        assert least <= loss_in(problem, answer)
+        assert least == loss_in(problem, answer) if answer.proved else answer.bound <= least
+        early += not answer.proved
+    assert early > 5
 
 
 def all_costs(search):
