@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +12,16 @@ from hypothesis import strategies as st
 
 from definitions import Case, Column
 from examples import examples
+from shoal.errors import OutOfTimeError
 from shoal.search.cuts import k_optimize as module
+from shoal.search.cuts import threshold
 from shoal.search.cuts.k_optimize import _SetEnumeration
 from shoal.search.cuts.threshold import ThresholdSearch, can_search_by_thresholds
-from shoal.search.cuts.threshold_kernels import IN, OPEN, OUT, pair_losses, pay_conflicts, removal_costs
-from small_cuts import check_against_every_cut, random_case
+from shoal.search.cuts.threshold_classes import IN, OPEN, OUT, removal_costs
+from shoal.search.cuts.threshold_losses import pair_losses
+from shoal.search.cuts.threshold_payments import gains_of_cuts, pack_lists, pay_conflicts
+from shoal.search.problem import Problem
+from small_cuts import check_against_every_cut, least_discernibility, loss_in, random_case
 from strategies import cases, problem_of
 
 pytestmark = pytest.mark.xdist_group("threshold")  # its loops take seconds to compile
@@ -29,6 +36,13 @@ def from_nothing(monkeypatch):
     )
 
 
+@pytest.fixture(params=[threshold.LISTED, 1])
+def without_a_start(from_nothing, monkeypatch, request):
+    """No search either for what suppresses nothing; and with few rows that pay, or many."""
+    monkeypatch.setattr(_SetEnumeration, "suppress_nothing", lambda search, rows: 0)
+    monkeypatch.setattr(threshold, "LISTED", request.param)
+
+
 @pytest.mark.usefixtures("from_nothing")
 @pytest.mark.parametrize("block", range(2))
 def test_no_cut_has_less_discernibility(block):
@@ -36,11 +50,72 @@ def test_no_cut_has_less_discernibility(block):
     check_against_every_cut([2175])  # two cuts between the same two values of a class lose its record once
 
 
+@pytest.mark.usefixtures("without_a_start")
+def test_no_cut_that_suppresses_has_less_discernibility():
+    check_against_every_cut(range(60), limits=(1, 3, 6))
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("from_nothing")
 @pytest.mark.parametrize("block", range(8))
 def test_no_cut_of_thousands_of_tables_has_less_discernibility(block):
     check_against_every_cut(range(500 * block, 500 * (block + 1)))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("without_a_start")
+@pytest.mark.parametrize("block", range(8))
+def test_no_cut_of_thousands_of_tables_that_suppresses_has_less_discernibility(block):
+    check_against_every_cut(range(250 * block, 250 * (block + 1)), limits=(1, 2, 4, 8, 24))
+
+
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("rows", [0, 40, 100])
+def test_a_search_that_ends_early_has_a_bound_and_the_same_answer_every_time(rows, monkeypatch):
+    monkeypatch.setattr(module, "ROWS", rows / 1000)
+    early = 0
+    for seed in range(40):
+        for limit in (0, 2, 6):
+            case = replace(random_case(seed), limit=limit)
+            least = least_discernibility(case)
+            if least == math.inf or case.limit > case.n:
+                continue
+            problem, again = problem_of(case, "discernibility"), problem_of(case, "discernibility")
+            try:
+                answer = module.k_optimize(problem)
+            except OutOfTimeError:
+                continue
+            assert answer.proved or answer.bound <= least
+            assert least <= loss_in(problem, answer)
+            assert not answer.proved or least == loss_in(problem, answer)
+            early += not answer.proved
+            repeated = module.k_optimize(again)
+            assert (answer.bound, answer.n_evaluated) == (repeated.bound, repeated.n_evaluated)
+            assert loss_in(again, repeated) == loss_in(problem, answer)
+    assert early > 5
+
+
+@pytest.mark.usefixtures("from_nothing")
+@pytest.mark.parametrize("looks", [0, 5, 20])
+def test_a_search_that_runs_out_of_time_has_a_bound(looks, monkeypatch):
+    early = 0
+    for seed in range(40):
+        case = replace(random_case(seed), limit=3)
+        least = least_discernibility(case)
+        if least == math.inf or case.n < 3:
+            continue
+        problem = problem_of(case, "discernibility")
+        problem.time_budget = float(looks)
+        left = itertools.count(looks, -1)  # every look at the clock takes a second
+        monkeypatch.setattr(Problem, "seconds_left", property(lambda _, left=left: float(next(left))))
+        try:
+            answer = module.k_optimize(problem)
+        except OutOfTimeError:
+            continue
+        assert least <= loss_in(problem, answer)
+        assert least == loss_in(problem, answer) if answer.proved else answer.bound <= least
+        early += not answer.proved
+    assert early > 5
 
 
 def all_costs(search):
@@ -64,7 +139,7 @@ def test_when_it_stops_no_set_costs_less_than_the_bound_of_the_open_nodes(case, 
         found.append(cost)
         return cost
 
-    tree = ThresholdSearch(problem, search.axis, offer)
+    tree = ThresholdSearch(problem, search.axis, offer, problem.limit)
     tree.begin()
     aim = threshold
     while tree.open and steps:
@@ -81,7 +156,7 @@ def test_nodes_below_a_decision_keep_every_cheaper_set():
         if not can_search_by_thresholds(problem, search.axis):
             continue
         costs = all_costs(search)
-        tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost)
+        tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost, problem.limit)
         least = min(seen.value for _, seen in costs)
         if least == math.inf:
             continue
@@ -111,6 +186,23 @@ def discernible(places, counts, cuts, first, k):
     return sum(n * max(n, k) for n in sizes.values()), sum(n for n in sizes.values() if n < k)
 
 
+def lost_rows(places, counts, cuts, tree):
+    """The rows in classes below k."""
+    keys = [
+        tuple(int(cuts[tree.first[j] : tree.first[j] + p].sum()) for j, p in enumerate(row)) for row in places.tolist()
+    ]
+    sizes = Counter()
+    for key, n in zip(keys, counts.tolist(), strict=True):
+        sizes[key] += n
+    return {i for i, key in enumerate(keys) if sizes[key] < tree.k}
+
+
+def listed(rows, n_listed, u, v):
+    found = rows[u, v, : n_listed[u, v]].tolist()
+    assert len(set(found)) == len(found) < rows.shape[2]
+    return set(found)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
     problem = problem_of(random_case(seed), "discernibility")
@@ -118,7 +210,7 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
     if not search.axis.n_values:  # nothing to cut
         assert not can_search_by_thresholds(problem, search.axis)
         return
-    tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost)
+    tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost, problem.limit)
     rng = np.random.default_rng(seed)
     states = rng.choice([OUT, OPEN, OPEN, IN], search.axis.n_values).astype(np.int8)
     places, counts, keys, step, bits = tree._merged(tree.places, tree.counts, states)
@@ -127,12 +219,14 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
     assert (counts * np.maximum(counts, tree.k)).sum() == base
     costs = np.zeros(len(states), np.int64)
     removal_costs(places, counts, keys, len(keys), states, tree.first, step, *tree._slots, bits, tree.k, costs)
-    n, gone, kept, lost, _ = tree._under_head(places, counts, states)
+    under = tree._under_head(places, counts, states)
+    gone, lost = under.gone, under.lost
     whole, expected_gone = discernible(tree.places, tree.counts, head, tree.first, tree.k)
-    assert (gone, kept) == (expected_gone, whole - tree.k * gone)
+    assert (gone, under.kept) == (expected_gone, whole - tree.k * gone)
+    rows, n_listed = np.zeros((len(states), len(states), 16), np.int32), np.zeros((len(states), len(states)), np.int64)
     pair_losses(
-        places, counts, *tree._of_head[1:], n, states, tree.first, tree.k, tree._sizes, tree._local, tree._there,
-        tree._grid, lost, tree._pairs,
+        places, counts, *tree._of_head[1:], under.n_classes, states, tree.first, tree.k, tree._sizes, tree._local,
+        tree._there, tree._grid, lost, tree._pairs, rows, n_listed,
     )  # fmt: skip
     tail = np.flatnonzero(states == OPEN)
     for u in tail:
@@ -144,6 +238,12 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
             both = more.copy()
             both[v] = True
             assert gone + tree._pairs[u, v] == discernible(tree.places, tree.counts, both, tree.first, tree.k)[1]
+            if u < v:
+                second = head | (np.arange(len(states)) == v)
+                alone = lost_rows(places, counts, more, tree) | lost_rows(places, counts, second, tree)
+                assert listed(rows, n_listed, u, v) == lost_rows(places, counts, both, tree) - alone
+        before = lost_rows(places, counts, head, tree)
+        assert listed(rows, n_listed, u, u) == lost_rows(places, counts, more, tree) - before
     for size in (2, 3):  # costs of cuts can be added: leaving out several costs no less than each alone
         for some in itertools.combinations(tail.tolist(), size):
             fewer = fine.copy()
@@ -152,25 +252,39 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
             assert together - base >= costs[list(some)].sum()
 
 
+@pytest.mark.parametrize("share", [0, 0.3])
 @pytest.mark.parametrize("seed", range(30))
-def test_no_choice_of_one_cut_of_every_pair_costs_less_than_was_paid(seed):
+def test_no_choice_of_cuts_costs_less_than_was_paid(seed, share):
     rng = np.random.default_rng(seed)
-    n = 8
-    costs = rng.integers(0, 20, n)
-    excludes = np.triu(rng.random((n, n)) < 0.3, 1)
+    n, n_rows, price = 8, 12, 7
+    costs, counts = rng.integers(0, 20, n), rng.integers(1, 4, n_rows)
+    excludes = np.triu(rng.random((n, n)) < 0.3 - 0.2 * (share > 0), 1)
     excludes |= excludes.T
-    left = np.zeros(n, np.int64)
-    paid = pay_conflicts(np.arange(n), excludes, costs, left)
+    lists = {(u, v): np.flatnonzero(rng.random(n_rows) < share * rng.random()) for u in range(n) for v in range(u, n)}
+    rows, n_listed = np.zeros((n, n, n_rows), np.int32), np.zeros((n, n), np.int64)
+    for (u, v), of in lists.items():
+        rows[u, v, : len(of)], n_listed[u, v] = of, len(of)
+    number = np.full(n_rows, -1)
+    tail = np.arange(n)
+    *packed, sizes = pack_lists(tail, excludes, rows, n_listed, counts, number)
+    assert (number == -1).all()
+    prices = price * sizes
+    budget, left = prices.copy(), np.zeros(n, np.int64)
+    paid = pay_conflicts(tail, excludes, costs, *packed, budget, left)
+    beyond, whole = gains_of_cuts(tail, excludes, costs, left, *packed, prices, budget)
     assert (left >= 0).all()
+    assert (budget >= 0).all()
     least = math.inf
     for bits in itertools.product([False, True], repeat=n):
         out = np.array(bits)
         if not (excludes & ~out & ~out[:, None]).any():
-            assert costs[out].sum() >= paid + left[out].sum()
-            for v in np.flatnonzero(~out):
-                assert costs[out].sum() >= paid + left[excludes[v]].sum()
-            least = min(least, costs[out].sum())
-    assert paid * 2 >= least  # a maximal payment: the cuts that have nothing left are a choice
+            gone = {int(r) for (u, v), of in lists.items() if not (out[u] or out[v]) and not excludes[u, v] for r in of}
+            total = costs[out].sum() + price * sum(counts[r] for r in gone)
+            assert total >= paid + left[out].sum()
+            assert (total >= paid + beyond[~out]).all()
+            assert (beyond <= whole).all()
+            least = min(least, total)
+    assert paid * (2 if share == 0 else 3) >= least  # a maximal payment: what has nothing left is a choice
 
 
 def test_a_cost_that_counting_does_not_confirm_proves_nothing():

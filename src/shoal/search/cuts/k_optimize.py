@@ -42,7 +42,7 @@ from shoal.search.cuts.choices import Choices
 from shoal.search.cuts.cut_kernels import splits
 from shoal.search.cuts.cuts import recoding_of_cuts
 from shoal.search.cuts.ordered import Axis, Chosen
-from shoal.search.cuts.threshold import FACTOR, ThresholdSearch, can_search_by_thresholds
+from shoal.search.cuts.threshold import FACTOR, FINER, ThresholdSearch, can_search_by_thresholds
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cuts import IntervalClasses
 from shoal.search.problem import Problem
@@ -55,8 +55,9 @@ SHARE = 0.5  # the largest share of the time for hill climbing
 # tried one by one, this many of them take as long as the rest of an evaluation.
 LOOKS, VALUES = 8_000, 8
 # Evaluations before a search by thresholds, which has loops to compile; and without a time budget, the rows that it may
-# merge for each row of the table, or for each of a thousand if there are fewer.
-FEW, ROWS = 100, 40_000
+# merge for each row of the table, or for each of a thousand if there are fewer. If records may be suppressed, this
+# share of the time or the rows is for a search that suppresses none.
+FEW, ROWS, FIRST = 100, 40_000, 0.25
 
 
 def k_optimize(problem: Problem) -> Recoding:
@@ -216,17 +217,42 @@ class _SetEnumeration:
     def close_by_thresholds(self, bound: float) -> float | None:
         """Raise the threshold below which no set costs, up to the best; return it if the search ends early."""
         problem = self.problem
-        search = ThresholdSearch(problem, self.axis, self._cheaper)
-        proved = math.ceil(max(0.0, bound))
         rows = ROWS * max(1000, problem.table.n_classes)
+        if problem.limit:
+            rows -= self.suppress_nothing(round(FIRST * rows))
+        search = ThresholdSearch(problem, self.axis, self._cheaper, problem.limit)
+        return self._raised(search, math.ceil(max(0.0, bound)), FINER if problem.limit else FACTOR, rows, 0.0)
+
+    def suppress_nothing(self, rows: int) -> int:
+        """Search for a start where nothing is suppressed, which is much faster; return the rows that it merged."""
+        problem = self.problem
+        search = ThresholdSearch(problem, self.axis, self._cheaper, 0)
+        self._raised(search, self._known_cost, FACTOR, rows, (1 - FIRST) * problem.seconds_left)
+        if self.best is not None:
+            until = time.monotonic() + FIRST * problem.seconds_left
+            self.climb(self.best, np.arange(self.axis.n_values), until)
+        return search.n_rows
+
+    @property
+    def _known_cost(self) -> int:
+        """The least discernibility known; above all of them if none is."""
+        return self.problem.table.n_records**2 + 1 if self.best is None else round(self.value)
+
+    def _raised(self, search: ThresholdSearch, proved: int, factor: float, rows: int, seconds: float) -> float | None:
+        """Raise the threshold by a factor until it passes the best; return it if the search ends early.
+
+        It ends after so many rows, or with a time budget if no more than these seconds are left.
+        """
+        problem = self.problem
         while True:
-            best = problem.table.n_records**2 + 1 if self.best is None else round(self.value)
-            aim = threshold = min(best, math.ceil(proved * FACTOR) + 1)
+            best = self._known_cost
+            aim = threshold = min(best, math.ceil(proved * factor) + 1)
             search.begin()
             for n_nodes in itertools.count(1):
                 if not search.open:
                     break
-                if problem.out_of_time or (problem.time_budget is None and search.n_rows >= rows):
+                ends = search.n_rows >= rows if problem.time_budget is None else problem.seconds_left < seconds
+                if ends or problem.out_of_time:
                     self.choices.n_evaluated += search.n_evaluated
                     return float(max(proved, min(search.bound, threshold)))
                 threshold = search.step(threshold)

@@ -13,25 +13,28 @@ cuts can be added, those of different columns too. The second sum only grows wit
   - cuts that exclude each other: two of the tail which, added to the head, lose more records than the limit allows
     or than a set below the threshold can lose. At least one of the two is left out. If every such pair is paid, and
     no cut pays more than what leaving it out adds, then the payments add up to a bound, as in a minimum vertex cover;
+  - two cuts that lose fewer records: one of the two is left out, or these records are lost. They pay together with the
+    cuts, and no record more than n - k (``threshold_payments.py``);
   - a cut leaves the tail if with it the bound reaches the threshold: what it loses, and what is left to pay of all
-    cuts that it excludes. It joins the head if without it the bound does;
+    cuts that it excludes, or of the records that it loses with them. It joins the head if without it the bound does;
   - a cut also leaves the tail if it is useless: of every class that it splits, no part is kept.
 Then the search decides about one cut: the one that costs most to leave out, preferably one that excludes much. Classes
 are merged from those of the node above, so that deep nodes are cheap. The lower the threshold, the more cuts are
 decided without a search; the threshold is raised by a factor until it passes the best set, and this repeats little.
+The fewer records may be lost, the more cuts exclude each other: a search that loses none is the fastest, and its best
+set is a start for a search that may.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.search.cuts.ordered import Axis, Chosen
-from shoal.search.cuts.threshold_kernels import (
+from shoal.search.cuts.threshold_classes import (
     IN,
     OPEN,
     OUT,
@@ -41,15 +44,16 @@ from shoal.search.cuts.threshold_kernels import (
     head_classes,
     merge_rows,
     number_intervals,
-    pair_losses,
-    pay_conflicts,
     removal_costs,
-    single_losses,
 )
+from shoal.search.cuts.threshold_losses import pair_losses, single_losses
+from shoal.search.cuts.threshold_payments import Excludes, gains_of_cuts, pack_lists, pay_conflicts
 from shoal.search.losses.definitions import Discernibility
 from shoal.search.problem import Problem
 
-FACTOR = 2.0  # by which the threshold is raised
+LISTED = 16  # rows of two cuts that may pay
+# By which the threshold is raised: less where a search for twice the threshold may well not end.
+FACTOR, FINER = 2.0, 1.3
 MOST_CUTS = 500  # a matrix of pairs per node of the way
 
 
@@ -67,6 +71,34 @@ def can_search_by_thresholds(problem: Problem, axis: Axis) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class HeadLosses:
+    """What is lost under a head, and of each cut of the tail what it loses and splits."""
+
+    n_classes: int
+    gone: int  # records in classes below k
+    kept: int  # the discernibility of the others
+    lost: Longs  # records that are lost if the cut splits the other classes
+    splits: Longs  # the splits with a part that is not
+
+
+@dataclass(frozen=True, eq=False)
+class Conflicts:
+    """Cuts of the tail that lose records together: which exclude each other, and rows that the others lose."""
+
+    excludes: Excludes
+    place: Longs  # the lists of rows are those of ``pack_lists``
+    starts: Longs
+    listed: Longs
+    sizes: Longs
+
+    @classmethod
+    def none(cls, n_cuts: int) -> Conflicts:
+        """Return no conflicts of any cut."""
+        nothing = np.zeros(n_cuts, np.int64)
+        return cls(np.zeros((n_cuts, n_cuts), np.bool_), nothing, np.zeros(2, np.int64), nothing[:0], nothing[:0])
+
+
+@dataclass(frozen=True, eq=False)
 class CutNode:
     """A node that waits: the state of each cut, the rows to merge, and what is known of it."""
 
@@ -74,17 +106,17 @@ class CutNode:
     places: Places
     counts: Longs
     costs: Longs | None  # of leaving out each cut, if the rows are merged
-    excludes: NDArray[np.bool_]  # [cut, cut]
-    grown: bool  # the head has cuts that ``excludes`` does not take into account
+    head: HeadLosses | None  # None if cuts have joined the head: then the conflicts are those of the smaller head
+    conflicts: Conflicts
     bound: int  # no set below costs less
 
 
 class ThresholdSearch:
-    """The depth-first search of one problem; ``below`` is called once per threshold."""
+    """The depth-first search of one problem with at most ``limit`` records lost."""
 
-    def __init__(self, problem: Problem, axis: Axis, offer: Callable[[Chosen, int], int]) -> None:
+    def __init__(self, problem: Problem, axis: Axis, offer: Callable[[Chosen, int], int], limit: int) -> None:
         self.offer = offer  # takes a set and its cost, and returns the cost of the best set known
-        self.k, self.n, self.limit = problem.least_class_size, problem.table.n_records, problem.limit
+        self.k, self.n, self.limit = problem.least_class_size, problem.table.n_records, limit
         self.sizes = np.array([domain.n_values for domain in axis.domains])
         self.first = np.concatenate([[0], np.cumsum(self.sizes - 1)])  # the first cut of each column
         self.places = axis.places.astype(np.int16)
@@ -100,20 +132,25 @@ class ThresholdSearch:
         self._of_head = np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
         self._sizes, self._local, self._there = (np.zeros(s, np.int64) for s in (wide, (q, wide), (q, wide)))
         self._grid, self._pairs = np.zeros((wide, wide), np.int64), np.zeros((n_cuts, n_cuts), np.int64)
+        # If nothing may be lost, all cuts that lose records together exclude each other: no rows are listed.
+        self._rows = np.zeros((n_cuts, n_cuts, LISTED if limit else 0), np.int32)
+        self._n_listed = np.zeros((n_cuts, n_cuts), np.int64)
+        self._renumbered = np.full(n, -1)
 
     def begin(self) -> None:
         """Start at the root of the tree."""
         n_cuts = int(self.first[-1])
-        none = np.zeros((n_cuts, n_cuts), np.bool_)
-        self.open = [CutNode(np.full(n_cuts, OPEN, np.int8), self.places, self.counts, None, none, True, 0)]
+        states = np.full(n_cuts, OPEN, np.int8)
+        self.open = [CutNode(states, self.places, self.counts, None, None, Conflicts.none(n_cuts), 0)]
 
     def step(self, threshold: int) -> int:
         """Decide about one cut of the last open node; return the threshold, lower if a better set was found."""
         node = self.open.pop()
         if node.bound >= threshold:
             return threshold
-        states, excludes, grown = node.states.copy(), node.excludes, node.grown
+        states, head, conflicts = node.states.copy(), node.head, node.conflicts
         places, counts, costs = node.places, node.counts, node.costs
+        price = self.n - self.k  # of a lost record
         while True:
             self.n_evaluated += 1
             self.n_rows += len(counts)
@@ -123,18 +160,21 @@ class ThresholdSearch:
             if base >= threshold:
                 return threshold
             # A set below the threshold can lose no more records than these.
-            most = min(self.limit, self.n - 1, (threshold - 1 - base) // max(1, self.n - self.k))
-            heads, gone, kept, lost, splits = self._under_head(places, counts, states)
-            if gone > most:
+            most = min(self.limit, self.n - 1, (threshold - 1 - base) // max(1, price))
+            grown = head is None
+            if head is None:
+                head = self._under_head(places, counts, states)
+                cost = head.kept + self.n * head.gone  # without the tail
+                if head.gone <= most and cost < threshold:
+                    threshold = min(threshold, self.offer(states == IN, cost))
+            if head.gone > most:
                 return threshold
-            cost = kept + self.n * gone  # of the head without the tail
-            if cost < threshold:
-                threshold = min(threshold, self.offer(states == IN, cost))
             tail = states == OPEN
-            leave = tail & ((splits == 0) | (gone + lost > most))
+            leave = tail & ((head.splits == 0) | (head.gone + head.lost > most))
             if leave.any():
                 states[leave] = OUT
                 costs = None
+                head = None if grown else head
                 continue
             if not tail.any():
                 return threshold
@@ -143,42 +183,36 @@ class ThresholdSearch:
                 removal_costs(
                     places, counts, keys, len(keys), states, self.first, step, *self._slots, bits, self.k, costs
                 )
-            if grown:
-                pair_losses(
-                    places, counts, *self._of_head[1:], heads, states, self.first, self.k, self._sizes, self._local,
-                    self._there, self._grid, lost, self._pairs,
-                )  # fmt: skip
-                excludes = excludes | (gone + self._pairs > most)
-                grown = False
             among = np.flatnonzero(tail)
-            left = np.zeros_like(costs)
-            bound = base + (self.n - self.k) * gone + int(pay_conflicts(among, excludes, costs, left))
+            if grown:
+                conflicts = self._conflicts(places, counts, states, among, head, conflicts.excludes, most)
+            lists = conflicts.place, conflicts.starts, conflicts.listed
+            prices = price * conflicts.sizes
+            budget, left = prices.copy(), np.zeros_like(costs)
+            paid = int(pay_conflicts(among, conflicts.excludes, costs, *lists, budget, left))
+            bound = base + price * head.gone + paid
             if bound >= threshold:
                 return threshold
-            pairs = excludes[np.ix_(among, among)]
-            np.fill_diagonal(pairs, False)
-            lose = (self.n - self.k) * lost[among]
-            without = bound + left[among] >= threshold
-            within = bound + lose + pairs @ left[among] >= threshold
+            beyond, whole = gains_of_cuts(among, conflicts.excludes, costs, left, *lists, prices, budget)
+            without, within = bound + left[among] >= threshold, bound + beyond >= threshold
             if (without & within).any():
                 return threshold
             if not (without | within).any():
                 break
             states[among[within]] = OUT
             states[among[without]] = IN
-            grown = bool(without.any())
+            if without.any():
+                head = None
             if within.any():
                 costs = None
         room = threshold - base
         dear = np.minimum(costs[among], room).astype(np.float64)
-        bars = np.minimum(lose + pairs @ costs[among], room).astype(np.float64)
+        bars = np.minimum(whole, room).astype(np.float64)
         v = int(among[(np.maximum(bars, base / 1000) * dear * dear).argmax()])
-        for state in (OUT, IN):  # the last comes first
-            child = states.copy()
-            child[v] = state
-            self.open.append(
-                CutNode(child, places, counts, costs if state == IN else None, excludes, state == IN, bound)
-            )
+        out, inside = states.copy(), states.copy()
+        out[v], inside[v] = OUT, IN
+        self.open.append(CutNode(out, places, counts, None, head, conflicts, bound))
+        self.open.append(CutNode(inside, places, counts, costs, None, conflicts, bound))  # comes first
         return threshold
 
     @property
@@ -198,8 +232,8 @@ class ThresholdSearch:
             into, sums, keys = into[:n].copy(), sums[:n].copy(), keys[:n].copy()
         return into[:n], sums[:n], keys[:n], step, bits
 
-    def _under_head(self, places: Places, counts: Longs, states: States) -> tuple[int, int, int, Longs, Longs]:
-        """Return the number of classes under the head, their lost records and discernibility; by cut what it splits."""
+    def _under_head(self, places: Places, counts: Longs, states: States) -> HeadLosses:
+        """Group the rows by the head, and see what each cut of the tail splits."""
         step = np.zeros(len(self.sizes), np.int64)
         number_intervals(states, IN, self.first, self.sizes, self._number, self._start, step)
         slot_keys, slots = np.empty_like(self._slots[0]), np.empty_like(self._slots[1])
@@ -208,4 +242,25 @@ class ThresholdSearch:
         gone, kept = single_losses(
             places, counts, *self._of_head[1:], n, states, self.first, self.k, self._sizes, lost, splits
         )
-        return n, gone, kept, lost, splits
+        return HeadLosses(n, gone, kept, lost, splits)
+
+    def _conflicts(
+        self,
+        places: Places,
+        counts: Longs,
+        states: States,
+        tail: Longs,
+        head: HeadLosses,
+        excludes: Excludes,
+        most: int,
+    ) -> Conflicts:
+        """Return the conflicts under a head whose rows were just grouped, and the exclusions known before."""
+        pair_losses(
+            places, counts, *self._of_head[1:], head.n_classes, states, self.first, self.k, self._sizes, self._local,
+            self._there, self._grid, head.lost, self._pairs, self._rows, self._n_listed,
+        )  # fmt: skip
+        excludes = excludes | (head.gone + self._pairs > most)
+        np.fill_diagonal(excludes, False)
+        if not self._rows.shape[2]:
+            return replace(Conflicts.none(len(states)), excludes=excludes)
+        return Conflicts(excludes, *pack_lists(tail, excludes, self._rows, self._n_listed, counts, self._renumbered))

@@ -1,184 +1,12 @@
-"""The loops of ``threshold.py``: classes of a node, what each cut costs to leave out, which cuts exclude each other.
-
-A row is a class under head and tail together: the first place of its interval in every column, and its records.
-"""
+"""What the cuts of a node of ``threshold.py`` lose: single cuts of the tail, and every two of them."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shoal.search.cuts.threshold_classes import Longs, Places, States, in_tail
+from shoal.search.cuts.threshold_lost_rows import ListedRows, list_lost_beside, list_lost_corners
 from shoal.table.jit import compiled, compiled_within
-
-OUT, OPEN, IN = 0, 1, 2  # the state of a cut: left out, in the tail, in the head
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-
-Places = NDArray[np.int16]  # (rows, columns)
-Longs = NDArray[np.int64]
-States = NDArray[np.int8]  # (cuts)
-
-
-@compiled
-def number_intervals(
-    states: States, least: int, first: Longs, sizes: Longs, number: Longs, start: Longs, step: Longs
-) -> None:
-    """Number the intervals between cuts of at least this state.
-
-    ``number[j, place]`` is the interval of a place, ``start[j, place]`` its first place; ``step[j]`` is what the next
-    interval of column j adds to a key.
-    """
-    product = 1
-    for j in range(sizes.shape[0]):
-        n = 0
-        at = 0
-        number[j, 0] = 0
-        start[j, 0] = 0
-        for place in range(1, sizes[j]):
-            if states[first[j] + place - 1] >= least:
-                n += 1
-                at = place
-            number[j, place] = n
-            start[j, place] = at
-        step[j] = product
-        product *= n + 1
-
-
-@compiled_within
-def _bits_for(n_rows: int) -> int:
-    """Return the bits of a slot, so that at most half of the slots are taken."""
-    bits = 4
-    while (1 << bits) < 2 * n_rows:
-        bits += 1
-    return bits
-
-
-@compiled
-def merge_rows(
-    from_places: Places,
-    from_counts: Longs,
-    n_rows: int,
-    number: Longs,
-    start: Longs,
-    step: Longs,
-    places: Places,
-    counts: Longs,
-    keys: Longs,
-    slot_keys: Longs,
-    slots: NDArray[np.int32],
-) -> tuple[int, int]:
-    """Merge rows in the same intervals; return the number of rows, and the slots' bits."""
-    q = from_places.shape[1]
-    bits = _bits_for(n_rows)
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
-    slots[: 1 << bits] = -1
-    n = 0
-    for i in range(n_rows):
-        key = 0
-        for j in range(q):
-            key += step[j] * number[j, from_places[i, j]]
-        h = np.int64((np.uint64(key) * _MIX) >> shift)
-        while slots[h] >= 0 and slot_keys[h] != key:
-            h = (h + 1) & mask
-        if slots[h] >= 0:
-            counts[slots[h]] += from_counts[i]
-            continue
-        slots[h] = n
-        slot_keys[h] = key
-        keys[n] = key
-        counts[n] = from_counts[i]
-        for j in range(q):
-            places[n, j] = start[j, from_places[i, j]]
-        n += 1
-    return n, bits
-
-
-@compiled_within
-def _in_tail(states: States, first: Longs, j: int) -> bool:
-    """Return whether the tail has a cut of the column."""
-    return bool((states[first[j] : first[j + 1]] == 1).any())
-
-
-@compiled
-def removal_costs(
-    places: Places,
-    counts: Longs,
-    keys: Longs,
-    n_rows: int,
-    states: States,
-    first: Longs,
-    step: Longs,
-    slot_keys: Longs,
-    slots: NDArray[np.int32],
-    bits: int,
-    k: int,
-    out: Longs,
-) -> None:
-    """Return in ``out``, per cut of the tail, what it adds to Σ n·max(n, k) to leave out this cut alone."""
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
-    out[:] = 0
-    for j in range(places.shape[1]):
-        if not _in_tail(states, first, j):
-            continue
-        for i in range(n_rows):
-            place = places[i, j]
-            if place == 0 or states[first[j] + place - 1] != 1:
-                continue
-            key = keys[i] - step[j]  # the same intervals, but for the one before in this column
-            h = np.int64((np.uint64(key) * _MIX) >> shift)
-            while slots[h] >= 0 and slot_keys[h] != key:
-                h = (h + 1) & mask
-            if slots[h] >= 0:
-                a, b = counts[i], counts[slots[h]]
-                out[first[j] + place - 1] += (a + b) * max(a + b, k) - a * max(a, k) - b * max(b, k)
-
-
-@compiled
-def head_classes(
-    places: Places,
-    counts: Longs,
-    n_rows: int,
-    number: Longs,
-    step: Longs,
-    slot_keys: Longs,
-    slots: NDArray[np.int32],
-    class_of: Longs,
-    starts: Longs,
-    order: Longs,
-) -> int:
-    """Group the rows by the intervals of the head; class c has the rows ``order[starts[c]:starts[c + 1]]``."""
-    bits = _bits_for(n_rows)
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
-    slots[: 1 << bits] = -1
-    n = 0
-    for i in range(n_rows):
-        key = 0
-        for j in range(places.shape[1]):
-            key += step[j] * number[j, places[i, j]]
-        h = np.int64((np.uint64(key) * _MIX) >> shift)
-        while slots[h] >= 0 and slot_keys[h] != key:
-            h = (h + 1) & mask
-        if slots[h] < 0:
-            slots[h] = n
-            slot_keys[h] = key
-            starts[n + 1] = 0
-            n += 1
-        class_of[i] = slots[h]
-        starts[slots[h] + 1] += 1
-    starts[0] = 0
-    for c in range(n):
-        starts[c + 1] += starts[c]
-    for i in range(n_rows - 1, -1, -1):  # backwards: the ends become the starts
-        c = class_of[i]
-        starts[c + 1] -= 1
-        order[starts[c + 1]] = i
-    for c in range(n):
-        starts[c] = starts[c + 1]
-    starts[n] = n_rows
-    return n
 
 
 @compiled
@@ -204,7 +32,7 @@ def single_losses(
     kept = 0
     lost[:] = 0
     splits[:] = 0
-    open_columns = np.array([j for j in range(places.shape[1]) if _in_tail(states, first, j)], np.int64)
+    open_columns = np.array([j for j in range(places.shape[1]) if in_tail(states, first, j)], np.int64)
     for c in range(n_classes):
         total = 0
         for r in range(starts[c], starts[c + 1]):
@@ -273,9 +101,17 @@ def pair_losses(
     grid: Longs,
     lost: Longs,
     out: Longs,
+    rows: ListedRows,
+    n_listed: Longs,
 ) -> None:
-    """Return in ``out``, for each two cuts of the tail, the records that are lost if both split the classes."""
+    """Return in ``out``, for each two cuts of the tail, the records that are lost if both split the classes.
+
+    ``rows[u, v]`` with u < v are the first rows that only both together lose, ``rows[u, u]`` the first that one cut
+    loses; ``n_listed`` is how many there are. Without room for any, none are listed.
+    """
     q = places.shape[1]
+    small = np.zeros(grid.shape, np.bool_)
+    n_listed[:] = 0
     for u in range(lost.shape[0]):
         for v in range(lost.shape[0]):
             out[u, v] = lost[u] + lost[v]
@@ -310,6 +146,10 @@ def pair_losses(
             grid[0, :m] = 0
             for r in range(a0, a1):
                 grid[0, local[i, places[order[r], i]]] += counts[order[r]]
+            if rows.shape[2]:
+                list_lost_beside(
+                    order[a0:a1], places[:, i], grid[0], k, local[i], there[i], m, first[i], states, rows, n_listed
+                )
             left = 0
             for a in range(m - 1):  # cuts after place a and after place b of the same column
                 left += grid[0, a]
@@ -338,6 +178,11 @@ def pair_losses(
                     for b in range(w):
                         along += grid[a, b]
                         grid[a, b] = along + (grid[a - 1, b] if a else 0)
+                if rows.shape[2]:
+                    list_lost_corners(
+                        order[a0:a1], places[:, i], places[:, j], grid, k, local[i], local[j], there[i], there[j], m, w,
+                        first[i], first[j], states, small, rows, n_listed,
+                    )  # fmt: skip
                 for a in range(m - 1):
                     low_a = grid[a, w - 1]
                     for b in range(w - 1):
@@ -357,28 +202,3 @@ def pair_losses(
                                 _add_to_pairs(
                                     more, first[i], there[i, a : a + 2], first[j], there[j, b : b + 2], states, out
                                 )
-
-
-@compiled
-def pay_conflicts(tail: Longs, excludes: NDArray[np.bool_], costs: Longs, left: Longs) -> int:
-    """Of every two cuts that exclude each other, one is left out: return what that costs at the least.
-
-    Every such pair is paid an amount, and no cut pays more to all of its pairs than it costs to leave it out:
-    whatever is left out then costs at least the sum. ``left`` is what remains of each cut's cost. Expensive pairs are
-    paid first.
-    """
-    order = tail[np.argsort(-costs[tail], kind="mergesort")]
-    left[:] = costs
-    paid = 0
-    for a in range(1, order.shape[0]):
-        v = order[a]
-        for b in range(a):
-            if left[v] <= 0:
-                break
-            u = order[b]
-            if excludes[u, v] and left[u] > 0:
-                y = min(left[u], left[v])
-                left[u] -= y
-                left[v] -= y
-                paid += y
-    return paid

@@ -1,0 +1,156 @@
+"""What it costs at the least to leave out one of every two cuts that lose records together, or to lose the records.
+
+A set of cuts either leaves out one of two cuts, or it loses every row that both together lose. What leaving out a cut
+costs, and what losing a row costs, is shared out among such triples of two cuts and a row: each is paid an amount, and
+nobody pays more to all of its triples than it costs. Whatever is left out or lost then costs at least the sum: this is
+the dual of a linear program, a weighted cover. A row that a cut loses alone is a pair of this cut and the row. Two cuts
+that exclude each other lose more than may be lost: of these, no row pays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.search.cuts.threshold_classes import Longs
+from shoal.search.cuts.threshold_lost_rows import ListedRows
+from shoal.table.jit import compiled
+
+Excludes = NDArray[np.bool_]  # [cut, cut]
+
+
+@compiled
+def pack_lists(
+    tail: Longs, excludes: Excludes, rows: ListedRows, n_listed: Longs, counts: Longs, number: Longs
+) -> tuple[Longs, Longs, Longs, Longs]:
+    """Return the rows of all pairs of the tail that do not exclude each other in one list, numbered anew.
+
+    The cuts' places in the list of pairs; where in the list each pair starts; the list; the records of its rows.
+    ``number`` is -1 everywhere before and after.
+    """
+    t = tail.shape[0]
+    place = np.zeros(excludes.shape[0], np.int64)
+    starts = np.zeros(t * t + 1, np.int64)
+    n = 0
+    for a in range(t):
+        place[tail[a]] = a
+        for b in range(t):
+            if a <= b and not excludes[tail[a], tail[b]]:
+                n += n_listed[tail[a], tail[b]]
+            starts[a * t + b + 1] = n
+    packed = np.empty(n, np.int64)
+    sizes = np.empty(min(n, counts.shape[0]), np.int64)
+    known = 0
+    for a in range(t):
+        for b in range(a, t):
+            e = a * t + b
+            for r in range(starts[e + 1] - starts[e]):
+                row = rows[tail[a], tail[b], r]
+                if number[row] < 0:
+                    number[row] = known
+                    sizes[known] = counts[row]
+                    known += 1
+                packed[starts[e] + r] = number[row]
+    number[: counts.shape[0]] = -1
+    return place, starts, packed, sizes[:known].copy()
+
+
+@compiled
+def pay_conflicts(
+    tail: Longs,
+    excludes: Excludes,
+    costs: Longs,
+    place: Longs,
+    starts: Longs,
+    listed: Longs,
+    budget: Longs,
+    left: Longs,
+) -> int:
+    """Return what it costs at the least to leave out one of every two cuts, or to lose their rows.
+
+    ``left`` is what remains of each cut's cost, ``budget`` what it costs to lose each row, and what remains of that.
+    Expensive pairs are paid first.
+    """
+    t = int(np.sqrt(starts.shape[0] - 1))
+    order = tail[np.argsort(-costs[tail], kind="mergesort")]
+    left[:] = costs
+    paid = 0
+    for a in range(order.shape[0]):
+        v = order[a]
+        e = place[v] * t + place[v]
+        for r in range(starts[e], starts[e + 1]):
+            y = min(left[v], budget[listed[r]])
+            left[v] -= y
+            budget[listed[r]] -= y
+            paid += y
+    for a in range(1, order.shape[0]):
+        v = order[a]
+        for b in range(a):
+            if left[v] <= 0:
+                break
+            u = order[b]
+            if left[u] <= 0:
+                continue
+            if excludes[u, v]:
+                y = min(left[u], left[v])
+                left[u] -= y
+                left[v] -= y
+                paid += y
+                continue
+            e = place[min(u, v)] * t + place[max(u, v)]
+            for r in range(starts[e], starts[e + 1]):
+                y = min(left[u], left[v], budget[listed[r]])
+                left[u] -= y
+                left[v] -= y
+                budget[listed[r]] -= y
+                paid += y
+    return paid
+
+
+@compiled
+def gains_of_cuts(
+    tail: Longs,
+    excludes: Excludes,
+    costs: Longs,
+    left: Longs,
+    place: Longs,
+    starts: Longs,
+    listed: Longs,
+    prices: Longs,
+    budget: Longs,
+) -> tuple[Longs, Longs]:
+    """Return, per cut of the tail, what it costs beyond the payments if the cut is chosen, and without any payments.
+
+    Its rows are lost, and so are the rows that it loses with another cut, or that one is left out. ``prices`` are what
+    it costs to lose each row, ``budget`` what the payments leave of it.
+    """
+    t = int(np.sqrt(starts.shape[0] - 1))
+    beyond, whole = np.zeros(tail.shape[0], np.int64), np.zeros(tail.shape[0], np.int64)
+    taken = np.zeros(budget.shape[0], np.int64)
+    for a in range(tail.shape[0]):
+        u = tail[a]
+        e = place[u] * t + place[u]
+        for r in range(starts[e], starts[e + 1]):
+            beyond[a] += budget[listed[r]]
+            taken[listed[r]] = budget[listed[r]]
+            whole[a] += prices[listed[r]]
+        for b in range(tail.shape[0]):
+            v = tail[b]
+            if excludes[u, v]:
+                beyond[a] += left[v]
+                whole[a] += costs[v]
+            elif u != v:
+                e = place[min(u, v)] * t + place[max(u, v)]
+                rest, price = left[v], 0
+                for r in range(starts[e], starts[e + 1]):
+                    y = min(rest, budget[listed[r]] - taken[listed[r]])
+                    taken[listed[r]] += y
+                    rest -= y
+                    price += prices[listed[r]]
+                beyond[a] += left[v] - rest
+                whole[a] += min(price, costs[v])
+        for b in range(tail.shape[0]):
+            e = place[min(u, tail[b])] * t + place[max(u, tail[b])]
+            for r in range(starts[e], starts[e + 1]):
+                taken[listed[r]] = 0
+    return beyond, whole
