@@ -418,7 +418,7 @@ class LocalEngine(LocalColumns):
 
 def _tuple_of(parts: Parts, keeps_stars: bool) -> NDArray[np.int32]:
     """Number the released tuples of parts; those that are suppressed but kept are one."""
-    tuple_of, firsts = group(packed(parts.codes))
+    tuple_of, firsts = parts.tuples
     return (
         np.where(parts.suppressed, len(firsts), tuple_of).astype(np.int32) if keeps_stars else tuple_of.astype(np.int32)
     )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, merge_histograms, sum_by_class, take_histograms
+from shoal.table.leaves import records_by_leaf
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -141,6 +142,11 @@ class FrequencyTable:
         """The number of distinct tuples."""
         return len(self.counts)
 
+    @cached_property
+    def leaf_counts(self) -> list[Counts]:
+        """The number of records with each leaf, per column; the columns have hierarchies."""
+        return records_by_leaf(self.codes, self.counts, [len(hierarchy.leaves) for hierarchy in self.hierarchies])
+
     @property
     def persons(self) -> Counts:
         """The number of respondents in each class: distinct entities, or records if each is a person."""
@@ -210,7 +216,8 @@ def packed(codes: Codes | NDArray[np.bool_]) -> NDArray[np.uint64]:
         if used + bits > 64:
             keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
             used = len(codes).bit_length()
-        keys = (keys << np.uint64(bits)) | column.astype(np.uint64)
+        np.left_shift(keys, np.uint64(bits), out=keys)
+        np.bitwise_or(keys, column, out=keys, dtype=np.uint64, casting="unsafe")
         used += bits
     return keys
 

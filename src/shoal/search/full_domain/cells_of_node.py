@@ -138,11 +138,11 @@ def count_cells(
         if with_classes:
             for i in range(rows.shape[0]):
                 cell_of[first + i] = cells[i]
-    n = np.uint64(0)
-    for cell in range(sums.shape[0]):
-        n += np.uint64(sums[cell] > 0)
-    out = np.empty((n + np.uint64(1), n_words), np.uint64)
-    totals = np.empty(n + np.uint64(1), np.int64)
+    n_classes = 0
+    for s in range(sums.shape[0]):
+        n_classes += sums[s] > 0
+    out = np.empty((n_classes + 1, n_words), np.uint64)
+    totals = np.empty(n_classes + 1, np.int64)
     number_of = np.empty(sums.shape[0] if with_classes else 0, np.int64)
     n = np.uint64(0)
     cell = np.uint64(0)
@@ -159,4 +159,4 @@ def count_cells(
     class_of = np.empty(n_rows if with_classes else 0, np.int64)
     for i in range(class_of.shape[0]):
         class_of[i] = number_of[np.uint64(cell_of[i])]
-    return out[: out.shape[0] - 1], totals[: totals.shape[0] - 1], class_of
+    return out[:n_classes], totals[:n_classes], class_of

@@ -21,7 +21,7 @@ from shoal.search.full_domain.cells_of_node import cells_of_node, count_cells
 from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive_large, derive_node, number_large, sum_by_class, unpack
+from shoal.table.kernels import derive_large, derive_node, number_large, unpack
 
 PackedKeys = NDArray[np.uint64]  # (classes, words)
 Levels = NDArray[np.int64]  # (columns)
@@ -169,18 +169,23 @@ class Rollup:
         if len(table.counts) <= HUGE:
             j = next(j for j in self._order if table.node[j] != node[j])
             return moved_to_level(table.node, j, node[j])
+        stop = self._finest(table, node)
+        return node if stop == table.node else stop
+
+    def _finest(self, table: NodeTable, node: Node) -> Node:
+        """Return the finest node between a table and a node whose combinations of labels can be counted one by one."""
         most, levels, n_labels = DENSE * len(table.counts), list(node), self.steps.n_labels.tolist()
         cells = self.steps.most(np.array(node))
-        while cells <= most:
+        while True:
             finer = [
                 (cells // n_labels[j][level] * n_labels[j][level - 1], j)
                 for j, level in enumerate(levels)
                 if level > table.node[j]
             ]
-            cells, j = min(finer, default=(math.inf, 0))
-            if cells <= most:
-                levels[j] -= 1
-        return node if tuple(levels) == table.node else tuple(levels)
+            if not finer or min(finer)[0] > most:
+                return tuple(levels)
+            cells, j = min(finer)
+            levels[j] -= 1
 
     def coarser(self, node: Node) -> Iterator[Node]:
         """Yield nodes above ``node`` if its table would be derived from a huge one, coarsest first; otherwise none.
@@ -280,15 +285,6 @@ class Rollup:
         if with_classes:
             class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
         return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
-
-    @cached_property
-    def leaf_counts(self) -> list[Counts]:
-        """Return the number of records with each leaf, per column."""
-        table = self.table
-        return [
-            sum_by_class(table.counts, codes.astype(np.int64), len(hierarchy.leaves))
-            for codes, hierarchy in zip(table.codes.T, table.hierarchies, strict=True)
-        ]
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room

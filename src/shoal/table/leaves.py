@@ -1,0 +1,47 @@
+"""Loops over the leaves of all columns at once: a table of many rows is read once, not once for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.table.jit import compiled_when_long
+
+Leaves = NDArray[np.int32]  # (rows, columns)
+Numbers = NDArray[np.int64]
+
+
+def records_by_leaf(leaves: Leaves, counts: Numbers, n_leaves: Sequence[int]) -> list[Numbers]:
+    """Return the number of records with each leaf, per column."""
+    starts = np.concatenate([[0], np.cumsum(n_leaves)]).astype(np.int64)
+    sums = np.zeros(starts[-1], np.int64)
+    add_by_leaf(np.ascontiguousarray(leaves), counts, starts, sums)
+    return [sums[first:last] for first, last in pairwise(starts)]
+
+
+def recoded_leaves(leaves: Leaves, of_leaf: Sequence[NDArray[np.integer]]) -> Leaves:
+    """Return what ``of_leaf``, per column, says that each leaf becomes."""
+    starts = np.concatenate([[0], np.cumsum([len(of) for of in of_leaf])]).astype(np.int64)
+    became = np.concatenate([*of_leaf, []]).astype(np.int32)
+    out = np.empty(leaves.shape, np.int32)
+    recode_leaves(np.ascontiguousarray(leaves), became, starts, out)
+    return out
+
+
+@compiled_when_long(lambda leaves, *_: leaves.size)
+def add_by_leaf(leaves: Leaves, counts: Numbers, starts: Numbers, sums: Numbers) -> None:
+    """Add the counts of rows to the ``sums`` of their leaves; those of column ``j`` begin at ``starts[j]``."""
+    for i in range(leaves.shape[0]):
+        for j in range(leaves.shape[1]):
+            sums[starts[j] + leaves[i, j]] += counts[i]
+
+
+@compiled_when_long(lambda leaves, *_: leaves.size)
+def recode_leaves(leaves: Leaves, became: Leaves, starts: Numbers, out: Leaves) -> None:
+    """Write to ``out`` what each leaf became: leaf ``x`` of column ``j``, ``became[starts[j] + x]``."""
+    for i in range(leaves.shape[0]):
+        for j in range(leaves.shape[1]):
+            out[i, j] = became[starts[j] + leaves[i, j]]
