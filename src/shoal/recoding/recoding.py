@@ -122,8 +122,8 @@ class Recoding:
         """Return parts in which a value becomes the same everywhere; they are asked for several times in a row."""
         last: tuple[FrequencyTable, Parts] | None = vars(self).get(_LAST)
         if last is None or last[0] is not table:
-            codes = recoded_leaves(table.codes, of_leaf)
-            tuple_of, firsts = tuples = group(packed(codes))
+            codes, keys = recoded_leaves(table.codes, of_leaf)
+            tuple_of, firsts = tuples = group(packed(codes) if keys is None else keys)
             gone = among(codes[firsts], suppressed)[tuple_of]
             parts = UniformParts(np.arange(len(codes)), codes, table.counts, gone, table.codes, of_leaf)
             vars(parts)["tuples"] = tuples

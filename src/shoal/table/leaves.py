@@ -22,13 +22,17 @@ def records_by_leaf(leaves: Leaves, counts: Numbers, n_leaves: Sequence[int]) ->
     return [sums[first:last] for first, last in pairwise(starts)]
 
 
-def recoded_leaves(leaves: Leaves, of_leaf: Sequence[NDArray[np.integer]]) -> Leaves:
-    """Return what ``of_leaf``, per column, says that each leaf becomes."""
+def recoded_leaves(leaves: Leaves, of_leaf: Sequence[NDArray[np.integer]]) -> tuple[Leaves, NDArray[np.uint64] | None]:
+    """Return what ``of_leaf``, per column, says that each leaf becomes, and each row of this in one word.
+
+    Words are equal exactly if the rows are; None if 64 bits are not enough.
+    """
     starts = np.concatenate([[0], np.cumsum([len(of) for of in of_leaf])]).astype(np.int64)
     became = np.concatenate([*of_leaf, []]).astype(np.int32)
-    out = np.empty(leaves.shape, np.int32)
-    recode_leaves(np.ascontiguousarray(leaves), became, starts, out)
-    return out
+    bits = np.array([int(of.max(initial=0)).bit_length() for of in of_leaf], np.uint64)
+    out, keys = np.empty(leaves.shape, np.int32), np.empty(len(leaves), np.uint64)
+    recode_leaves(np.ascontiguousarray(leaves), became, starts, bits, out, keys)
+    return out, keys if bits.sum() <= 64 else None
 
 
 @compiled_when_long(lambda leaves, *_: leaves.size)
@@ -40,8 +44,17 @@ def add_by_leaf(leaves: Leaves, counts: Numbers, starts: Numbers, sums: Numbers)
 
 
 @compiled_when_long(lambda leaves, *_: leaves.size)
-def recode_leaves(leaves: Leaves, became: Leaves, starts: Numbers, out: Leaves) -> None:
-    """Write to ``out`` what each leaf became: leaf ``x`` of column ``j``, ``became[starts[j] + x]``."""
+def recode_leaves(
+    leaves: Leaves, became: Leaves, starts: Numbers, bits: NDArray[np.uint64], out: Leaves, keys: NDArray[np.uint64]
+) -> None:
+    """Write to ``out`` what each leaf became: leaf ``x`` of column ``j``, ``became[starts[j] + x]``.
+
+    ``keys`` get the ``bits`` of all columns of a row, one after the other.
+    """
     for i in range(leaves.shape[0]):
+        key = np.uint64(0)
         for j in range(leaves.shape[1]):
-            out[i, j] = became[starts[j] + leaves[i, j]]
+            code = became[starts[j] + leaves[i, j]]
+            out[i, j] = code
+            key = (key << bits[j]) | np.uint64(code)
+        keys[i] = key

@@ -100,8 +100,9 @@ def _file_bytes(path: Path) -> bytearray:
 
 
 def _pieces(raw: bytearray) -> Generator[bytes, None, None]:
+    view = memoryview(raw)  # a slice of the array itself would be copied twice
     for start in range(0, len(raw), layout.CHUNK):
-        yield bytes(raw[start : start + layout.CHUNK])
+        yield bytes(view[start : start + layout.CHUNK])
 
 
 def _gunzip(raw: bytearray, name: str) -> bytearray:

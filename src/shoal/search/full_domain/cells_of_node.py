@@ -100,8 +100,25 @@ def _keys(place: Places, columns: Sequence[int], n_labels: Sequence[int]) -> Pac
     return keys
 
 
-@compiled
 def count_cells(
+    keys: PackedKeys, counts: Integers, cells: NodeCells, with_classes: bool
+) -> tuple[PackedKeys, Integers, Integers]:
+    """Add up the ``counts`` of rows in their cells; return the keys of the cells that have any, and their sums.
+
+    Also return the class of each row, if ``with_classes``. Arrays are made here: those of NumPy have large pages.
+    """
+    sums = np.zeros(len(cells.outer) * len(cells.inner), np.int64)
+    cell_of = np.empty(len(keys) if with_classes else 0, np.uint32)
+    add_to_cells(keys, counts, cells.words, cells.shifts, cells.masks, cells.starts, cells.terms, sums, cell_of)
+    n_classes = np.count_nonzero(sums)
+    out, totals = np.empty((n_classes + 1, keys.shape[1]), np.uint64), np.empty(n_classes + 1, np.int64)
+    number_of = np.empty(len(sums) if with_classes else 0, np.int64)
+    take_cells(sums, cells.outer, cells.inner, out, totals, number_of)
+    return out[:n_classes], totals[:n_classes], number_of[cell_of]
+
+
+@compiled
+def add_to_cells(
     keys: PackedKeys,
     counts: Integers,
     words: Integers,
@@ -109,21 +126,16 @@ def count_cells(
     masks: NDArray[np.uint64],
     starts: Integers,
     terms: NDArray[np.uint32],
-    outer: PackedKeys,
-    inner: PackedKeys,
-    with_classes: bool,
-) -> tuple[PackedKeys, Integers, Integers]:
-    """Add up the ``counts`` of rows in their cells; return the keys of the cells that have any, and their sums.
+    sums: Integers,
+    cell_of: NDArray[np.uint32],
+) -> None:
+    """Add the ``counts`` of rows to the ``sums`` of their cells, and write the cell of each row if there is room.
 
-    Also return the class of each row, if ``with_classes``. The other arguments are those of ``NodeCells``.
+    ``words``, ``shifts``, ``masks``, ``starts`` and ``terms`` are those of ``NodeCells``.
     """
-    n_rows, n_words = keys.shape
-    n_inner = inner.shape[0]
-    sums = np.zeros(outer.shape[0] * n_inner, np.int64)
-    cell_of = np.empty(n_rows if with_classes else 0, np.uint32)
     block = 512
     cells = np.empty(block, np.uint32)
-    for first in range(0, n_rows, block):
+    for first in range(0, keys.shape[0], block):
         rows = keys[first : first + block]
         number = counts[first : first + block]
         for i in range(rows.shape[0]):
@@ -135,28 +147,27 @@ def count_cells(
                 cells[i] += own[(rows[i, w] >> at) & wide]
         for i in range(rows.shape[0]):
             sums[np.uint64(cells[i])] += number[i]
-        if with_classes:
+        if cell_of.shape[0]:
             for i in range(rows.shape[0]):
                 cell_of[first + i] = cells[i]
-    n_classes = 0
-    for s in range(sums.shape[0]):
-        n_classes += sums[s] > 0
-    out = np.empty((n_classes + 1, n_words), np.uint64)
-    totals = np.empty(n_classes + 1, np.int64)
-    number_of = np.empty(sums.shape[0] if with_classes else 0, np.int64)
-    n = np.uint64(0)
-    cell = np.uint64(0)
+
+
+@compiled
+def take_cells(
+    sums: Integers, outer: PackedKeys, inner: PackedKeys, out: PackedKeys, totals: Integers, number_of: Integers
+) -> None:
+    """Write the keys and sums of the cells that have any rows, and the class of each cell if there is room.
+
+    There is room for one more, since every cell is written, and overwritten where nobody is: the branch would be
+    unpredictable.
+    """
+    n, cell = np.uint64(0), np.uint64(0)
     for a in range(outer.shape[0]):
-        for b in range(n_inner):
-            # Written in any case, and overwritten where nobody is: the branch would be unpredictable.
-            for w in range(n_words):
+        for b in range(inner.shape[0]):
+            for w in range(out.shape[1]):
                 out[n, w] = outer[a, w] | inner[b, w]
             totals[n] = sums[cell]
-            if with_classes:
+            if number_of.shape[0]:
                 number_of[cell] = n
             n += np.uint64(sums[cell] > 0)
             cell += np.uint64(1)
-    class_of = np.empty(n_rows if with_classes else 0, np.int64)
-    for i in range(class_of.shape[0]):
-        class_of[i] = number_of[np.uint64(cell_of[i])]
-    return out[:n_classes], totals[:n_classes], class_of

@@ -270,7 +270,7 @@ class Rollup:
             every = np.arange(len(here))
             n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (here, there))
             cells = cells_of_node(place, steps.codes, steps.offsets[every, here, there], n_here, n_there)
-            return count_cells(keys, counts, *cells, with_classes)
+            return count_cells(keys, counts, cells, with_classes)
         changed = np.flatnonzero(here != there)
         offsets = steps.offsets[changed, here[changed], there[changed]]
         fields = (place.words[changed], place.shifts[changed], place.masks[changed])

@@ -32,7 +32,7 @@ def test_cells_with_any_rows_are_the_groups_of_recoded_rows(inner, case, with_cl
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "INNER", inner)
         cells = cells_of_node(place, np.concatenate(onto).astype(np.uint64), offsets, known, n_there)
-    keys, sums, class_of = count_cells(place.packed(codes), counts, *cells, with_classes)
+    keys, sums, class_of = count_cells(place.packed(codes), counts, cells, with_classes)
     recoded = np.stack([step[column] for step, column in zip(onto, codes.T, strict=True)], axis=1)
     distinct, group_of = np.unique(recoded, axis=0, return_inverse=True)
     expected = np.zeros(len(distinct), np.int64)
