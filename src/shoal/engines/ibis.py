@@ -238,7 +238,7 @@ class IbisEngine(IbisColumns):
         apart = counted.apart
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
         rows = self._raising(counted.raised).told(counted.rows.columns)
-        expected = foreseen(groups, row_of, parts, changed, kept, policy)
+        expected = foreseen(counted.rows, row_of, parts, changed, kept, policy)
         if not (np.diff(parts.row) == 1).all():
             join = partial(join_dealt, self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
             return self._released(join, expected, policy)

@@ -54,10 +54,11 @@ def of_release(
     """Collect the evidence for a release made from one count of the engine's rows."""
     table, original = counted.table, engine.knowing(counted.rows, counted.raised)
     parts = recoding.parts(table)
+    same = rows.n_records == counted.n_records or not policy.having("plain")  # of the columns that are asked for
     return Evidence(
         policy,
         released,
-        original if rows.n_records == counted.n_records else engine.released(rows),
+        original if same else engine.released(rows),
         original,
         {name: told for name, told in zip(policy.quasi, _told(parts, table), strict=True) if told.errors(1)},
         (parts.n_suppressed, counted.n_records),

@@ -42,6 +42,11 @@ class Parts:
         """The released tuple of each part, suppressed or not, by number, and the first part with each tuple."""
         return group(packed(self.codes))
 
+    def shown_tuples(self, *, stars: bool) -> NDArray[np.int32]:
+        """Return the released tuple of each part by number; with ``stars``, suppressed parts show one tuple of them."""
+        tuple_of, firsts = self.tuples
+        return (np.where(self.suppressed, len(firsts), tuple_of) if stars else tuple_of).astype(np.int32)
+
     @cached_property
     def kept(self) -> Counts:
         """The records that are not suppressed, per part."""

@@ -63,6 +63,14 @@ class DuckDB(IbisPlace):
         self._make_room()
         return super().reading()
 
+    def fetch(self, expression: ir.Table) -> pa.Table:
+        """Fetch the rows of a query in the types that Ibis knows, without pandas, which Ibis would load."""
+        if any(kind.is_null() for kind in expression.schema().types):
+            return super().fetch(expression)
+        with self.reading():
+            found = self.backend.con.sql(self.backend.compile(expression)).to_arrow_table()
+            return expression.__pyarrow_result__(found)
+
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows in the order of the file; by default, DuckDB's threads return them in any order."""
         self.backend.con.execute("SET preserve_insertion_order = true")
