@@ -62,7 +62,7 @@ def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
 
 def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shoal.engines.files.folders.FILE_ROWS", 25)
-    monkeypatch.setattr("shoal.engines.backends.duckdb.PIECE", 7)
+    monkeypatch.setattr("shoal.engines.backends.duckdb_results.PIECE", 7)
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     release.save(tmp_path / "out")
     parts = sorted((tmp_path / "out").iterdir())

@@ -124,6 +124,8 @@ HUGE = 1 << 17  # classes from which a table no longer fits the processor's cach
 # the way is as fine as it can be, so that others can be derived from it.
 DENSE = 1.0
 
+SAMPLE = 4096  # rows of a huge table that show how many classes they will be in
+
 # Combinations of labels per ground tuple between which a coarser node is worth evaluating before a node with a huge
 # table: with fewer, hardly any record is alone; with more, its table is hardly smaller.
 COARSER = (0.05, 0.3)
@@ -260,17 +262,14 @@ class Rollup:
     ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
         place, steps, with_classes = self.layout, self.steps, self._with_classes
-        if keys.shape[1] == 1 and len(counts) <= HUGE:
-            narrow, sums, class_of = derive_node(
-                *(keys[:, 0], counts, here, there, place.shifts, place.masks),
-                *(steps.n_labels, steps.offsets, steps.codes, with_classes),
-            )
-            return narrow[:, None], sums, class_of
         if len(counts) > HUGE and steps.most(there) <= DENSE * len(counts):
             every = np.arange(len(here))
             n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (here, there))
             cells = cells_of_node(place, steps.codes, steps.offsets[every, here, there], n_here, n_there)
             return count_cells(keys, counts, cells, with_classes)
+        if keys.shape[1] == 1 and (len(counts) <= 2 * HUGE or self._seem_few(keys, counts, here, there)):
+            narrow, sums, class_of = self._hashed(keys, counts, here, there, with_classes)
+            return narrow[:, None], sums, class_of
         changed = np.flatnonzero(here != there)
         offsets = steps.offsets[changed, here[changed], there[changed]]
         fields = (place.words[changed], place.shifts[changed], place.masks[changed])
@@ -285,6 +284,22 @@ class Rollup:
         if with_classes:
             class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
         return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
+
+    def _hashed(
+        self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels, with_classes: bool
+    ) -> tuple[NDArray[np.uint64], Counts, ClassOf]:
+        """Recode and group rows whose keys are one word, with one hash table."""
+        place, steps = self.layout, self.steps
+        return derive_node(
+            *(keys[:, 0], counts, here, there, place.shifts, place.masks),
+            *(steps.n_labels, steps.offsets, steps.codes, with_classes),
+        )
+
+    def _seem_few(self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels) -> bool:
+        """Estimate whether a table fits the processor's cache, by the rows of a sample that coincide."""
+        some = np.arange(0, len(keys), max(1, len(keys) // SAMPLE))
+        _, found, _ = self._hashed(keys[some], counts[some], here, there, False)
+        return 2 * (len(some) - len(found)) * HUGE >= len(some) ** 2  # n rows in m classes have n² / 2m pairs
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room
