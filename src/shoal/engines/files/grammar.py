@@ -114,6 +114,21 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
     place = s[PLACE]
     while i < n:
         kind = classes[text[i]]
+        if kind == QUOTE and place <= FIELD and not writing:  # most fields with quotes have no other marks in them
+            end = i + 1
+            while end < n and classes[text[end]] == PLAIN:
+                end += 1
+            if end < n and classes[text[end]] == QUOTE:
+                if place == RECORD:
+                    s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
+                s[COMMAS] = s[INNER] = s[AFTER_CR] = 0
+                place = CLOSING
+                i = end + 1
+                if i < n and classes[text[i]] == SEPARATOR:
+                    s[SEPARATORS] += 1
+                    place = FIELD
+                    i += 1
+                continue
         if kind == PLAIN:
             begin = i
             i += 1
