@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import pyarrow as pa
 from ibis.expr import types as ir
+from ibis.expr.operations import AggUDF, InMemoryTable, ScalarUDF
+from ibis.expr.operations.udf import InputType
 
 from shoal.engines.files.read_back import plain_schema
 
@@ -19,9 +21,18 @@ PIECE = 2**17  # rows of a result held in memory at a time
 
 def fetched(backend: Any, expression: ir.Table) -> pa.Table:
     """Return the rows of a query, in the types that Ibis knows."""
-    if any(kind.is_null() for kind in expression.schema().types):  # which DuckDB has not
+    if _needs_ibis(expression):
         return expression.to_pyarrow()
     return expression.__pyarrow_result__(backend.con.sql(backend.compile(expression)).to_arrow_table())
+
+
+def _needs_ibis(expression: ir.Table) -> bool:
+    """Return whether Ibis has something to prepare or to convert: what is in Python's memory, or has an odd type."""
+    schema = expression.schema()
+    if schema.geospatial or any(kind.is_null() for kind in schema.types):
+        return True
+    found = expression.op().find((InMemoryTable, ScalarUDF, AggUDF))
+    return any(isinstance(each, InMemoryTable) or each.__input_type__ != InputType.BUILTIN for each in found)
 
 
 def types_of(backend: Any, expression: ir.Table) -> pa.Schema:
