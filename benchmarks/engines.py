@@ -265,7 +265,7 @@ def figures(found: list[dict[str, Any]]) -> str:
         for row in found
         if "in memory" in row
     ] + [
-        "With the ten columns of [performance](performance.md), 5-anonymity and nearly as many distinct tuples as rows: "
+        "With the ten columns of [performance](performance.md) and 5-anonymity, where nearly every row is distinct: "
         f"{row['in memory ten']['cpu']:.1f} seconds of CPU ({row['in memory ten']['seconds']:.1f} s) and "
         f"{row['in memory ten']['peak'] / 1e9:.1f} GB."
         for row in found
