@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from shoal.table.jit import compiled_when_long
 
-Leaves = NDArray[np.int32]  # (rows, columns)
-Numbers = NDArray[np.int64]
+LeafCodes = NDArray[np.int32]  # (rows, columns)
+LeafNumbers = NDArray[np.int64]
 
 
-def records_by_leaf(leaves: Leaves, counts: Numbers, n_leaves: Sequence[int]) -> list[Numbers]:
+def records_by_leaf(leaves: LeafCodes, counts: LeafNumbers, n_leaves: Sequence[int]) -> list[LeafNumbers]:
     """Return the number of records with each leaf, per column."""
     starts = np.concatenate([[0], np.cumsum(n_leaves)]).astype(np.int64)
     sums = np.zeros(starts[-1], np.int64)
@@ -22,7 +22,9 @@ def records_by_leaf(leaves: Leaves, counts: Numbers, n_leaves: Sequence[int]) ->
     return [sums[first:last] for first, last in pairwise(starts)]
 
 
-def recoded_leaves(leaves: Leaves, of_leaf: Sequence[NDArray[np.integer]]) -> tuple[Leaves, NDArray[np.uint64] | None]:
+def recoded_leaves(
+    leaves: LeafCodes, of_leaf: Sequence[NDArray[np.integer]]
+) -> tuple[LeafCodes, NDArray[np.uint64] | None]:
     """Return what ``of_leaf``, per column, says that each leaf becomes, and each row of this in one word.
 
     Words are equal exactly if the rows are; None if 64 bits are not enough.
@@ -36,7 +38,7 @@ def recoded_leaves(leaves: Leaves, of_leaf: Sequence[NDArray[np.integer]]) -> tu
 
 
 @compiled_when_long(lambda leaves, *_: leaves.size)
-def add_by_leaf(leaves: Leaves, counts: Numbers, starts: Numbers, sums: Numbers) -> None:
+def add_by_leaf(leaves: LeafCodes, counts: LeafNumbers, starts: LeafNumbers, sums: LeafNumbers) -> None:
     """Add the counts of rows to the ``sums`` of their leaves; those of column ``j`` begin at ``starts[j]``."""
     for i in range(leaves.shape[0]):
         for j in range(leaves.shape[1]):
@@ -45,7 +47,12 @@ def add_by_leaf(leaves: Leaves, counts: Numbers, starts: Numbers, sums: Numbers)
 
 @compiled_when_long(lambda leaves, *_: leaves.size)
 def recode_leaves(
-    leaves: Leaves, became: Leaves, starts: Numbers, bits: NDArray[np.uint64], out: Leaves, keys: NDArray[np.uint64]
+    leaves: LeafCodes,
+    became: LeafCodes,
+    starts: LeafNumbers,
+    bits: NDArray[np.uint64],
+    out: LeafCodes,
+    keys: NDArray[np.uint64],
 ) -> None:
     """Write to ``out`` what each leaf became: leaf ``x`` of column ``j``, ``became[starts[j] + x]``.
 

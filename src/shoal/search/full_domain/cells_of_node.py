@@ -19,14 +19,14 @@ PIECE = 12  # bits of a key that are looked up at once, unless one column has mo
 INNER = 1 << 11  # cells that share the first columns
 
 PackedKeys = NDArray[np.uint64]  # (classes, words)
-Integers = NDArray[np.int64]
+CellNumbers = NDArray[np.int64]
 
 
-class Places(Protocol):
+class KeyPlaces(Protocol):
     """Where the code of each column is in a packed key."""
 
     n_words: int
-    words: Integers
+    words: CellNumbers
     shifts: NDArray[np.uint64]
     masks: NDArray[np.uint64]
 
@@ -34,17 +34,17 @@ class Places(Protocol):
 class NodeCells(NamedTuple):
     """The cells of a node, and how the keys of a lower node lead to them."""
 
-    words: Integers  # [piece]  the word of a key that it reads
+    words: CellNumbers  # [piece]  the word of a key that it reads
     shifts: NDArray[np.uint64]
     masks: NDArray[np.uint64]
-    starts: Integers  # where the terms of a piece begin
+    starts: CellNumbers  # where the terms of a piece begin
     terms: NDArray[np.uint32]  # what the bits of a piece add to the number of a cell
     outer: PackedKeys  # the keys of the first columns' labels, and of the others: one of each makes the key of a cell
     inner: PackedKeys
 
 
 def cells_of_node(
-    place: Places, codes: NDArray[np.uint64], offsets: Integers, n_here: Sequence[int], n_there: Sequence[int]
+    place: KeyPlaces, codes: NDArray[np.uint64], offsets: CellNumbers, n_here: Sequence[int], n_there: Sequence[int]
 ) -> NodeCells:
     """Return the cells of a node with ``n_there`` labels in each column, reached from one with ``n_here``.
 
@@ -82,7 +82,7 @@ def cells_of_node(
     )
 
 
-def _width(place: Places, columns: Sequence[int]) -> int:
+def _width(place: KeyPlaces, columns: Sequence[int]) -> int:
     """Return how many bits of a word some columns span; more than a word if they are in different ones."""
     first, last = columns[0], columns[-1]
     if place.words[first] != place.words[last]:
@@ -90,7 +90,7 @@ def _width(place: Places, columns: Sequence[int]) -> int:
     return int(place.shifts[last] - place.shifts[first]) + int(place.masks[last]).bit_length()
 
 
-def _keys(place: Places, columns: Sequence[int], n_labels: Sequence[int]) -> PackedKeys:
+def _keys(place: KeyPlaces, columns: Sequence[int], n_labels: Sequence[int]) -> PackedKeys:
     """Return the packed keys of all combinations of labels of some columns, the last one changing first."""
     keys = np.zeros((1, place.n_words), np.uint64)
     for j in columns:
@@ -101,8 +101,8 @@ def _keys(place: Places, columns: Sequence[int], n_labels: Sequence[int]) -> Pac
 
 
 def count_cells(
-    keys: PackedKeys, counts: Integers, cells: NodeCells, with_classes: bool
-) -> tuple[PackedKeys, Integers, Integers]:
+    keys: PackedKeys, counts: CellNumbers, cells: NodeCells, with_classes: bool
+) -> tuple[PackedKeys, CellNumbers, CellNumbers]:
     """Add up the ``counts`` of rows in their cells; return the keys of the cells that have any, and their sums.
 
     Also return the class of each row, if ``with_classes``. Arrays are made here: those of NumPy have large pages.
@@ -120,13 +120,13 @@ def count_cells(
 @compiled
 def add_to_cells(
     keys: PackedKeys,
-    counts: Integers,
-    words: Integers,
+    counts: CellNumbers,
+    words: CellNumbers,
     shifts: NDArray[np.uint64],
     masks: NDArray[np.uint64],
-    starts: Integers,
+    starts: CellNumbers,
     terms: NDArray[np.uint32],
-    sums: Integers,
+    sums: CellNumbers,
     cell_of: NDArray[np.uint32],
 ) -> None:
     """Add the ``counts`` of rows to the ``sums`` of their cells, and write the cell of each row if there is room.
@@ -154,7 +154,12 @@ def add_to_cells(
 
 @compiled
 def take_cells(
-    sums: Integers, outer: PackedKeys, inner: PackedKeys, out: PackedKeys, totals: Integers, number_of: Integers
+    sums: CellNumbers,
+    outer: PackedKeys,
+    inner: PackedKeys,
+    out: PackedKeys,
+    totals: CellNumbers,
+    number_of: CellNumbers,
 ) -> None:
     """Write the keys and sums of the cells that have any rows, and the class of each cell if there is room.
 

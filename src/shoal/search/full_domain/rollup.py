@@ -17,13 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.full_domain.cells_of_node import cells_of_node, count_cells
+from shoal.search.full_domain.cells_of_node import PackedKeys, cells_of_node, count_cells
 from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import derive_large, derive_node, number_large, unpack
 
-PackedKeys = NDArray[np.uint64]  # (classes, words)
 Levels = NDArray[np.int64]  # (columns)
 
 
