@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import ibis
 import pyarrow as pa
@@ -12,7 +13,7 @@ import shoal
 from benches import Bench
 from contract import TASKS
 from shoal.engines import connect, memory
-from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.duckdb_results import in_pieces
 from shoal.engines.backends.reaching import safe_uri
 from shoal.errors import DataError, OutputError, ShoalError, VerificationError
 
@@ -62,7 +63,7 @@ def test_postgres_writes_tables(postgres: Bench, target: str) -> None:
 
 def test_a_folder_of_parquet_files(duck: Bench, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shoal.engines.files.folders.FILE_ROWS", 25)
-    monkeypatch.setattr("shoal.engines.backends.duckdb.PIECE", 7)
+    monkeypatch.setattr("shoal.engines.backends.duckdb_results.PIECE", 7)
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
     release.save(tmp_path / "out")
     parts = sorted((tmp_path / "out").iterdir())
@@ -106,8 +107,8 @@ def test_a_wrong_table_never_appears(postgres: Bench, spoil: str, monkeypatch) -
 
 def test_a_wrong_folder_never_appears(duck: Bench, tmp_path, monkeypatch) -> None:
     release = shoal.anonymize(duck.load(PEOPLE), ASKED)
-    pieces = DuckDB._pieces
-    monkeypatch.setattr(DuckDB, "_pieces", lambda *given: (piece.slice(1) for piece in pieces(*given)))
+    spoiled = partial(map, lambda piece: piece.slice(1))
+    monkeypatch.setattr("shoal.engines.backends.duckdb.in_pieces", lambda *given: spoiled(in_pieces(*given)))
     for target in ("out", "out.csv", "out.parquet"):
         with pytest.raises(VerificationError):
             release.save(tmp_path / target)

@@ -39,8 +39,10 @@ from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.table.bounds import added, bound_columns, require_true, there
 from shoal.table.frequency import packed
+from shoal.table.jit import loading_meanwhile
 from shoal.table.kernels import group
 
+LARGE = 2**20  # bytes of a file, from some hundred thousand rows on
 NO_ORDER = "rows have no order in an engine: with shuffle = false, their order is that of the engine"
 
 
@@ -108,6 +110,14 @@ class IbisEngine(IbisColumns):
         return self.place.keeps_order and self.source is not None and not Path(self.source).is_dir()
 
     @property
+    def _is_large(self) -> bool:
+        """Whether the rows are in files with so many of them that loops will be compiled."""
+        if self.source is None or not self.place.writes_files:  # otherwise it may be a path of a cluster
+            return False
+        path = Path(self.source)
+        return path.is_dir() or (path.is_file() and path.stat().st_size > LARGE)
+
+    @property
     def scattered(self) -> bool:
         """Whether the rows are in several files and therefore have no single order."""
         return self.source is not None and not self.in_one_file
@@ -123,7 +133,8 @@ class IbisEngine(IbisColumns):
         if policy.release.max_tuples is not None:
             engine, asked, covered, more = self._within(policy.release.max_tuples, policy, outside)
             notes += more
-        local = engine.tallied(policy)
+        with loading_meanwhile(worthwhile=self._is_large):
+            local = engine.tallied(policy)
         named = set(local.columns)  # the others are never fetched; that they have a role was checked above
         found = local.count(
             asked.model_copy(update={"columns": {n: c for n, c in asked.columns.items() if n in named}}),
@@ -238,7 +249,7 @@ class IbisEngine(IbisColumns):
         apart = counted.apart
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
         rows = self._raising(counted.raised).told(counted.rows.columns)
-        expected = foreseen(groups, row_of, parts, changed, kept, policy)
+        expected = foreseen(counted.rows, row_of, parts, changed, kept, policy)
         if not (np.diff(parts.row) == 1).all():
             join = partial(join_dealt, self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
             return self._released(join, expected, policy)

@@ -16,11 +16,13 @@ from shoal.engines.base import Groups
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import Inside
 from shoal.engines.ibis_order import order_keys
+from shoal.engines.local import LocalEngine
 from shoal.engines.sql import unused
 from shoal.policy import Policy
 from shoal.recoding import Parts
-from shoal.table.frequency import Counts
+from shoal.table.frequency import Counts, packed
 from shoal.table.hierarchy import TOP
+from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 
 
@@ -127,23 +129,59 @@ def labels_of(values: Values, parts: Parts, j: int, stars: bool) -> pa.Array:
 
 
 def foreseen(
-    groups: Groups,
+    rows: LocalEngine,
     row_of: NDArray[np.int64],
     parts: Parts,
     changed: dict[str, pa.Array],
     kept: NDArray[np.bool_],
     policy: Policy,
 ) -> Groups:
-    """Predict the counts of the released rows from the frequency table alone."""
+    """Predict the counts of the released rows from the frequency table alone; ``rows`` are the tuples counted in it."""
+    groups = rows.weighed(policy.release.entity)
     if (np.diff(parts.row) == 1).all():
         part, tuples, weights = row_of, np.arange(len(row_of)), np.asarray(groups.table[groups.weight])
+        if groups.person is None:
+            tuples = np.flatnonzero(kept[part])
+            class_of, firsts = group(_shown(rows, part[tuples], tuples, parts, changed, kept, policy))
+            weights = sum_by_class(weights[tuples].astype(np.int64), class_of, len(firsts))
+            tuples = tuples[firsts]
+            return _released_as(groups, part[tuples], tuples, weights, changed, policy)
     else:  # all tuples of a row have the same leaves, sensitive values and person: any represents them
         part = np.arange(len(parts.row))
         tuples = np.empty(int(parts.row[-1]) + 1, np.int64)
         tuples[row_of] = np.arange(len(row_of))
         tuples, weights = tuples[parts.row], parts.counts
     chosen = kept[part]
-    part, tuples, weights = part[chosen], tuples[chosen], weights[chosen]
+    return _released_as(groups, part[chosen], tuples[chosen], weights[chosen], changed, policy)
+
+
+def _shown(
+    rows: LocalEngine,
+    part: NDArray[np.int64],
+    tuples: NDArray[np.int64],
+    parts: Parts,
+    changed: dict[str, pa.Array],
+    kept: NDArray[np.bool_],
+    policy: Policy,
+) -> NDArray[np.uint64]:
+    """Return a word for each of some tuples; words are equal exactly if the tuples are released as the same row."""
+    stars = bool((kept & parts.suppressed).any())
+    # A text that is released unchanged is a part of the released tuple; other values may share a text.
+    texts = {*rows.text_columns} & {*policy.quasi}
+    others = [name for name in (*policy.quasi, *policy.sensitive) if name not in changed and name not in texts]
+    columns = [rows.numbered_column(name).codes[tuples] for name in others]
+    return packed(np.stack([parts.shown_tuples(stars=stars)[part], *columns]).T)
+
+
+def _released_as(
+    groups: Groups,
+    part: NDArray[np.int64],
+    tuples: NDArray[np.int64],
+    weights: Counts,
+    changed: dict[str, pa.Array],
+    policy: Policy,
+) -> Groups:
+    """Return some tuples as they are released, with their numbers of records."""
     names = [*policy.quasi, *policy.sensitive, *([] if groups.person is None else [groups.person])]
     columns = {
         name: changed[name].take(pa.array(part)) if name in changed else groups.table[name].take(pa.array(tuples))

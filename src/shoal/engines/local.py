@@ -170,15 +170,17 @@ class LocalEngine(LocalColumns):
 
         def column(name: str, some: NDArray[np.int64]) -> CodedColumn:
             if name not in quasi:
-                return self._numbered(name).take(some)
+                return self.numbered_column(name).take(some)
             j, own = quasi[name], part[some]
             return self._released(
                 recoding.released[j], parts.codes[own, j], some, None if stars is None else gone[some]
             )
 
         if coded and len(rows) >= MANY and policy.release.entity is None:
-            others = [self._numbered(name).codes[rows] for name in names if name not in quasi]
-            class_of, firsts = group(packed(np.stack([_tuple_of(parts, stars is not None)[part[rows]], *others]).T))
+            others = [self.numbered_column(name).codes[rows] for name in names if name not in quasi]
+            class_of, firsts = group(
+                packed(np.stack([parts.shown_tuples(stars=stars is not None)[part[rows]], *others]).T)
+            )
             if 2 * len(firsts) <= len(rows):
                 distinct = {name: column(name, rows[firsts]) for name in names}
                 return _counted_rows(distinct, class_of, rows, policy.release.seed)
@@ -408,20 +410,12 @@ class LocalEngine(LocalColumns):
             codes = np.where(stars, len(labels) - 1, codes)
         return CodedColumn.numbered(pa.array(labels, pa.string()), codes)
 
-    def _numbered(self, name: str) -> CodedColumn:
+    def numbered_column(self, name: str) -> CodedColumn:
         """Return a column that is released unchanged as codes; those of texts may be known already."""
         if not pa.types.is_string(self.table.schema.field(name).type):
             return CodedColumn.of(self.table[name])
         coded = self.coded(name)
         return CodedColumn.numbered(coded.values, coded.codes)
-
-
-def _tuple_of(parts: Parts, keeps_stars: bool) -> NDArray[np.int32]:
-    """Number the released tuples of parts; those that are suppressed but kept are one."""
-    tuple_of, firsts = group(packed(parts.codes))
-    return (
-        np.where(parts.suppressed, len(firsts), tuple_of).astype(np.int32) if keeps_stars else tuple_of.astype(np.int32)
-    )
 
 
 def _counted_rows(

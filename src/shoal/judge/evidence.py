@@ -12,7 +12,7 @@ from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, dependence_of
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
-from shoal.recoding import Recoding
+from shoal.recoding import Parts, Recoding, UniformParts
 from shoal.table.frequency import FrequencyTable
 
 
@@ -54,23 +54,34 @@ def of_release(
     """Collect the evidence for a release made from one count of the engine's rows."""
     table, original = counted.table, engine.knowing(counted.rows, counted.raised)
     parts = recoding.parts(table)
-    kept = ~parts.suppressed
-    leaves, labels, counts = table.codes[parts.row[kept]], parts.codes[kept], parts.counts[kept]
-    tell = {
-        name: dependence_of(labels[:, j].astype(np.int64), leaves[:, j].astype(np.int64), counts)
-        for j, name in enumerate(policy.quasi)
-    }
+    same = rows.n_records == counted.n_records or not policy.having("plain")  # of the columns that are asked for
     return Evidence(
         policy,
         released,
-        original if rows.n_records == counted.n_records else engine.released(rows),
+        original if same else engine.released(rows),
         original,
-        {name: told for name, told in tell.items() if told.errors(1)},
+        {name: told for name, told in zip(policy.quasi, _told(parts, table), strict=True) if told.errors(1)},
         (parts.n_suppressed, counted.n_records),
         loss,
         (*engine.notes, *counted.notes, *rows.notes),
         recoding.unfinished,
     )
+
+
+def _told(parts: Parts, table: FrequencyTable) -> list[Dependence]:
+    """Return how far the released values of each column determine its leaves, among records that are not suppressed."""
+    if isinstance(parts, UniformParts):  # each leaf has one released value
+        there = [np.flatnonzero(counts) for counts in parts.kept_leaves]
+        return [
+            dependence_of(of[leaves].astype(np.int64), leaves, counts[leaves])
+            for of, leaves, counts in zip(parts.of_leaf, there, parts.kept_leaves, strict=True)
+        ]
+    kept = ~parts.suppressed
+    leaves, labels, counts = table.codes[parts.row[kept]], parts.codes[kept], parts.counts[kept]
+    return [
+        dependence_of(labels[:, j].astype(np.int64), leaves[:, j].astype(np.int64), counts)
+        for j in range(len(table.columns))
+    ]
 
 
 def of_replay(

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import OtherTableError
-from shoal.table.frequency import Codes, Counts, FrequencyTable, among
+from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable, among, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import sum_by_class
+from shoal.table.kernels import group, sum_by_class
+from shoal.table.leaves import recoded_leaves, records_by_leaf
 from shoal.table.values import Ids, Values
 from shoal.text.figures import format_count, format_number
 
@@ -35,6 +36,34 @@ class Parts:
     def n_suppressed(self) -> int:
         """The number of suppressed records."""
         return int(self.counts[self.suppressed].sum())
+
+    @cached_property
+    def tuples(self) -> tuple[ClassOf, NDArray[np.int64]]:
+        """The released tuple of each part, suppressed or not, by number, and the first part with each tuple."""
+        return group(packed(self.codes))
+
+    def shown_tuples(self, *, stars: bool) -> NDArray[np.int32]:
+        """Return the released tuple of each part by number; with ``stars``, suppressed parts show one tuple of them."""
+        tuple_of, firsts = self.tuples
+        return (np.where(self.suppressed, len(firsts), tuple_of) if stars else tuple_of).astype(np.int32)
+
+    @cached_property
+    def kept(self) -> Counts:
+        """The records that are not suppressed, per part."""
+        return np.where(self.suppressed, 0, self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class UniformParts(Parts):
+    """Parts in which a value becomes the same everywhere."""
+
+    leaves: Codes  # (parts, columns)  what was released as these codes
+    of_leaf: Sequence[Ids]  # per column, leaf to released value
+
+    @cached_property
+    def kept_leaves(self) -> list[Counts]:
+        """The records with each leaf that are not suppressed, per column."""
+        return records_by_leaf(self.leaves, self.kept, [len(of) for of in self.of_leaf])
 
 
 @dataclass(frozen=True)
@@ -98,10 +127,12 @@ class Recoding:
         """Return parts in which a value becomes the same everywhere; they are asked for several times in a row."""
         last: tuple[FrequencyTable, Parts] | None = vars(self).get(_LAST)
         if last is None or last[0] is not table:
-            codes = np.column_stack([of[table.codes[:, j]] for j, of in enumerate(of_leaf)]).astype(
-                np.int32, copy=False
-            )
-            last = table, Parts(np.arange(len(codes)), codes, table.counts, among(codes, suppressed))
+            codes, keys = recoded_leaves(table.codes, of_leaf)
+            tuple_of, firsts = tuples = group(packed(codes) if keys is None else keys)
+            gone = among(codes[firsts], suppressed)[tuple_of]
+            parts = UniformParts(np.arange(len(codes)), codes, table.counts, gone, table.codes, of_leaf)
+            vars(parts)["tuples"] = tuples
+            last = table, parts
             vars(self)[_LAST] = last
         return last[1]
 

@@ -49,9 +49,10 @@ def encode_texts(name: str, column: pa.ChunkedArray) -> Coded:
     place = order.to_numpy()
     lookup = np.full(len(words) + 1, -1, np.int32)  # index -1, for null, refers to the last entry
     lookup[place] = np.cumsum(new) - 1
-    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
+    codes = lookup[indices.to_numpy(zero_copy_only=False)]
     distinct = ranked.filter(pa.array(new))
-    return Coded(lookup[indices], tuple(distinct.to_pylist()), encoded.dictionary.take(pa.array(place[new])))
+    return Coded(codes, tuple(distinct.to_pylist()), encoded.dictionary.take(pa.array(place[new])))
 
 
 def _plain_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, merge_histograms, sum_by_class, take_histograms
+from shoal.table.leaves import records_by_leaf
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -141,6 +142,11 @@ class FrequencyTable:
         """The number of distinct tuples."""
         return len(self.counts)
 
+    @cached_property
+    def leaf_counts(self) -> list[Counts]:
+        """The number of records with each leaf, per column; the columns have hierarchies."""
+        return records_by_leaf(self.codes, self.counts, [len(hierarchy.leaves) for hierarchy in self.hierarchies])
+
     @property
     def persons(self) -> Counts:
         """The number of respondents in each class: distinct entities, or records if each is a person."""
@@ -205,14 +211,33 @@ def packed(codes: Codes | NDArray[np.bool_]) -> NDArray[np.uint64]:
     """
     keys = np.zeros(len(codes), np.uint64)
     used = 0
-    for column in codes.T:
-        bits = int(column.max(initial=0)).bit_length()
+    for column, bits in zip(codes.T, _bits(codes), strict=True):
         if used + bits > 64:
             keys = np.unique(keys, return_inverse=True)[1].astype(np.uint64)
             used = len(codes).bit_length()
-        keys = (keys << np.uint64(bits)) | column.astype(np.uint64)
+        np.left_shift(keys, np.uint64(bits), out=keys)
+        np.bitwise_or(keys, column, out=keys, dtype=np.uint64, casting="unsafe")
         used += bits
     return keys
+
+
+def _bits(codes: Codes | NDArray[np.bool_]) -> list[int]:
+    """Return how many bits the largest code of each column has."""
+    return [int(column.max(initial=0)).bit_length() for column in codes.T]
+
+
+def _codes_at(codes: Codes, keys: NDArray[np.uint64], rows: RowNumbers) -> Codes:
+    """Return ``codes`` of some rows, from their packed ``keys`` if these hold all of them: keys are read in order."""
+    bits = _bits(codes)
+    out = np.empty((len(rows), codes.shape[1]), np.int32)
+    if sum(bits) > 64 or len(rows) < SHORT:
+        out[:] = codes[rows]
+        return out
+    keys = keys[rows]
+    for j in reversed(range(len(bits))):
+        out[:, j] = keys & np.uint64((1 << bits[j]) - 1)
+        np.right_shift(keys, np.uint64(bits[j]), out=keys)
+    return out
 
 
 def _sorted_classes(keys: NDArray[np.uint64]) -> tuple[ClassOf, NDArray[np.int64]]:
@@ -250,7 +275,7 @@ def count_records(
     histogram = partial(Histogram.of, class_of, n_classes=n_classes, weights=weights)
     table = FrequencyTable(
         columns,
-        np.ascontiguousarray(codes[firsts]),
+        np.ascontiguousarray(codes[firsts]) if others else _codes_at(codes, keys, firsts),
         np.bincount(class_of, minlength=n_classes) if weights is None else sum_by_class(weights, class_of, n_classes),
         {d.column: histogram(v, n_values=len(d.texts), domain=d) for d, v in sensitive.items()},
         None if entities is None else histogram(entities, n_values=int(entities.max()) + 1, domain=None),

@@ -20,12 +20,14 @@ are the same, and tests run them both ways.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import update_wrapper
 from pathlib import Path
 from pickle import UnpicklingError
-from threading import Lock
+from threading import Lock, Thread
 from typing import IO, Any, TypeVar, cast
 
 import numpy as np
@@ -60,6 +62,25 @@ def compiled_when_long(steps: Callable[..., int]) -> Callable[[Loop], Loop]:
 def compiled_within(loop: Loop) -> Loop:
     """Compile a function that only other loops call, and with them: it is not cached, and from Python interpreted."""
     return cast("Loop", CompiledLoop(loop, _WITHIN, lambda *_: 0))
+
+
+@contextmanager
+def loading_meanwhile(*, worthwhile: bool) -> Iterator[None]:
+    """Load Numba in another thread meanwhile, if it is ``worthwhile``: an engine that counts rows needs no Python."""
+    thread = Thread(target=_load_numba, daemon=True) if worthwhile and "numba" not in sys.modules else None
+    if thread is not None:
+        thread.start()
+    try:
+        yield
+    finally:
+        if thread is not None:
+            thread.join()
+
+
+def _load_numba() -> None:
+    with suppress(Exception):  # whoever needs it will be told
+        import numba
+        import numba.np.arrayobj  # noqa: F401  of which every loop is in need
 
 
 class CompiledLoop:

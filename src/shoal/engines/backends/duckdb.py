@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
 from shoal.engines.backends.duckdb_files import write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, without_nan
+from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
 from shoal.engines.backends.reaching import reaching
 from shoal.engines.files import formats
 from shoal.engines.files.folders import check_file_or_folder
@@ -25,8 +26,6 @@ from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import Repeated, few_distinct
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError
-
-PIECE = 2**17  # rows of a result held in memory at a time
 
 
 class DuckDB(IbisPlace):
@@ -62,6 +61,11 @@ class DuckDB(IbisPlace):
         """Return the context of a query, for which there is room now."""
         self._make_room()
         return super().reading()
+
+    def fetch(self, expression: ir.Table) -> pa.Table:
+        """Fetch the rows of a query without pandas."""
+        with self.reading():
+            return fetched(self.backend, expression)
 
     def in_order(self, expression: ir.Table) -> pa.Table:
         """Fetch the rows in the order of the file; by default, DuckDB's threads return them in any order."""
@@ -108,7 +112,7 @@ class DuckDB(IbisPlace):
         if target.startswith(TABLE):
             return super().write(expression, target, force=force, judge=judge)
         schema = plain_schema(expression.schema().to_pyarrow())
-        return write_pieces(self, self._pieces(expression), schema, Path(target), force, judge, formulas)
+        return write_pieces(self, in_pieces(self, expression), schema, Path(target), force, judge, formulas)
 
     def write_rows(
         self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
@@ -123,8 +127,7 @@ class DuckDB(IbisPlace):
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types of DuckDB's results, which name the time zone of the session."""
         with self.failing("read"):
-            query = self.backend.con.sql(str(ibis.to_sql(expression.limit(0), dialect="duckdb")))
-            return plain_schema(query.to_arrow_table().schema)
+            return types_of(self.backend, expression)
 
     def repeats(self, expression: ir.Table, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
@@ -142,8 +145,3 @@ class DuckDB(IbisPlace):
         name = f"shoal_{secrets.token_hex(8)}"
         self.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
         return self.backend.table(name)
-
-    def _pieces(self, expression: ir.Table) -> Iterator[pa.Table]:
-        with self.failing("write the release"):
-            for batch in self.backend.con.sql(str(ibis.to_sql(expression, dialect="duckdb"))).to_arrow_reader(PIECE):
-                yield pa.Table.from_batches([batch])

@@ -36,6 +36,7 @@ from shoal.errors import DataError, OutputError, VerificationError, already_ther
 from shoal.table.frequency import Counts
 from shoal.table.pieces import copies_in_pieces
 
+FileBytes = bytearray | memoryview
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
@@ -80,14 +81,15 @@ def read_table_file(path: Path, *, separator: str | None = None, encoding: str |
     return Source(_parsed(raw, path.name, found), found.dialect, digest, found.notes)
 
 
-def _file_bytes(path: Path) -> bytearray:
+def _file_bytes(path: Path) -> FileBytes:
     try:
         if path.is_dir():
             raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
         with path.open("rb") as file:
-            raw = bytearray(os.fstat(file.fileno()).st_size)
-            del raw[file.readinto(raw) :]
-            raw += file.read()  # of a pipe, which has no size
+            room = np.empty(os.fstat(file.fileno()).st_size, np.uint8).data  # NumPy's memory has large pages
+            raw: FileBytes = room[: file.readinto(room)]
+            if rest := file.read():  # of a pipe, which has no size
+                raw = bytearray(raw) + rest
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except OSError as error:
@@ -99,23 +101,24 @@ def _file_bytes(path: Path) -> bytearray:
     return raw
 
 
-def _pieces(raw: bytearray) -> Generator[bytes, None, None]:
+def _pieces(raw: FileBytes) -> Generator[bytes, None, None]:
+    view = memoryview(raw)  # a slice of the array itself would be copied twice
     for start in range(0, len(raw), layout.CHUNK):
-        yield bytes(raw[start : start + layout.CHUNK])
+        yield bytes(view[start : start + layout.CHUNK])
 
 
-def _gunzip(raw: bytearray, name: str) -> bytearray:
+def _gunzip(raw: FileBytes, name: str) -> bytearray:
     try:
         return bytearray(gzip.decompress(raw))
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{name} is not a complete gzip file") from None
 
 
-def _parsed(plain: bytearray, name: str, found: Layout) -> pa.Table:
+def _parsed(plain: FileBytes, name: str, found: Layout) -> pa.Table:
     """Parse the records of a UTF-8 text that the scan accepted, and check their number."""
     names = list(found.names)
-    if not plain.endswith((b"\n", b"\r")):  # Arrow would read an empty field at the very end as a quoted one
-        plain += b"\n"
+    if plain[-1] not in b"\r\n":  # Arrow would read an empty field at the very end as a quoted one
+        plain = bytearray(plain) + b"\n"
     parse = arrow_csv.ParseOptions(
         delimiter=found.dialect.separator,
         newlines_in_values=found.breaks,
@@ -147,7 +150,7 @@ def require_records(name: str, read: int, counted: int) -> None:
         )
 
 
-def _read_parquet(raw: bytearray, name: str) -> tuple[pa.Table, tuple[str, ...]]:
+def _read_parquet(raw: FileBytes, name: str) -> tuple[pa.Table, tuple[str, ...]]:
     import pyarrow.parquet as pq  # also loads Arrow's file systems, and SSL
 
     try:

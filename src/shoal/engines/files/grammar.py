@@ -42,7 +42,7 @@ RECORD, FIELD, LEADING, UNQUOTED, REQUOTED, QUOTED, CLOSING = range(7)
     LINE,
     FIRST_LINE,  # of the record
     START,  # of the record, in bytes from the beginning
-    OFFSET,  # of the piece
+    OFFSET,  # of the piece; after a fault, of the byte where it was found, however the file was cut into pieces
     RECORDS,  # complete ones, including the header
     AFTER_CR,
     ENDED_LF,
@@ -114,6 +114,21 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
     place = s[PLACE]
     while i < n:
         kind = classes[text[i]]
+        if kind == QUOTE and place <= FIELD and not writing:  # most fields with quotes have no other marks in them
+            end = i + 1
+            while end < n and classes[text[end]] == PLAIN:
+                end += 1
+            if end < n and classes[text[end]] == QUOTE:
+                if place == RECORD:
+                    s[FIRST_LINE], s[START] = s[LINE], s[OFFSET] + i
+                s[COMMAS] = s[INNER] = s[AFTER_CR] = 0
+                place = CLOSING
+                i = end + 1
+                if i < n and classes[text[i]] == SEPARATOR:
+                    s[SEPARATORS] += 1
+                    place = FIELD
+                    i += 1
+                continue
         if kind == PLAIN:
             begin = i
             i += 1
@@ -122,6 +137,7 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
             s[AFTER_CR] = 0
             if place == CLOSING:
                 s[FAULT], s[FAULT_LINE] = BEHIND_QUOTE, s[LINE]
+                i = begin
                 break
             if place <= LEADING:
                 if place == RECORD:
@@ -215,7 +231,7 @@ def scanned(text: Bytes, classes: Bytes, s: State, out: Bytes) -> int:
                 place = RECORD
         i += 1
     s[PLACE] = place
-    s[OFFSET] += n
+    s[OFFSET] += i
     if s[FAULT] == 0 and place != RECORD and s[OFFSET] - s[START] > LONGEST_RECORD:
         s[FAULT], s[FAULT_LINE] = TOO_LONG, s[FIRST_LINE]
     return n_out

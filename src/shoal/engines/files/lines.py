@@ -100,8 +100,9 @@ def _whole_lines(path: Path) -> Iterator[memoryview | None]:
 
 
 def _chunks(text: bytearray) -> Generator[bytes, None, None]:
+    view = memoryview(text)
     for start in range(0, len(text), CHUNK):
-        yield bytes(text[start : start + CHUNK])
+        yield bytes(view[start : start + CHUNK])
 
 
 def _lines_of(piece: memoryview) -> pa.BinaryArray:

@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.full_domain.lattice import Node, below, moved_to_level
+from shoal.search.full_domain.cells_of_node import PackedKeys, cells_of_node, count_cells
+from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive_large, derive_node, number_large, sum_by_class, unpack
+from shoal.table.kernels import derive_large, derive_node, number_large, unpack
 from shoal.table.threads import done_in_parts
 
-PackedKeys = NDArray[np.uint64]  # (classes, words)
 Levels = NDArray[np.int64]  # (columns)
 
 
@@ -119,6 +119,12 @@ LARGE = 4096  # rows from which an intermediate table is worth keeping as a star
 
 HUGE = 1 << 17  # classes from which a table no longer fits the processor's cache
 
+# Combinations of labels per class of a huge table up to which these are counted one by one, and up to which a node on
+# the way is as fine as it can be, so that others can be derived from it.
+DENSE = 1.0
+
+SAMPLE = 4096  # rows of a huge table that show how many classes they will be in
+
 # Combinations of labels per ground tuple between which a coarser node is worth evaluating before a node with a huge
 # table: with fewer, hardly any record is alone; with more, its table is hardly smaller.
 COARSER = (0.05, 0.3)
@@ -127,8 +133,9 @@ COARSER = (0.05, 0.3)
 class Rollup:
     """Derives node tables and caches them within a memory limit.
 
-    A node is reached from the ground column by column, in a fixed order, so that nodes with a common prefix share the
-    intermediate tables; from a small table, the rest is one step.
+    A huge table is left for one of as many combinations of labels as can be counted, somewhere below the node: the next
+    nodes are probably above it too. From there a node is reached column by column, in a fixed order, so that nodes with
+    a common prefix share the intermediate tables; from a small table, the rest is one step.
     """
 
     def __init__(self, table: FrequencyTable, room: int | None = None) -> None:
@@ -141,20 +148,45 @@ class Rollup:
         self.layout = KeyLayout(self.steps.n_labels.max(axis=1).tolist())
         # Columns with many values come first: generalizing them shrinks a table most.
         self._order = sorted(range(len(hierarchies)), key=lambda j: -hierarchies[j].cardinality(0))
+        heights = [hierarchy.height for hierarchy in hierarchies]
+        self._bits = max(heights).bit_length() + 1
+        self._guard = sum(1 << (self._bits * (j + 1) - 1) for j in range(len(heights)))
         self._ground = self._grouped_ground()
         self._tables: dict[Node, NodeTable] = {}  # in the order of last use
+        self._marks: dict[Node, int] = {}  # of each table in the cache
 
     def at(self, node: Node) -> NodeTable:
         """Return the table of ``node``."""
         table = self._nearest(node)
         while table.node != node:
-            stop = node
-            if len(table.counts) > LARGE:
-                j = next(j for j in self._order if table.node[j] != node[j])
-                stop = moved_to_level(table.node, j, node[j])
-            table = self._derived(table, stop)
+            table = self._derived(table, self._stop(table, node))
             self._remember(table)
         return table
+
+    def _stop(self, table: NodeTable, node: Node) -> Node:
+        """Return the next node on the way from a table to a node."""
+        if len(table.counts) <= LARGE:
+            return node
+        if len(table.counts) <= HUGE:
+            j = next(j for j in self._order if table.node[j] != node[j])
+            return moved_to_level(table.node, j, node[j])
+        stop = self._finest(table, node)
+        return node if stop == table.node else stop
+
+    def _finest(self, table: NodeTable, node: Node) -> Node:
+        """Return the finest node between a table and a node whose combinations of labels can be counted one by one."""
+        most, levels, n_labels = DENSE * len(table.counts), list(node), self.steps.n_labels.tolist()
+        cells = self.steps.most(np.array(node))
+        while True:
+            finer = [
+                (cells // n_labels[j][level] * n_labels[j][level - 1], j)
+                for j, level in enumerate(levels)
+                if level > table.node[j]
+            ]
+            if not finer or min(finer)[0] > most:
+                return tuple(levels)
+            cells, j = min(finer)
+            levels[j] -= 1
 
     def coarser(self, node: Node) -> Iterator[Node]:
         """Yield nodes above ``node`` if its table would be derived from a huge one, coarsest first; otherwise none.
@@ -186,9 +218,14 @@ class Rollup:
                 found = self._tables[stop] = self._tables.pop(stop)
                 break
         if len(found.counts) > 32 * LARGE:
-            fit = [table for table in self._tables.values() if below(table.node, node)]
+            high, guard = self._mark(node) | self._guard, self._guard
+            fit = [self._tables[low] for low, mark in self._marks.items() if (high - mark) & guard == guard]
             found = min(fit, key=lambda table: len(table.counts), default=found)
         return found
+
+    def _mark(self, node: Node) -> int:
+        """Return the levels of a node in one number; no bit of the guard is lost where a node below is subtracted."""
+        return sum(level << (self._bits * j) for j, level in enumerate(node))
 
     def _way(self, node: Node) -> list[Node]:
         """Return the nodes on the way from the ground, without the ground."""
@@ -213,7 +250,10 @@ class Rollup:
         levels = np.array(ground)
         columns = (h.table[0][leaves] for h, leaves in zip(self.table.hierarchies, self.table.codes.T, strict=True))
         keys = self.layout.packed_columns(columns, len(self.table.counts))
-        keys, counts, class_of = self._regrouped(keys, self.table.counts, levels, levels)
+        if all(h.cardinality(0) == len(h.leaves) for h in self.table.hierarchies):
+            counts, class_of = self.table.counts, np.arange(len(keys) if self._with_classes else 0)
+        else:
+            keys, counts, class_of = self._regrouped(keys, self.table.counts, levels, levels)
         return NodeTable(ground, levels, keys, counts, class_of, self.table, self.layout)
 
     def _regrouped(
@@ -221,11 +261,13 @@ class Rollup:
     ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
         place, steps, with_classes = self.layout, self.steps, self._with_classes
-        if keys.shape[1] == 1 and (len(counts) <= HUGE or steps.most(there) <= HUGE):
-            narrow, sums, class_of = derive_node(
-                *(keys[:, 0], counts, here, there, place.shifts, place.masks),
-                *(steps.n_labels, steps.offsets, steps.codes, with_classes),
-            )
+        if len(counts) > HUGE and steps.most(there) <= DENSE * len(counts):
+            every = np.arange(len(here))
+            n_here, n_there = (steps.n_labels[every, levels].tolist() for levels in (here, there))
+            cells = cells_of_node(place, steps.codes, steps.offsets[every, here, there], n_here, n_there)
+            return count_cells(keys, counts, cells, with_classes)
+        if keys.shape[1] == 1 and (len(counts) <= 2 * HUGE or self._seem_few(keys, counts, here, there)):
+            narrow, sums, class_of = self._hashed(keys, counts, here, there, with_classes)
             return narrow[:, None], sums, class_of
         changed = np.flatnonzero(here != there)
         offsets = steps.offsets[changed, here[changed], there[changed]]
@@ -240,21 +282,30 @@ class Rollup:
             class_of = np.where(class_of < 0, more_classes + len(sums), class_of)
         return np.concatenate([found, more]), np.concatenate([sums, more_sums]), class_of
 
-    @cached_property
-    def leaf_counts(self) -> list[Counts]:
-        """Return the number of records with each leaf, per column."""
-        table = self.table
-        return [
-            sum_by_class(table.counts, codes.astype(np.int64), len(hierarchy.leaves))
-            for codes, hierarchy in zip(table.codes.T, table.hierarchies, strict=True)
-        ]
+    def _hashed(
+        self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels, with_classes: bool
+    ) -> tuple[NDArray[np.uint64], Counts, ClassOf]:
+        """Recode and group rows whose keys are one word, with one hash table."""
+        place, steps = self.layout, self.steps
+        return derive_node(
+            *(keys[:, 0], counts, here, there, place.shifts, place.masks),
+            *(steps.n_labels, steps.offsets, steps.codes, with_classes),
+        )
+
+    def _seem_few(self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels) -> bool:
+        """Estimate whether a table fits the processor's cache, by the rows of a sample that coincide."""
+        some = np.arange(0, len(keys), max(1, len(keys) // SAMPLE))
+        _, found, _ = self._hashed(keys[some], counts[some], here, there, False)
+        return 2 * (len(some) - len(found)) * HUGE >= len(some) ** 2  # n rows in m classes have n² / 2m pairs
 
     def _remember(self, table: NodeTable) -> None:
         self._room -= table.room
         while self._room < 0 and self._tables:
             oldest = next(iter(self._tables))
             self._room += self._tables.pop(oldest).room
+            del self._marks[oldest]
         self._tables[table.node] = table
+        self._marks[table.node] = self._mark(table.node)
 
 
 class Steps(NamedTuple):

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.recoding import Parts, Recoding
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, Loss, LossClasses
 from shoal.search.problem import Problem
-from shoal.table.frequency import ClassOf, Counts, Floats, FrequencyTable, Histogram, packed
+from shoal.table.frequency import ClassOf, Codes, Counts, Floats, FrequencyTable, Histogram, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
 
@@ -57,7 +57,15 @@ def cell_prices(loss: type[Loss], table: FrequencyTable, j: int, values: Values)
 
 def leaf_counts(table: FrequencyTable, j: int) -> Counts:
     """Return the number of records with each leaf of column ``j``."""
-    return sum_by_class(table.counts, table.codes[:, j].astype(np.int64), len(table.hierarchies[j].leaves))
+    return table.leaf_counts[j]
+
+
+class _KeptClasses(NamedTuple):
+    """Classes of parts that are not suppressed, at least in part."""
+
+    codes: Codes  # (classes, columns)
+    counts: Counts  # records that are not suppressed
+    of_tuple: ClassOf  # the class of each released tuple; −1 if all of it is suppressed
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,52 +87,56 @@ class _ReleasedCells:
                 for j, (value, records) in enumerate(zip(self.values, self._records, strict=True))
             ]
             return loss.published(np.array(kept), n_suppressed)
-        class_of, firsts = self._alike if loss.measure is None else self._equal
-        counts = sum_by_class(self.parts.counts[self._kept], class_of, len(firsts))
-        classes = LossClasses(
-            counts, lambda: self._prices(type(loss), firsts), lambda: self._labels.merged(class_of, len(firsts))
+        classes = self._alike if loss.measure is None else self._equal
+        as_loss_sees = LossClasses(
+            classes.counts,
+            lambda: self._prices(type(loss), classes.codes),
+            lambda: self._labels.merged(self._class_of(classes), len(classes.counts)),
         )
         # The exact sum of floats: a sum of many squares can need more digits than a float has.
-        total = math.fsum([*loss.kept(classes).tolist(), loss.suppressed * n_suppressed])
+        total = math.fsum([*loss.kept(as_loss_sees).tolist(), loss.suppressed * n_suppressed])
         return loss.published(total, n_suppressed)
 
     @cached_property
     def _records(self) -> list[Counts]:
         """The number of records released as each value of each column."""
-        kept = np.where(self.parts.suppressed, 0, self.parts.counts)
-        pairs = zip(self.parts.codes.T, self.values, strict=True)
-        return [sum_by_class(kept, codes.astype(np.int64), len(value.labels)) for codes, value in pairs]
+        pairs = zip(self._equal.codes.T, self.values, strict=True)
+        return [sum_by_class(self._equal.counts, codes.astype(np.int64), len(value.labels)) for codes, value in pairs]
 
     @cached_property
-    def _kept(self) -> NDArray[np.int64]:
-        return np.flatnonzero(~self.parts.suppressed)
+    def _equal(self) -> _KeptClasses:
+        """Parts released as the same values."""
+        tuple_of, firsts = self.parts.tuples
+        counts = sum_by_class(self.parts.kept, tuple_of, len(firsts))
+        there = counts > 0
+        return _KeptClasses(self.parts.codes[firsts[there]], counts[there], np.where(there, np.cumsum(there) - 1, -1))
 
     @cached_property
-    def _equal(self) -> tuple[ClassOf, NDArray[np.int64]]:
-        """Parts released as the same values: the class of each part, and the first part of each class."""
-        return group(packed(self.parts.codes[self._kept]))
-
-    @cached_property
-    def _alike(self) -> tuple[ClassOf, NDArray[np.int64]]:
-        """The same for parts that look the same: a hidden cell released as a null equals an original null."""
-        codes = self.parts.codes[self._kept]
+    def _alike(self) -> _KeptClasses:
+        """Parts that look the same: a hidden cell released as a null equals an original null."""
+        equal, codes = self._equal, self._equal.codes.copy()
         for j, value in enumerate(self.values):
             number = {label: i for i, label in reversed(list(enumerate(value.labels)))}
             if len(number) < len(value.labels):
                 codes[:, j] = np.array([number[label] for label in value.labels], codes.dtype)[codes[:, j]]
-        return group(packed(codes))
+        class_of, firsts = group(packed(codes))
+        counts = sum_by_class(equal.counts, class_of, len(firsts))
+        return _KeptClasses(codes[firsts], counts, np.append(class_of, -1)[equal.of_tuple])
 
-    def _prices(self, loss: type[Loss], firsts: NDArray[np.int64]) -> Floats:
-        """Return [column, class]: the prices of the cells of each class's first part."""
-        codes = self.parts.codes[self._kept[firsts]]
+    def _class_of(self, classes: _KeptClasses) -> ClassOf:
+        """Return the class of each part; −1 if it is suppressed."""
+        return np.where(self.parts.suppressed, -1, classes.of_tuple[self.parts.tuples[0]])
+
+    def _prices(self, loss: type[Loss], codes: Codes) -> Floats:
+        """Return [column, class]: the prices of cells released as these values."""
         prices = [cell_prices(loss, self.problem.table, j, value) for j, value in enumerate(self.values)]
         return np.array([of[codes[:, j]] for j, of in enumerate(prices)])
 
     @cached_property
     def _labels(self) -> Histogram:
         """The column to predict in each part."""
-        table, rows, counts = self.problem.table, self.parts.row[self._kept], self.parts.counts[self._kept]
-        labels = table.sensitive[str(self.problem.label)].taken(rows)
-        if np.array_equal(counts, table.counts[rows]):
+        table, parts = self.problem.table, self.parts
+        labels = table.sensitive[str(self.problem.label)].taken(parts.row)
+        if np.array_equal(parts.counts, table.counts[parts.row]):
             return labels
-        return replace(labels, counts=counts)  # rows are split into parts only if each has one value
+        return replace(labels, counts=parts.counts)  # rows are split into parts only if each has one value

@@ -125,7 +125,7 @@ class CellLoss(Loss):
         self.table = problem.table
         self.n = problem.table.n_records
         self._layout, self._steps = problem.rollup.layout, problem.rollup.steps
-        leaf_counts = problem.rollup.leaf_counts
+        leaf_counts = problem.table.leaf_counts
         self.own = np.array([self.own_price(counts) for counts in leaf_counts])
         columns = list(starmap(LevelCounts.of, zip(problem.table.hierarchies, leaf_counts, strict=True)))
         prices = [self._cell_prices(column, own) for column, own in zip(columns, self.own.tolist(), strict=True)]
@@ -344,7 +344,9 @@ class ClassLoss(Loss):
 
     @cached_property
     def _columns(self) -> list[LevelCounts]:
-        return list(starmap(LevelCounts.of, zip(self._rollup.table.hierarchies, self._rollup.leaf_counts, strict=True)))
+        return list(
+            starmap(LevelCounts.of, zip(self._rollup.table.hierarchies, self._rollup.table.leaf_counts, strict=True))
+        )
 
     def _classes(self, seen: Evaluation) -> LossClasses:
         """Return the classes of a node."""

@@ -113,9 +113,43 @@ def test_tables_on_the_way_are_kept_or_forgotten_without_a_difference(kind, room
             records.assert_equal(rollup.at(node), node)
 
 
+@pytest.mark.parametrize("dense", [0.0, 0.5, 1.0, 40.0])
+@pytest.mark.parametrize("room", [0, 1 << 26])
+@pytest.mark.parametrize("kind", KINDS)
+def test_nodes_with_few_combinations_of_labels_are_counted_one_by_one(kind, room, dense, monkeypatch):
+    monkeypatch.setattr(module, "LARGE", 5)
+    monkeypatch.setattr(module, "HUGE", 20)
+    monkeypatch.setattr(module, "DENSE", dense)
+    for seed in range(3):
+        records = Records(f"cells {seed}", n=150, leaves=[11, 6, 5, 3], **kind)
+        rollup = Rollup(records.table, room=room)
+        for node in [
+            (0, 0, 0, 0),
+            tuple(h.height for h in records.hierarchies),
+            *records.nodes(random.Random(seed), 20),
+        ]:
+            records.assert_equal(rollup.at(node), node)
+
+
+@pytest.mark.parametrize("huge", [20, 1 << 17])
+def test_the_nearest_table_is_the_smallest_below_the_node(huge, monkeypatch):
+    monkeypatch.setattr(module, "LARGE", 0)
+    monkeypatch.setattr(module, "HUGE", huge)
+    records = Records("nearest", n=200, leaves=[12, 9, 7, 2], sensitive=False, entities=False)
+    rollup = Rollup(records.table)
+    for node in records.nodes(random.Random(huge), 40):
+        nearest = rollup._nearest(node)
+        sizes = [len(table.counts) for table in rollup._tables.values() if below(table.node, node)]
+        assert below(nearest.node, node)
+        assert node in rollup._tables or len(nearest.counts) == min(sizes, default=len(rollup._ground.counts))
+        assert rollup.at(node).node == node
+
+
+@pytest.mark.parametrize("huge", [20, 1 << 17])
 @pytest.mark.parametrize("room", [0, 3000, 1 << 26])
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_of_more_than_one_word(kind, room):
+def test_keys_of_more_than_one_word(kind, room, huge, monkeypatch):
+    monkeypatch.setattr(module, "HUGE", huge)
     # Nine columns of 8 bits do not fit 64.
     records = Records("wide", n=150, leaves=[150] * 9, **kind)
     rollup = Rollup(records.table, room=room)
