@@ -19,6 +19,7 @@ pytestmark = pytest.mark.xdist_group("sources")  # parsed once
 LATE = {
     "__init__": "import shoal loads nothing until a name is used",
     "alternatives/compare": "resource is not on Windows",
+    "attacks/candidates": "SciPy's trees and solvers, where values were changed only",
     "attacks/confidence": "SciPy, for intervals only",
     "attacks/limits": "attacks need SciPy, and few policies limit them",
     "cli/alternatives": "a command loads what it runs: --help and --version start in a tenth of a second",
@@ -43,6 +44,7 @@ LATE = {
     "engines/frames": "narwhals and DuckDB's relations are loaded only where such a frame is given",
     "engines/opening": "Ibis takes a second",
     "he/keys": "TenSEAL may not be installed",
+    "judge/fewest_cells": "SciPy's solver, for forbidden results only",
     "judge/original": "only a comparison with the original needs SciPy",
     "linkage/distance": "SciPy's solver, for assignments only",
     "output/ledger": "fcntl is not on Windows",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,14 +21,15 @@ from shoal.attacks.join import fitting
 from shoal.attacks.standing import KnownColumn, read_known_column
 from shoal.attacks.values import values_of
 from shoal.errors import DataError
-from shoal.linkage.distance import distance_linkage
-from shoal.linkage.measure import ScaledBy
 from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.frequency import RowNumbers, packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
 from shoal.table.notation import decimal_mark, read_number
+
+if TYPE_CHECKING:
+    from shoal.linkage.measure import ScaledBy
 
 Score = TypeVar("Score")
 
@@ -222,6 +223,8 @@ class Sight:
         lost = np.flatnonzero(self.candidates[self.kind_of] == 0)
         if not len(lost):
             return self
+        from shoal.linkage.distance import distance_linkage  # SciPy's trees and solvers: a sixth of a second to import
+
         on = [column.name for column in self.columns]
         numeric = (
             [name for name in on if _numbers(people, name) and _numbers(release, name)] if policy is None else None
