@@ -221,10 +221,11 @@ class Rollup:
     ) -> tuple[PackedKeys, Counts, ClassOf]:
         """Recode rows from one node's levels to another's and group again, by the kernel that suits the table."""
         place, steps, with_classes = self.layout, self.steps, self._with_classes
-        if keys.shape[1] == 1 and (len(counts) <= HUGE or steps.most(there) <= HUGE):
+        most = len(counts) if len(counts) <= HUGE else steps.most(there)
+        if keys.shape[1] == 1 and most <= HUGE:
             narrow, sums, class_of = derive_node(
                 *(keys[:, 0], counts, here, there, place.shifts, place.masks),
-                *(steps.n_labels, steps.offsets, steps.codes, with_classes),
+                *(steps.n_labels, steps.offsets, steps.codes, with_classes, most),
             )
             return narrow[:, None], sums, class_of
         changed = np.flatnonzero(here != there)
