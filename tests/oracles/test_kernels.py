@@ -443,7 +443,7 @@ def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
         "_merge_densely",
         "_merge_sparsely",
         "_derive",
-        "price_levels",
+        "_price_levels",
         "_number_large",
         "raise_low",
         "_take_histograms",

@@ -567,7 +567,6 @@ def _too_small(counts: NDArray[np.int64], least: int, small: NDArray[np.bool_], 
     return int(total)
 
 
-@compiled_when_long(lambda _, weights, levels, *rest: len(weights) + 4 * np.count_nonzero(weights) * sum(levels + 2))
 def price_levels(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -586,15 +585,36 @@ def price_levels(
     ``j`` has ``base`` alone. Its cells have codes ``x`` below ``n_labels[j, levels[j]]`` and cost
     ``prices[offsets[j, levels[j], l] + x]`` at level ``l``.
     """
-    rows = np.empty(keys.shape, np.uint64)  # those with a nonzero weight
-    weight = np.empty(weights.shape[0], np.int64)
+    out = base.copy()
+    n = len(weights)
+    rows, weight, held = np.empty(keys.shape, np.uint64), np.empty(n, np.int64), np.empty(4 * n, np.int64)
+    _price_levels(keys, weights, levels, words, shifts, masks, n_labels, offsets, prices, rows, weight, held, out)
+    return out
+
+
+@compiled_when_long(lambda _, weights, levels, *rest: len(weights) + 4 * np.count_nonzero(weights) * sum(levels + 2))
+def _price_levels(
+    keys: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    prices: NDArray[np.float64],
+    rows: NDArray[np.uint64],
+    weight: NDArray[np.int64],
+    held: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Apply ``price_levels``; ``rows`` and ``weight`` become those with a nonzero weight."""
     n = 0
     for i in range(weights.shape[0]):
         for w in range(keys.shape[1]):
             rows[n, w] = keys[i, w]
         weight[n] = weights[i]
         n += weights[i] != 0
-    out = base.copy()
     four = np.uint64(4)
     for j in range(levels.shape[0]):
         w, at, wide, top = words[j], shifts[j], masks[j], levels[j]
@@ -602,7 +622,8 @@ def price_levels(
         if n_codes <= n:
             # Weights per code first, in four alternating sums: consecutive rows often have the same code,
             # and an addition would wait for the previous one.
-            held = np.zeros(4 * n_codes, np.int64)
+            for x in range(4 * n_codes):
+                held[x] = 0
             for i in range(n):
                 held[((rows[i, w] >> at) & wide) * four + np.uint64(i) % four] += weight[i]
             for level in range(top + 1):
@@ -616,7 +637,6 @@ def price_levels(
                     out[j, level] += weight[i] * price[(rows[i, w] >> at) & wide]
         for level in range(top - 1, -1, -1):
             out[j, level] = min(out[j, level], out[j, level + 1])
-    return out
 
 
 @compiled_when_long(lambda _, high, barren: barren.size)
