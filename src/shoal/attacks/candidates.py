@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +18,19 @@ from scipy.sparse import csr_array, vstack
 
 from shoal.attacks.intruders import Choice, choices, extents
 from shoal.attacks.join import fitting
+from shoal.attacks.once import encoded_once
 from shoal.attacks.standing import KnownColumn, read_known_column
 from shoal.attacks.values import values_of
 from shoal.errors import DataError
-from shoal.linkage.distance import distance_linkage
-from shoal.linkage.measure import ScaledBy
 from shoal.policy import Policy
 from shoal.table import codec
 from shoal.table.frequency import RowNumbers, packed
 from shoal.table.hierarchy import Label
 from shoal.table.kernels import group
 from shoal.table.notation import decimal_mark, read_number
+
+if TYPE_CHECKING:
+    from shoal.linkage.measure import ScaledBy
 
 Score = TypeVar("Score")
 
@@ -222,6 +224,8 @@ class Sight:
         lost = np.flatnonzero(self.candidates[self.kind_of] == 0)
         if not len(lost):
             return self
+        from shoal.linkage.distance import distance_linkage  # SciPy's trees and solvers: a sixth of a second to import
+
         on = [column.name for column in self.columns]
         numeric = (
             [name for name in on if _numbers(people, name) and _numbers(release, name)] if policy is None else None
@@ -347,10 +351,8 @@ def sight(
     wildcard = policy is not None and policy.release.nulls == "wildcard"
     columns, kinds, texts, wider = [], [], [], []
     for name in on:
-        known, released = codec.encode_texts(name, people[name]), codec.encode_texts(name, release[name])
-        original = (
-            codec.encode_texts(name, ground[name]) if ground is not None and name in ground.column_names else None
-        )
+        known, released = encoded_once(name, people[name]), encoded_once(name, release[name])
+        original = encoded_once(name, ground[name]) if ground is not None and name in ground.column_names else None
         column = read_known_column(name, known, released, original, policy, wildcard=wildcard)
         domain = partial(read_known_column, name, original or known, released, original, policy, wildcard=wildcard)
         wider.append(domain if original is not None and people is not ground else None)
@@ -387,9 +389,9 @@ def secret(
 
     ``ground`` is the original, the table ``truth`` itself unless told.
     """
-    real = codec.encode_texts(name, truth[name])
-    original = real if ground is None else codec.encode_texts(name, ground[name])
-    read = values_of(name, codec.encode_texts(name, release[name]), real, original, policy)
+    real = encoded_once(name, truth[name])
+    original = real if ground is None else encoded_once(name, ground[name])
+    read = values_of(name, encoded_once(name, release[name]), real, original, policy)
     n_values = len(read.texts)
     if n_values and real.texts and (read.of_person[real.codes >= 0] < 0).all():
         raise DataError(

@@ -13,8 +13,10 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.policy import Policy
+from shoal.table.codec import Coded, encode_texts
 
 Read = TypeVar("Read")
 
@@ -43,6 +45,17 @@ def once(read: Callable[[], Read], key: Callable[[], Hashable]) -> Read:
     if asked not in kept:
         kept[asked] = read()
     return kept[asked]  # type: ignore[no-any-return]
+
+
+def encoded_once(name: str, column: pa.ChunkedArray) -> Coded:
+    """Encode a column once; its memory, which is kept as long as its codes, tells which it is."""
+    if pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type):  # which lie in further memory
+        return encode_texts(name, column)
+    place = tuple(
+        (chunk.offset, len(chunk), *(0 if part is None else part.address for part in chunk.buffers()))
+        for chunk in column.chunks
+    )
+    return once(lambda: (column, encode_texts(name, column)), lambda: ("codes", name, str(column.type), place))[1]
 
 
 def texts_key(texts: Sequence[str]) -> bytes:

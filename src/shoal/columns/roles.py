@@ -64,7 +64,7 @@ def all_numbers(texts: Sequence[str]) -> bool:
     return all(map(NUMBER.fullmatch, texts))
 
 
-def called(name: str, vocabulary: re.Pattern[str]) -> bool:
+def called(name: str, vocabulary: words_of.WordList) -> bool:
     """Return whether a word of a name is in the vocabulary."""
     return any(map(vocabulary.fullmatch, words(name)))
 
@@ -130,7 +130,7 @@ class RawColumn:
         numbers = np.array(self.texts, dtype=np.float64)
         return not self.all_there or bool((numbers == np.floor(numbers)).all() and np.ptp(numbers) < 2 * len(numbers))
 
-    def named(self, vocabulary: re.Pattern[str]) -> bool:
+    def named(self, vocabulary: words_of.WordList) -> bool:
         """Return whether a word of its name, or of its label if the name says nothing, is in the vocabulary.
 
         A sentence names respondents and households in passing: it speaks of their keys only with a word for a key.
@@ -304,7 +304,7 @@ def _by_categories(column: RawColumn) -> Guess | None:
     """Guess by the labels of most of its values."""
     told = [words(label) for label in column.categories.values()]
 
-    def speak(vocabulary: re.Pattern[str]) -> bool:
+    def speak(vocabulary: words_of.WordList) -> bool:
         return 2 * sum(any(map(vocabulary.fullmatch, each)) for each in told) > len(told)
 
     if speak(words_of.PERSONAL):

@@ -7,46 +7,58 @@ A hyphen stands for any letters. Names are read word by word, in lower case and 
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 
-def _words(text: str) -> re.Pattern[str]:
-    return re.compile("|".join(word.replace("-", r"\w*") for word in text.split()))
+class WordList:
+    """Words to look for, compiled when the first is: few runs ask for any of these lists."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(word.replace("-", r"\w*") for word in self._text.split()))
+
+    def fullmatch(self, word: str) -> re.Match[str] | None:
+        """Return the match if the list has the word."""
+        return self._pattern.fullmatch(word)
 
 
 # ── identifiers ─────────────────────────────────────────────────────────────────────────────────────────────
 
-NAMED = _words("""
+NAMED = WordList("""
     name names -name surname- forename- maiden nom prenom- cognome nome nombre apellido- sobrenome naam -naam
 """)
-REACHED = _words("""
+REACHED = WordList("""
     email mail phone- telephone- telefo- tel mobile cell handy fax ssn passport- passeport passnummer iban
     account- konto username login user address- adress- indirizzo direccion endereco adres street strasse rue
     calle url ip mrn licen- plate kennzeichen codicefiscale nif dni nir bsn cpf
 """)
-KEYED = _words("""
+KEYED = WordList("""
     id ids pid hid hhid uid -id idnr idno idcase caseid userid personid patientid subjectid recordid customerid
     clientid memberid studyid key uuid guid nr no num number -num -nummer nummer numero index rowid rownum
     record identifier seq seqno seqn serial caseno subjno intnum persnum obs
 """)
-PEOPLE = _words("""
+PEOPLE = WordList("""
     patient- person- persnum subject- subj customer- client- employee- student- pupil- member- user-
     participant- respondent- proband- kunde- mitarbeiter- schuler- paziente- paciente- cliente- individu- case-
     nr pid -pid
 """)
-HOUSEHOLDS = _words("""
+HOUSEHOLDS = WordList("""
     household- hhold hh hhid hid hhnr famid familyid famnr family haushalt- menage foyer famiglia familia hogar
     domicilio gezin
 """)
 
 # ── what others know ────────────────────────────────────────────────────────────────────────────────────────
 
-WHEN = _words("""
+WHEN = WordList("""
     age ages age[a-z]{1,3} (?:child|chld|mth|moth|mother|fath|father|mid|high|entry|stud|lect|mat|pat)age alter
     eta edad idade leeftijd date dates datum fecha data day tag year yr -yr yob jahr annee anno ano jaar month
     monat mois mese mes dob birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-
     admission- entlassung
 """)
-PERSONAL = _words("""
+PERSONAL = WordList("""
     sex gender geschlecht sexe sesso sexo genere genero geslacht female fem male man woman men women weiblich
     mannlich race racial ethn- etni- black blacks white whites -white hisp- latin- asian- aborigin- minority
     citizen- native immigra- foreign- nation- origin- herkunft auslander- staatsangehorigkeit nationalite marit-
@@ -58,7 +70,7 @@ PERSONAL = _words("""
     seniority rank discipline service dienstalter veteran farm- head language- sprache langue lingua idioma taal
     height tall groesse grosse taille statura altura hair eye eyes skin haar- augen-
 """)
-PLACES = _words("""
+PLACES = WordList("""
     zip- postal- postcode postleitzahl plz cap cp cep city town townsize stadt ville citta ciudad cidade
     municip- gemeinde comune commune county state states stateur region- provinc- district- canton kanton bezirk
     quartier barrio country land pays paese pais urban rural smsa metro south- north- east west residence-
@@ -67,7 +79,7 @@ PLACES = _words("""
 """)
 
 # What stays the same in all records of one person.
-STABLE = _words("""
+STABLE = WordList("""
     sex gender geschlecht sexe sesso sexo genere genero geslacht female fem male race racial ethn- etni- black
     white -white hisp- dob birth- born geburt- naissance nascita nacimiento nascimento geboorte- yob native
     nation- origin- treat trt rx arm
@@ -75,7 +87,7 @@ STABLE = _words("""
 
 # ── what nobody should learn ────────────────────────────────────────────────────────────────────────────────
 
-HEALTH = _words("""
+HEALTH = WordList("""
     diseas- -disease diagnos- diag- illness- ill illdays condition- chcond symptom- krank- maladie- malatti-
     enfermedad- doenca- ziekte- icd medic- drug- therap- terapi- treat- trt rx arm dose dosage behandlung- hiv
     aids covid- disorder- disab- behinder- mental- depress- cancer- tumor- tumour- pregnan- npreg schwanger-
@@ -90,7 +102,7 @@ HEALTH = _words("""
     hhi whi coverage futime followup time status exam- abnormal- condom partner- npartner contracep- addict-
     alcohol- alc drink- smok- tobacco- cigar- rauch- fum- abuse- suicid-
 """)
-MONEY = _words("""
+MONEY = WordList("""
     income- inc -inc -income incom- salar- wage- -wage -wages lnwg lwage lw earn- -earn- hearn- pay gehalt-
     einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
     price- charge- kosten- preis- cout- costo costi coste custo- expen- -exp totexp- spend- amount- betrag-
@@ -98,7 +110,7 @@ MONEY = _words("""
     loss tax- steuer- schuld- poverty poor welfare benefit- unemp- arbeitslos- chomage paro lunch- freelun- re
     husby budget-
 """)
-ANSWERS = _words("""
+ANSWERS = WordList("""
     relig- glaube- konfession- church- polit- party partei prty- ideol- vote vote- voted votes union-
     gewerkschaft- crim- convict- offence- offense- arrest- prison- sexual- orientation affair- -affairs happ-
     satisf- zufried- opinion- attitud- trust answer- response- resp reply rate rating- score- -score -scr -scor
@@ -107,10 +119,12 @@ ANSWERS = _words("""
 """)
 
 # Words that speak of health or answers only where no other word of the name says what it is about: marital status.
-WEAK = _words("status time -type event exam- rate rating- test- act hours hour mark marks points note cell arm rel pay")
+WEAK = WordList(
+    "status time -type event exam- rate rating- test- act hours hour mark marks points note cell arm rel pay"
+)
 
 # Words that the sentence of a codebook has in passing: visits to a doctor in the last year, number of cigarettes a day.
-IN_PASSING = _words("""
+IN_PASSING = WordList("""
     year years yr month months day days week weeks time times number no nr name person persons case item study
     jahr jahre monat tag tage anzahl annee annees mois jour jours nombre anno anni mese giorno giorni numero
     ano anos mes dia dias
@@ -118,11 +132,11 @@ IN_PASSING = _words("""
 
 # ── what is neither ─────────────────────────────────────────────────────────────────────────────────────────
 
-SAMPLING = _words("""
+SAMPLING = WordList("""
     wght wgt weight weights -wgt -wght -weight fnlwgt finalwt gewicht hochrechnung- poids peso ponder- sampl-
     strat- psu cluster replicate-
 """)
-TECHNICAL = _words("""
+TECHNICAL = WordList("""
     wave visit round occasion panel item replicate rep trial- version file source study
 """)
 

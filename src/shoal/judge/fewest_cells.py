@@ -21,8 +21,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import block_diag, csr_array, vstack
 
 from shoal.models.forbidden import ForbiddenCount, ForbiddenRule, MatchedResult, RuleCounts
 
@@ -159,6 +157,9 @@ def _solved(
 
     The second value is a bound on the cells of a solution that may have been missed; None if there is none.
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import block_diag, csr_array, vstack
+
     costs = np.concatenate([kind.costs for kind in kinds]).astype(np.float64)
     figures = np.concatenate([kind.figures for kind in kinds])
     most = np.concatenate([np.full(len(kind.costs), len(kind.classes)) for kind in kinds])

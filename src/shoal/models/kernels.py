@@ -217,10 +217,15 @@ def most_under_caps(starts: Counts, values: Codes, counts: Counts, caps: Floats,
     return out
 
 
-@compiled_when_long(lambda _, values, *rest: 2 * len(values) + len(rest[-1]))
 def equal_distances(starts: Counts, values: Codes, counts: Counts, q: Floats) -> Floats:
     """Return ½ Σ |p − q| of each class; values that are absent add their q."""
-    out = np.zeros(starts.shape[0] - 1)
+    out = np.zeros(len(starts) - 1)
+    _equal_distances(starts, values, counts, q, out)
+    return out
+
+
+@compiled_when_long(lambda _, values, *rest: 2 * len(values) + len(rest[1]))
+def _equal_distances(starts: Counts, values: Codes, counts: Counts, q: Floats, out: Floats) -> None:
     whole = 0.0
     for v in range(q.shape[0]):
         whole += q[v]
@@ -233,23 +238,31 @@ def equal_distances(starts: Counts, values: Codes, counts: Counts, q: Floats) ->
             total += abs(counts[e] / n - q[values[e]])
             present += q[values[e]]
         out[c] = (total + (whole - present)) / 2
-    return out
 
 
-@compiled
 def line_distances(starts: Counts, values: Codes, counts: Counts, places: Counts, q: Floats, gaps: Floats) -> Floats:
     """Return Σ_i gaps_i |F_p(i) − F_q(i)| of each class.
 
     ``places[v]`` is the position of value v on the line, ``q`` the overall shares by position, ``gaps[i]`` the distance
     from position i to the next.
     """
-    out = np.zeros(starts.shape[0] - 1)
-    held = np.zeros(q.shape[0])
-    up_to = np.empty(q.shape[0])
-    below = 0.0
-    for i in range(q.shape[0]):
-        below += q[i]
-        up_to[i] = below
+    out = np.zeros(len(starts) - 1)
+    _line_distances(starts, values, counts, places, np.cumsum(q), gaps, np.zeros(len(q)), out)
+    return out
+
+
+@compiled
+def _line_distances(
+    starts: Counts,
+    values: Codes,
+    counts: Counts,
+    places: Counts,
+    up_to: Floats,
+    gaps: Floats,
+    held: Floats,
+    out: Floats,
+) -> None:
+    """Apply ``line_distances``; ``up_to`` are the overall shares up to each position, ``held`` is 0."""
     for c in range(out.shape[0]):
         n = 0
         for e in range(starts[c], starts[c + 1]):
@@ -262,7 +275,6 @@ def line_distances(starts: Counts, values: Codes, counts: Counts, places: Counts
         out[c] = total / n if n else 0.0
         for e in range(starts[c], starts[c + 1]):
             held[places[values[e]]] = 0.0
-    return out
 
 
 @compiled

@@ -1,38 +1,26 @@
-"""The charts of a report in Altair, small enough for a narrow page, with colours that a page can replace.
+"""The charts of a report in Altair, small enough for a narrow page, for notebooks, where they may be changed.
 
-A chart is turned into SVG without a browser. Its colours are those of ``PALETTE``, each the value of an attribute, so
-that a style sheet finds them by that value and puts others in their place where the page is dark.
+A chart is turned into SVG without a browser. A report draws the same charts by itself (``drawings``): that takes
+neither Altair nor a JavaScript engine.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from typing import Any
 
 import altair as alt
 from markupsafe import Markup
 
 from shoal.alternatives.frontier import Frontier
-from shoal.alternatives.recommend import beaten
+from shoal.report.drawings import BEATEN, BEST, OTHERS, frontier_kinds, least_losses
 from shoal.report.fates import Fate
+from shoal.report.lettering import PALETTE, STATES, WIDTH, cut_label, label_room, rows_height, wrapped_label
 from shoal.report.summary import Bin, Distribution, LatticeNode, PartitionPlot, Slice, Tick
 from shoal.text.figures import visible
-
-PALETTE = {
-    "ink": "#1b2430",
-    "muted": "#52606e",
-    "grid": "#d5dbe2",
-    "accent": "#0b5cad",
-    "second": "#b4530a",
-    "good": "#0a6b3b",
-    "bad": "#a61b1c",
-}
-WIDTH = 300  # of a whole chart: it fits into the narrowest page at its natural size
 
 
 @contextmanager
@@ -86,7 +74,7 @@ def loss_chart(columns: Sequence[Fate]) -> Any:
             y=_labels("place", [column.name for column in columns]),
             x=alt.X("loss:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=3), title="loss"),
         ),
-        height=_tall(22, [column.name for column in columns]),
+        height=rows_height(22, [column.name for column in columns]),
     )
 
 
@@ -113,8 +101,8 @@ def slice_chart(found: Slice) -> Any:
         alt.Chart(alt.InlineData(rows))
         .mark_point(filled=True, size=160, opacity=1)
         .encode(
-            x=_levels("x", _short(found.across, 24), across, found.labels[0]),
-            y=_levels("y", _short(found.up, 24), up, found.labels[1]),
+            x=_levels("x", cut_label(found.across, 24), across, found.labels[0]),
+            y=_levels("y", cut_label(found.up, 24), up, found.labels[1]),
             **_states(found.nodes),
         )
     )
@@ -127,8 +115,8 @@ def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str
     low, high = min(numbers), max(numbers)
     axis: dict[str, Any] = {"values": list(range(low, high + 1, 1 + (high - low) // 12)), "grid": False}
     if labels:
-        texts = json.dumps([_short(label, 8 if field == "x" else 12) for label in labels])
-        room: dict[str, Any] = {} if field == "x" else {"minExtent": _room(labels, 12)}
+        texts = json.dumps([cut_label(label, 8 if field == "x" else 12) for label in labels])
+        room: dict[str, Any] = {} if field == "x" else {"minExtent": label_room(labels, 12)}
         axis |= {"labelExpr": f"{texts}[indexof({json.dumps(list(numbers))}, datum.value)]", **room}
     else:
         axis["format"] = "d"
@@ -137,11 +125,10 @@ def _levels(field: str, title: str, numbers: Sequence[int], labels: Sequence[str
 
 
 def _states(nodes: Sequence[LatticeNode]) -> dict[str, Any]:
-    states = {"unsafe": ("second", "cross"), "safe": ("accent", "circle"), "chosen": ("good", "diamond")}
-    shown = [state for state in states if any(node.state == state for node in nodes)]
-    shapes = alt.Scale(domain=shown, range=[states[state][1] for state in shown])
+    shown = [state for state in STATES if any(node.state == state for node in nodes)]
+    shapes = alt.Scale(domain=shown, range=[STATES[state][1] for state in shown])
     return {
-        "color": _colours("node", **{state: states[state][0] for state in shown}),
+        "color": _colours("node", **{state: STATES[state][0] for state in shown}),
         "shape": alt.Shape("node:N", sort=shown, scale=shapes),
     }
 
@@ -167,11 +154,11 @@ def partition_chart(found: PartitionPlot) -> Any:
 def _named(letter: str, name: str, ticks: Sequence[Tick]) -> Any:
     kind: Any = alt.X if letter == "x" else alt.Y
     places, most = [tick.at for tick in ticks], 8 if letter == "x" else 14
-    texts = json.dumps([_short(tick.label, most) for tick in ticks])
+    texts = json.dumps([cut_label(tick.label, most) for tick in ticks])
     expression = f"{texts}[indexof({json.dumps(places)}, datum.value)]"
-    room: dict[str, Any] = {} if letter == "x" else {"minExtent": _room([tick.label for tick in ticks], most)}
+    room: dict[str, Any] = {} if letter == "x" else {"minExtent": label_room([tick.label for tick in ticks], most)}
     axis = alt.Axis(values=places, labelExpr=expression, grid=False, labelFlush=False, **room)
-    return kind(f"{letter}:Q", title=_short(name, 24), axis=axis, scale=alt.Scale(zero=False, nice=False))
+    return kind(f"{letter}:Q", title=cut_label(name, 24), axis=axis, scale=alt.Scale(zero=False, nice=False))
 
 
 def distribution_chart(found: Distribution, place: int) -> Any:
@@ -191,7 +178,7 @@ def distribution_chart(found: Distribution, place: int) -> Any:
             x=alt.X("share:Q", axis=alt.Axis(format="%", tickCount=3), title="share of records"),
             color=_colours("of", release="accent", **{"class": "second"}),
         ),
-        height=_tall(26, found.values),
+        height=rows_height(26, found.values),
     )
 
 
@@ -215,10 +202,7 @@ def attack_chart(attacks: Sequence[Any]) -> Any:
     )
     found = base.mark_point(filled=True, size=50, color=PALETTE["accent"], opacity=1).encode(x="share:Q")
     control = base.mark_tick(color=PALETTE["second"], thickness=3, opacity=1).encode(x="control:Q")
-    return _plot(alt.layer(interval, found, control), height=_tall(24, names))
-
-
-BEST, BEATEN, APART = "smallest loss at this risk", "larger loss", "other ℓ or t"
+    return _plot(alt.layer(interval, found, control), height=rows_height(24, names))
 
 
 def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chosen") -> Any:
@@ -227,7 +211,7 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
     Where there is something to be had for a greater loss, a line leads along the releases that lose least. It compares
     like with like: releases with the ℓ and t of the chosen one, or of most.
     """
-    kinds = _kinds(found, chosen, name)
+    kinds = frontier_kinds(found, chosen, name)
     rows = [
         {
             "risk": point.risk,
@@ -240,7 +224,7 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
     ]
     looks = {
         BEATEN: ("muted", "circle", 30),
-        APART: ("second", "triangle-up", 60),
+        OTHERS: ("second", "triangle-up", 60),
         BEST: ("accent", "circle", 70),
         name: ("good", "diamond", 160),
     }
@@ -268,33 +252,11 @@ def frontier_chart(found: Frontier, chosen: int | None = None, name: str = "chos
             tooltip=["asked:N", "risk:Q", "loss:Q"],
         )
     )
-    best = [{"risk": risk, "loss": loss} for risk, loss in _least(found, kinds)]
+    best = [{"risk": risk, "loss": loss} for risk, loss in least_losses(found, kinds)]
     line = alt.Chart(alt.InlineData(best)).mark_line(
         color=PALETTE["muted"], strokeDash=[3, 3], strokeWidth=1, interpolate="step-after"
     )
     return _plot(alt.layer(line.encode(**encoded), points), height=220, legend_columns=2)
-
-
-def _kinds(found: Frontier, chosen: int | None, name: str) -> list[str]:
-    """Classify each point by whether it has the smallest loss at its risk."""
-    promises = [(point.asked.get("l"), point.asked.get("t")) for point in found]
-    usual = max(promises, key=promises.count) if chosen is None else promises[chosen]
-    return [
-        name if i == chosen else APART if promise != usual else BEATEN if worse else BEST
-        for i, (promise, worse) in enumerate(zip(promises, beaten(found), strict=True))
-    ]
-
-
-def _least(found: Frontier, kinds: Sequence[str]) -> list[tuple[float, float]]:
-    """Return the points of the line, by risk: no other with their ℓ and t dominates them."""
-    points = sorted(
-        {
-            (point.risk, point.loss)
-            for point, kind in zip(found, kinds, strict=True)
-            if kind != APART and point.risk is not None and point.loss is not None
-        }
-    )
-    return [(risk, loss) for i, (risk, loss) in enumerate(points) if all(loss < other for _, other in points[:i])]
 
 
 def _labels(field: str, names: Sequence[str], title: str | None = None) -> Any:
@@ -303,52 +265,10 @@ def _labels(field: str, names: Sequence[str], title: str | None = None) -> Any:
     Vega evaluates ``labelExpr``; the list is written as JSON, which is a subset of its literals.
     """
     if field == "place":
-        texts = json.dumps([_wrapped(name) for name in names])
-        axis = alt.Axis(labelExpr=f"{texts}[datum.value]", minExtent=_room(names))
+        texts = json.dumps([wrapped_label(name) for name in names])
+        axis = alt.Axis(labelExpr=f"{texts}[datum.value]", minExtent=label_room(names))
         return alt.Y("place:O", sort=list(range(len(names))), axis=axis, title=None)
-    return alt.Y(f"{field}:O", sort=list(names), axis=alt.Axis(minExtent=_room(names)), title=title)
-
-
-LINE = 18  # letters of a label side by side
-
-
-def _room(names: Sequence[str], most: int = LINE) -> int:
-    """Return the pixels for the longest label in the widest common font, which may not be the measured one."""
-    return 12 + 8 * max((min(most, _letters(line)) for name in names for line in _wrapped(name, most)), default=0)
-
-
-def _tall(row: int, names: Sequence[str]) -> int:
-    """Return the pixels for a row per name; a name of two lines needs more."""
-    return len(names) * (max(row, 34) if any(len(_wrapped(name)) > 1 for name in names) else row)
-
-
-def _letters(text: str) -> int:
-    """Return the width of a text in letters: Chinese, Japanese and Korean ones count twice."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def _on_one_line(text: str) -> str:
-    return visible(text).replace("\n", " ").replace("\t", " ")
-
-
-def _short(text: str, most: int = LINE) -> str:
-    text = _on_one_line(text)
-    if _letters(text) <= most:
-        return text
-    ends = accumulate(_letters(letter) for letter in text)
-    return text[: sum(end < most for end in ends)] + "…"
-
-
-def _wrapped(text: str, most: int = LINE) -> list[str]:
-    """Return one line, or two if it is long and can be broken between words."""
-    text = _on_one_line(text)
-    if _letters(text) <= most:
-        return [text]
-    words = [i + 1 for i, letter in enumerate(text) if letter in " -_"]
-    breaks = [end for end in words if 0 < _letters(text[:end].rstrip()) <= most]
-    if not breaks:
-        return [_short(text, most)]
-    return [text[: breaks[-1]].rstrip(), _short(text[breaks[-1] :], most)]
+    return alt.Y(f"{field}:O", sort=list(names), axis=alt.Axis(minExtent=label_room(names)), title=title)
 
 
 def _colours(field: str, **names: str) -> Any:
@@ -420,10 +340,14 @@ def inlined(chart: Any, name: str, title: str) -> Markup:
     return head + Markup(_TAG.sub(lambda tag: _MARKED.sub("", tag[0]), svg[found.end() :]))
 
 
-def style_rules() -> str:
-    """Return style rules that replace the colours of the charts by those of the page."""
-    return "\n".join(
-        f'.chart [{attribute}="{colour}"] {{ {attribute}: var(--{name}); }}'
-        for name, colour in PALETTE.items()
-        for attribute in ("fill", "stroke")
-    )
+CHARTS: dict[str, Callable[..., Any]] = {
+    "risk": risk_chart,
+    "sizes": size_chart,
+    "columns": loss_chart,
+    "lattice": lattice_chart,
+    "slice": slice_chart,
+    "partition": partition_chart,
+    "distribution": distribution_chart,
+    "attacks": attack_chart,
+    "frontier": frontier_chart,
+}

@@ -10,8 +10,7 @@ from shoal.attacks.risk import WITH_INSIGHT, Attacks, Risk
 from shoal.judge.figures import figures
 from shoal.policy import Policy
 from shoal.recoding import Recoding
-from shoal.report.fates import Fate, columns_with_fate
-from shoal.report.summary import as_it_was
+from shoal.report.fates import Fate, as_it_was, columns_with_fate
 from shoal.report.wording import counted_unit
 from shoal.text.figures import format_count, format_list, format_number, format_share
 

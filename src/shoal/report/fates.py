@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from shoal.table.frequency import Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy, Label
 from shoal.table.kernels import sum_by_class
 from shoal.table.values import Values
+from shoal.table.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -39,6 +40,15 @@ class Fate:
     def kind(self) -> FateKind:
         """The fate in one word."""
         return "kept" if self.kept == 1 else "hidden" if self.hidden == 1 else "coarsened"
+
+
+def as_it_was(original: FrequencyTable, policy: Policy) -> tuple[FrequencyTable, FrequencyTable]:
+    """Return the classes of the original, and what an intruder cannot distinguish from each."""
+    table = replace(original, sensitive={}).recoded(original.codes)  # rows may have been counted apart
+    if policy.release.nulls != "wildcard":
+        return table, table
+    nulls = [h.leaves.index(None) if None in h.leaves else None for h in original.hierarchies]
+    return table, neighbourhoods(table, nulls)
 
 
 def fates(release: Release, original: FrequencyTable, parts: Parts) -> tuple[Fate, ...]:

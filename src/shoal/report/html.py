@@ -20,10 +20,10 @@ from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
 from shoal.release.certificate import neutral
-from shoal.report import charts
 from shoal.report.essentials import SHARES, essentials, gone, proof
 from shoal.report.fates import Fate, label_threshold
 from shoal.report.intrusion import stories_within_budget, within_budget
+from shoal.report.lettering import style_rules
 from shoal.report.pictures import groups_of, pictures, worst_class
 from shoal.report.summary import Summary, summary
 from shoal.report.wording import counted_unit
@@ -74,7 +74,7 @@ def render_report(
     fields["sections"] = {name: heading for name, heading in SECTIONS.items() if not absent.get(name)}
     drawn = pictures(release, told, frontier, own, groups)
     shown = {name: picture for name, picture in drawn.items() if name not in IN_NOTEBOOKS}
-    fields["charts"] = {name: charts.inlined(p.chart, p.name, p.title) for name, p in shown.items()}
+    fields["charts"] = {name: picture.drawn() for name, picture in shown.items()}
     fields["pictures"] = drawn
     return environment().get_template("report.html").render(fields)
 
@@ -151,7 +151,7 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
 
 def style() -> dict[str, Any]:
     """Return the variables of the style sheet."""
-    return {"colours": Markup(charts.style_rules())}
+    return {"colours": Markup(style_rules())}
 
 
 def _of_classes(release: Release) -> tuple[Verdict, ...]:

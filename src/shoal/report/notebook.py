@@ -135,12 +135,13 @@ def frontier_html(found: Frontier, own: int | None = None) -> str:
 @shows("Exploration", "html")
 def exploration_html(found: Exploration) -> str:
     """Show the frontier, the recommendations, and the plot."""
-    from shoal.report.pictures import charts_html, exploration_picture  # Altair takes a second to load
+    from shoal.report.pictures import charts_html, exploration_picture  # reports take a while to load
 
     told = frontier_html(found.frontier, found.own) + _paragraphs(each.sentence for each in found.recommendations)
-    return told + (
-        charts_html({"chart()": exploration_picture(found)}) if any(p.feasible for p in found.frontier) else ""
-    )
+    if not any(point.feasible for point in found.frontier):
+        return told
+    picture = exploration_picture(found)
+    return told + charts_html({"chart()": picture}, {"chart()": picture.drawn()})
 
 
 @shows("Comparison", "html")

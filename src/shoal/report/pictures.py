@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from shoal.alternatives.recommend import asked_for, beaten
 from shoal.attacks.risk import Attacks, Risk
-from shoal.report import charts
+from shoal.report.drawings import PLOTS
 from shoal.report.fates import Fate
 from shoal.report.summary import Distribution, Skewed, Summary, Worst, summary
+from shoal.report.svg import plot_svg
 from shoal.report.wording import counted_unit
 from shoal.table.hierarchy import TOP
 from shoal.text.figures import format_count, format_number, format_share, visible
@@ -26,27 +27,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart with its name, its title and its description."""
+    """A chart with its name, its title and its description; ``kind`` and ``told`` are what it shows and of what."""
 
-    chart: Any
+    kind: str
+    told: tuple[Any, ...]
     name: str
     title: str
     described: str
+
+    def drawn(self) -> Markup:
+        """Return the chart as SVG for a page."""
+        return plot_svg(PLOTS[self.kind](*self.told), self.name, self.title)
 
 
 class Charts(dict[str, Any]):
     """Charts by name, displayed together in a notebook."""
 
-    def __init__(self, drawn: dict[str, Picture]) -> None:
-        super().__init__({name: picture.chart for name, picture in drawn.items()})
-        self._drawn = drawn
+    def __init__(self, pictures: dict[str, Picture]) -> None:
+        from shoal.report import charts
+
+        with charts.unchecked():
+            super().__init__({name: charts.CHARTS[each.kind](*each.told) for name, each in pictures.items()})
+        self._pictures = pictures
 
     def _repr_html_(self) -> str:
-        drawn = {name: replace(picture, chart=self[name]) for name, picture in self._drawn.items() if name in self}
-        return charts_html(drawn)
+        from shoal.report import charts
+
+        shown = {name: each for name, each in self._pictures.items() if name in self}
+        drawn = {name: charts.inlined(self[name], each.name, each.title) for name, each in shown.items()}
+        return charts_html(shown, drawn)
 
 
-def charts_html(drawn: Mapping[str, Picture]) -> str:
+def charts_html(pictures: Mapping[str, Picture], drawn: Mapping[str, Markup]) -> str:
     """Show every chart with its name and description, as SVG, which needs no network."""
     figure = Markup(
         '<figure style="display: inline-block; vertical-align: top; margin: 0 1em 1em 0; padding: .6em; width: 25em; '
@@ -54,8 +66,7 @@ def charts_html(drawn: Mapping[str, Picture]) -> str:
         "</figcaption></figure>"
     )
     return "".join(
-        figure.format(name, charts.inlined(each.chart, each.name, each.title), each.name, visible(each.described))
-        for name, each in drawn.items()
+        figure.format(name, drawn[name], each.name, visible(each.described)) for name, each in pictures.items()
     )
 
 
@@ -104,7 +115,6 @@ def worst_class(found: Worst | None) -> str:
     return f"{', '.join(told + [rest] * (hidden > 0))} ({format_count(found.records, 'record')})"
 
 
-@charts.unchecked()
 def pictures(
     release: Release, told: Summary, frontier: Frontier | None, own: int | None, groups: Sequence[Group]
 ) -> dict[str, Picture]:
@@ -112,20 +122,23 @@ def pictures(
     unique, one = told.bins[0], counted_unit(release.policy)
     drawn = {
         "risk": Picture(
-            charts.risk_chart(told.bins, one),
+            "risk",
+            (told.bins, one),
             "risk-chart",
             "Records by class size, before and after",
             f"Unique: {format_share(unique.before, 1)} of the records before, {format_share(unique.after, 1)} after.",
         ),
         "sizes": Picture(
-            charts.size_chart(told.bins, one),
+            "sizes",
+            (told.bins, one),
             "size-chart",
             "Classes of the release by size",
             f"{format_count(release.classes, 'class')}; the smallest has "
             f"{format_count(int(release.measured['k']), one)}.",
         ),
         "columns": Picture(
-            charts.loss_chart(told.columns),
+            "columns",
+            (told.columns,),
             "loss-chart",
             "Loss of each column",
             _most_lost(told.columns),
@@ -136,21 +149,24 @@ def pictures(
     for i, found in enumerate(told.sensitive[:3]):
         for place, skewed in enumerate(found.classes):
             drawn[f"sensitive-{i}-{place}"] = Picture(
-                charts.distribution_chart(found, place),
+                "distribution",
+                (found, place),
                 f"sensitive-{i}-{place}",
                 f"{found.column}: the release and the class {worst_class(skewed.worst)}",
                 _stands_out(found, skewed),
             )
     for i, group in enumerate(groups):
         drawn[f"attacks-{i}"] = Picture(
-            charts.attack_chart(group.risks),
+            "attacks",
+            (group.risks,),
             f"attack-chart-{i}",
             f"Attacks: {group.heading}",
             _most_beyond(group.risks),
         )
     if frontier is not None and any(point.feasible for point in frontier):
         drawn["frontier"] = Picture(
-            charts.frontier_chart(frontier, own, "this policy"),
+            "frontier",
+            (frontier, own, "this policy"),
             "frontier-chart",
             f"{frontier.objective} against risk",
             _frontier_in_words(frontier, own),
@@ -206,7 +222,8 @@ def exploration_picture(found: Exploration) -> Picture:
     """Return loss against risk, as small as the other charts."""
     name = "recommended" if len(found.recommendations) == 1 else "this policy"
     return Picture(
-        charts.frontier_chart(found.frontier, found.chosen, name),
+        "frontier",
+        (found.frontier, found.chosen, name),
         "exploration-chart",
         f"{found.frontier.objective} against risk",
         _frontier_in_words(found.frontier, found.own),
@@ -223,13 +240,14 @@ def _picture(told: Summary) -> Picture | None:
             "has height"
         )
         return Picture(
-            charts.lattice_chart(told.lattice), "lattice-chart", "The generalization lattice", f"{described} {height}."
+            "lattice", (told.lattice,), "lattice-chart", "The generalization lattice", f"{described} {height}."
         )
     if told.slice is not None:
         across, up, nodes = told.slice.across, told.slice.up, told.slice.nodes
         safe = sum(node.state != "unsafe" for node in nodes)
         return Picture(
-            charts.slice_chart(told.slice),
+            "slice",
+            (told.slice,),
             "slice-chart",
             f"The generalization lattice in {across} and {up}",
             f"{format_number(safe)} of {format_number(len(nodes))} nodes satisfy the policy.",
@@ -237,7 +255,8 @@ def _picture(told: Summary) -> Picture | None:
     if told.partition is not None:
         part = told.partition
         return Picture(
-            charts.partition_chart(part),
+            "partition",
+            (part,),
             "partition-chart",
             f"Classes by {part.across} and {part.up}",
             f"{format_count(len(part.boxes), 'rectangle')}; the stronger the colour, the more records.",

@@ -13,8 +13,9 @@ from shoal.alternatives.recommend import Exploration
 from shoal.engines.files.formats import write_bytes
 from shoal.errors import OutputError
 from shoal.propose.preview import Preview
-from shoal.report.charts import PALETTE, frontier_chart
+from shoal.report.charts import frontier_chart
 from shoal.report.essentials import worth
+from shoal.report.lettering import PALETTE
 from shoal.text.showing import shows
 
 KINDS = (".html", ".svg", ".png")

@@ -24,7 +24,7 @@ from shoal.models.closeness import TCloseness, distance
 from shoal.policy import Policy
 from shoal.recoding import FullDomain, Parts
 from shoal.report.examples import Example, examples
-from shoal.report.fates import Fate, fates, label_threshold, per_label, shortened_label
+from shoal.report.fates import Fate, as_it_was, fates, label_threshold, per_label, shortened_label
 from shoal.search import Problem
 from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.table import codec
@@ -32,7 +32,6 @@ from shoal.table.frequency import Counts, Domain, FrequencyTable, Histogram, pac
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.values import Values
-from shoal.table.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -217,15 +216,6 @@ def _shares(persons: Counts, records: Counts) -> NDArray[np.float64]:
     sums = np.zeros(len(_EDGES))
     np.add.at(sums, size_bins(persons), records)
     return np.asarray(sums / max(1, records.sum()))
-
-
-def as_it_was(original: FrequencyTable, policy: Policy) -> tuple[FrequencyTable, FrequencyTable]:
-    """Return the classes of the original, and what an intruder cannot distinguish from each."""
-    table = replace(original, sensitive={}).recoded(original.codes)  # rows may have been counted apart
-    if policy.release.nulls != "wildcard":
-        return table, table
-    nulls = [h.leaves.index(None) if None in h.leaves else None for h in original.hierarchies]
-    return table, neighbourhoods(table, nulls)
 
 
 # ── classes ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -35,9 +35,9 @@ def _week(day: date) -> str:
 UNITS: dict[Unit, Callable[[date], str]] = {
     "day": date.isoformat,
     "week": _week,
-    "month": lambda day: f"{day.year:04}-{day.month:02}",
+    "month": lambda day: day.isoformat()[:7],
     "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
-    "year": lambda day: f"{day.year:04}",
+    "year": lambda day: day.isoformat()[:4],
     "decade": lambda day: f"{day.year // 10 * 10:04}s",
 }
 
@@ -109,9 +109,12 @@ class Dates(Description):
             return Hierarchy.empty(column, len(self.dates) + 2, "time")
         leaves = sorted(sorted(days), key=days.__getitem__)
         levels = [leaves]
-        for unit in self.dates:
-            label_of = {day: UNITS[unit](day) for day in set(days.values())}
-            levels.append([label_of[days[text]] for text in leaves])
+        day_of = [days[text] for text in leaves]
+        finer: Sequence[date | str] = day_of
+        for unit in self.dates:  # each unit lies within one of the next: any of its days tells which
+            label_of = {label: UNITS[unit](day) for label, day in dict(zip(finer, day_of, strict=True)).items()}
+            levels.append([label_of[label] for label in finer])
+            finer = levels[-1]
         levels.append([TOP] * len(leaves))
         return Hierarchy.from_levels(column, leaves, levels, leaf_order="time")
 

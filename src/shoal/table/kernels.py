@@ -1,9 +1,12 @@
 """Numba loops: arrays in, arrays out, no objects.
 
-Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test.
+Each is compiled when first called and cached on disk; each has a NumPy equivalent in its test. The arrays that a loop
+fills are made before it is called: a loop that makes them takes twice as long to compile.
 """
 
 from __future__ import annotations
+
+from threading import local
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +17,38 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: multiplicative hash
 
 DENSE = 1 << 16  # cells of a matrix of counts that fits the processor's cache
 
+BLOCK = 512  # rows that are recoded together
+
 PART = 4096  # rows grouped at a time if a table exceeds the processor's cache
 
 
-@compiled_when_long(lambda keys: 3 * len(keys))
 def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number equal keys alike, by first appearance; return the class of each key, and where each class starts."""
-    n = keys.shape[0]
-    bits = 4
-    while (1 << bits) < 2 * n:
-        bits += 1
+    bits = _bits_for(len(keys))
+    slots = np.full(1 << bits, -1, np.int64)
+    class_of, firsts = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    n_classes = _number_keys(keys, bits, slots, class_of, firsts)
+    return class_of, firsts[:n_classes].copy()
+
+
+def _bits_for(n: int) -> int:
+    """Return the bits of a hash table's slots: at least twice as many as there are keys."""
+    return max(4, (2 * n - 1).bit_length())
+
+
+@compiled_when_long(lambda keys, *_: 3 * len(keys))
+def _number_keys(
+    keys: NDArray[np.uint64],
+    bits: int,
+    slots: NDArray[np.int64],
+    class_of: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+) -> int:
+    """Apply ``group``; return the number of classes. ``slots``, 2 to the power of ``bits``, are −1."""
     mask = (1 << bits) - 1
     shift = np.uint64(64 - bits)
-    slots = np.full(1 << bits, -1, np.int64)
-    class_of = np.empty(n, np.int64)
-    firsts = np.empty(n, np.int64)
     n_classes = 0
-    for i in range(n):
+    for i in range(keys.shape[0]):
         key = keys[i]
         h = np.int64((key * _MIX) >> shift)
         while True:
@@ -45,16 +63,20 @@ def group(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64
                 class_of[i] = c
                 break
             h = (h + 1) & mask
-    return class_of, firsts[:n_classes].copy()
+    return n_classes
 
 
-@compiled_when_long(lambda values, *_: len(values))
 def sum_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], n_classes: int) -> NDArray[np.int64]:
     """Sum the ``values`` that belong to the same class."""
     out = np.zeros(n_classes, np.int64)
+    _add_by_class(values, class_of, out)
+    return out
+
+
+@compiled_when_long(lambda values, *_: len(values))
+def _add_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], out: NDArray[np.int64]) -> None:
     for i in range(values.shape[0]):
         out[class_of[i]] += values[i]
-    return out
 
 
 @compiled_when_long(lambda _, values, *rest: 3 * len(values) + 3 * len(rest[3]))
@@ -172,43 +194,62 @@ def merge_histograms(
     return starts_of, held[:end].copy(), number[:end].copy()
 
 
-@compiled_when_long(lambda sizes, _, class_of: 2 * len(sizes) + len(class_of))
 def number_large(
     sizes: NDArray[np.int64], least: int, class_of: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes of at least ``least`` records, and for each row the number of its class among them, or −1."""
-    number = np.empty(sizes.shape[0], np.int64)
-    large = np.empty(sizes.shape[0], np.int64)
+    number, large = np.empty(len(sizes), np.int64), np.empty(len(sizes), np.int64)
+    out = np.empty(len(class_of), np.int64)
+    n = _number_large(sizes, least, class_of, number, large, out)
+    return large[:n].copy(), out
+
+
+@compiled_when_long(lambda sizes, _, class_of, *rest: len(sizes) + len(class_of) // 2)
+def _number_large(
+    sizes: NDArray[np.int64],
+    least: int,
+    class_of: NDArray[np.int64],
+    number: NDArray[np.int64],
+    large: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> int:
     n = 0
     for c in range(sizes.shape[0]):
         number[c] = n if sizes[c] >= least else -1
         large[n] = c
         n += sizes[c] >= least
-    out = np.empty(class_of.shape[0], np.int64)
     for i in range(class_of.shape[0]):
         out[i] = number[class_of[i]]
-    return large[:n].copy(), out
+    return n
 
 
-@compiled_when_long(lambda _, values, counts, rows: 2 * len(rows) + len(values))
 def take_histograms(
     starts: NDArray[np.int64], values: NDArray[np.int32], counts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Return the sparse histograms of the given rows."""
-    out_starts = np.zeros(rows.shape[0] + 1, np.int64)
-    for r in range(rows.shape[0]):
-        out_starts[r + 1] = out_starts[r] + starts[rows[r] + 1] - starts[rows[r]]
-    out_values = np.empty(out_starts[-1], np.int32)
-    out_counts = np.empty(out_starts[-1], np.int64)
+    out_starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(starts[rows + 1] - starts[rows], out=out_starts[1:])
+    out_values, out_counts = np.empty(out_starts[-1], np.int32), np.empty(out_starts[-1], np.int64)
+    _take_histograms(starts, values, counts, rows, out_values, out_counts)
+    return out_starts, out_values, out_counts
+
+
+@compiled_when_long(lambda _, values, counts, rows, *rest: len(rows) + len(rest[0]))
+def _take_histograms(
+    starts: NDArray[np.int64],
+    values: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    out_values: NDArray[np.int32],
+    out_counts: NDArray[np.int64],
+) -> None:
     at = 0
     for r in range(rows.shape[0]):
         for e in range(starts[rows[r]], starts[rows[r] + 1]):
             out_values[at], out_counts[at] = values[e], counts[e]
             at += 1
-    return out_starts, out_values, out_counts
 
 
-@compiled_when_long(lambda keys, _, shifts, *rest: len(keys) * (5 + len(shifts)))
 def derive(
     keys: NDArray[np.uint64],
     counts: NDArray[np.int64],
@@ -225,37 +266,120 @@ def derive(
     packed rows and ``counts`` their records. Column ``c`` begins at bit ``shifts[c]`` and its widest code is
     ``masks[c]``; its code ``x`` becomes ``steps[offsets[c] + x]``, or 0 if the offset is negative. At most ``most``
     keys are different, which keeps the hash table small.
+    """
+    q = len(shifts)
+    here, there = np.zeros(q, np.int64), np.ones(q, np.int64)
+    n_labels, begins = np.ones((q, 2), np.int64), np.zeros((q, 2, 2), np.int64)
+    n_labels[:, 1] += offsets >= 0
+    begins[:, 0, 1] = offsets
+    return derive_node(keys, counts, here, there, shifts, masks, n_labels, begins, steps, with_classes, most, most)
+
+
+def derive_node(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    here: NDArray[np.int64],
+    there: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    with_classes: bool,
+    most: int,
+    others: int = 1,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Apply ``derive`` from the levels ``here`` to the levels ``there``.
+
+    ``keys``, ``counts``, ``shifts``, ``masks`` and ``steps`` are as in ``derive``, with an entry for every column. The
+    step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
+    ``n_labels[c, b]`` codes; if it has only one, that is 0. At most ``most`` keys are different, which decides on the
+    memory that is used. Columns that are not listed have at most ``others`` different combinations.
+    """
+    slots, rows, out, sums = _room.for_keys(min(most, len(keys)))
+    class_of = np.empty(len(keys) if with_classes else 0, np.int64)
+    n_classes = _derive(
+        *(keys, counts, here, there, shifts, masks, n_labels, offsets, steps, others),
+        *(slots, rows, out, sums, class_of),
+    )
+    return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
+
+
+_Space = tuple[NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
+KEPT = 1 << 18  # keys up to which the memory is kept: 6 MB a thread
+
+
+class _Room(local):
+    """What ``_derive`` writes to before the classes are counted, kept from call to call in each thread."""
+
+    def __init__(self) -> None:
+        self._most = -1
+
+    def for_keys(self, most: int) -> _Space:
+        """Return slots for so many different keys, a block of rows, the keys and their counts, one more of each."""
+        if most > KEPT:
+            return _space(most)
+        if most > self._most:
+            self._space, self._most = _space(most), most
+        return self._space
+
+
+def _space(most: int) -> _Space:
+    rows, out, sums = (np.empty(size, np.uint64) for size in (BLOCK, most + 1, most + 1))
+    return np.empty(1 << _bits_for(most), np.int32), rows, out, sums.view(np.int64)
+
+
+_room = _Room()
+
+
+@compiled_when_long(lambda keys, _, here, *rest: len(keys) * (5 + len(here)) + 9 * len(here))
+def _derive(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    here: NDArray[np.int64],
+    there: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    others: int,
+    slots: NDArray[np.int32],
+    rows: NDArray[np.uint64],
+    out: NDArray[np.uint64],
+    sums: NDArray[np.int64],
+    class_of: NDArray[np.int64],
+) -> int:
+    """Apply ``derive_node``; return the number of different keys.
 
     Rows are processed in blocks, column by column: a loop over one column consists of loads and shifts that run in
     parallel. Indices are unsigned: they need no check for negative ones, which would cost as much as the loop itself.
     """
     n = keys.shape[0]
-    most = min(n, most)
     kept = ~np.uint64(0)
-    for c in range(shifts.shape[0]):
-        kept &= ~(masks[c] << shifts[c])
+    labels = min(n, others)
+    for c in range(here.shape[0]):
+        labels = min(n, labels * n_labels[c, there[c]])
+        if here[c] != there[c]:
+            kept &= ~(masks[c] << shifts[c])
     bits = 4
-    while (1 << bits) < 2 * most:
+    while (1 << bits) < 2 * labels and (1 << bits) < slots.shape[0]:
         bits += 1
+    for i in range(1 << bits):
+        slots[i] = -1
     mask = np.uint64((1 << bits) - 1)
     shift = np.uint64(64 - bits)
-    slots = np.full(1 << bits, -1, np.int32)
-    out = np.empty(most + 1, np.uint64)
-    sums = np.empty(most + 1, np.int64)
-    class_of = np.empty(n if with_classes else 0, np.int64)
     n_classes = np.uint64(0)
-    block = 512
-    rows = np.empty(block, np.uint64)
-    for first in range(0, n, block):
-        old = keys[first : first + block]
-        number = counts[first : first + block]
+    for first in range(0, n, BLOCK):
+        old = keys[first : first + BLOCK]
+        number = counts[first : first + BLOCK]
         for i in range(old.shape[0]):
             rows[i] = old[i] & kept
-        for c in range(shifts.shape[0]):
-            if offsets[c] < 0:
+        for c in range(here.shape[0]):
+            if here[c] == there[c] or n_labels[c, there[c]] == 1:
                 continue
             at, wide = shifts[c], masks[c]
-            step = steps[offsets[c] :]
+            step = steps[offsets[c, here[c], there[c]] :]
             for i in range(old.shape[0]):
                 rows[i] |= step[(old[i] >> at) & wide] << at
         for i in range(old.shape[0]):
@@ -274,41 +398,9 @@ def derive(
             slots[h] = own
             sums[own] += number[i]
             n_classes += np.uint64(found < 0)
-            if with_classes:
+            if class_of.shape[0] > 0:
                 class_of[first + i] = own
-    return out[:n_classes].copy(), sums[:n_classes].copy(), class_of
-
-
-@compiled_when_long(lambda keys, _, here, *rest: len(keys) * (5 + len(here)) + 9 * len(here))
-def derive_node(
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    here: NDArray[np.int64],
-    there: NDArray[np.int64],
-    shifts: NDArray[np.uint64],
-    masks: NDArray[np.uint64],
-    n_labels: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    steps: NDArray[np.uint64],
-    with_classes: bool,
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-    """Apply ``derive`` from the levels ``here`` to the levels ``there``.
-
-    ``keys``, ``counts``, ``shifts``, ``masks`` and ``steps`` are as in ``derive``, with an entry for every column. The
-    step of column ``c`` from level ``a`` to level ``b`` begins at ``offsets[c, a, b]``; level ``b`` has
-    ``n_labels[c, b]`` codes; if it has only one, that is 0.
-    """
-    q = here.shape[0]
-    at, wide, starts = np.empty(q, np.uint64), np.empty(q, np.uint64), np.empty(q, np.int64)
-    n_changed = 0
-    most = np.int64(1)  # typed, or derive would also be compiled for the literal
-    for c in range(q):
-        most = min(keys.shape[0], most * n_labels[c, there[c]])
-        if here[c] != there[c]:
-            at[n_changed], wide[n_changed] = shifts[c], masks[c]
-            starts[n_changed] = offsets[c, here[c], there[c]] if n_labels[c, there[c]] > 1 else -1
-            n_changed += 1
-    return derive(keys, counts, at[:n_changed], wide[:n_changed], starts[:n_changed], steps, int(most), with_classes)
+    return int(n_classes)
 
 
 @compiled_within
@@ -444,32 +536,44 @@ def derive_large(
     return out[:n_classes], sums[:n_classes], class_of
 
 
-@compiled_when_long(lambda keys, words, *_: len(keys) * len(words))
 def unpack(
     keys: NDArray[np.uint64], words: NDArray[np.int64], shifts: NDArray[np.uint64], masks: NDArray[np.uint64]
 ) -> NDArray[np.int32]:
     """Return the codes of each key, column ``c`` from ``words[c]``."""
-    out = np.empty((keys.shape[0], words.shape[0]), np.int32)
-    for i in range(keys.shape[0]):
-        for c in range(words.shape[0]):
-            out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]
+    out = np.empty((len(keys), len(words)), np.int32)
+    _unpack(keys, words, shifts, masks, out)
     return out
 
 
-@compiled_when_long(lambda counts, _: 2 * len(counts))
+@compiled_when_long(lambda keys, words, *_: len(keys) * len(words))
+def _unpack(
+    keys: NDArray[np.uint64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    out: NDArray[np.int32],
+) -> None:
+    for i in range(keys.shape[0]):
+        for c in range(words.shape[0]):
+            out[i, c] = (keys[i, words[c]] >> shifts[c]) & masks[c]
+
+
 def too_small(counts: NDArray[np.int64], least: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Return which counts are below ``least``, these counts with 0 for the others, and their sum."""
-    small = np.empty(counts.shape[0], np.bool_)
-    lost = np.empty(counts.shape[0], np.int64)
-    total = 0
+    small, lost = np.empty(len(counts), np.bool_), np.empty(len(counts), np.int64)
+    return small, lost, _too_small(counts, least, small, lost)
+
+
+@compiled_when_long(lambda counts, *_: 2 * len(counts))
+def _too_small(counts: NDArray[np.int64], least: int, small: NDArray[np.bool_], lost: NDArray[np.int64]) -> int:
+    total = np.int64(0)
     for i in range(counts.shape[0]):
         small[i] = counts[i] < least
-        lost[i] = counts[i] if small[i] else 0
+        lost[i] = counts[i] if counts[i] < least else 0
         total += lost[i]
-    return small, lost, int(total)
+    return int(total)
 
 
-@compiled_when_long(lambda _, weights, levels, *rest: len(weights) + 4 * np.count_nonzero(weights) * sum(levels + 2))
 def price_levels(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],
@@ -488,15 +592,36 @@ def price_levels(
     ``j`` has ``base`` alone. Its cells have codes ``x`` below ``n_labels[j, levels[j]]`` and cost
     ``prices[offsets[j, levels[j], l] + x]`` at level ``l``.
     """
-    rows = np.empty(keys.shape, np.uint64)  # those with a nonzero weight
-    weight = np.empty(weights.shape[0], np.int64)
+    out = base.copy()
+    n = len(weights)
+    rows, weight, held = np.empty(keys.shape, np.uint64), np.empty(n, np.int64), np.empty(4 * n, np.int64)
+    _price_levels(keys, weights, levels, words, shifts, masks, n_labels, offsets, prices, rows, weight, held, out)
+    return out
+
+
+@compiled_when_long(lambda _, weights, levels, *rest: len(weights) + 4 * np.count_nonzero(weights) * sum(levels + 2))
+def _price_levels(
+    keys: NDArray[np.uint64],
+    weights: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    words: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    n_labels: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    prices: NDArray[np.float64],
+    rows: NDArray[np.uint64],
+    weight: NDArray[np.int64],
+    held: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Apply ``price_levels``; ``rows`` and ``weight`` become those with a nonzero weight."""
     n = 0
     for i in range(weights.shape[0]):
         for w in range(keys.shape[1]):
             rows[n, w] = keys[i, w]
         weight[n] = weights[i]
         n += weights[i] != 0
-    out = base.copy()
     four = np.uint64(4)
     for j in range(levels.shape[0]):
         w, at, wide, top = words[j], shifts[j], masks[j], levels[j]
@@ -504,7 +629,8 @@ def price_levels(
         if n_codes <= n:
             # Weights per code first, in four alternating sums: consecutive rows often have the same code,
             # and an addition would wait for the previous one.
-            held = np.zeros(4 * n_codes, np.int64)
+            for x in range(4 * n_codes):
+                held[x] = 0
             for i in range(n):
                 held[((rows[i, w] >> at) & wide) * four + np.uint64(i) % four] += weight[i]
             for level in range(top + 1):
@@ -518,7 +644,6 @@ def price_levels(
                     out[j, level] += weight[i] * price[(rows[i, w] >> at) & wide]
         for level in range(top - 1, -1, -1):
             out[j, level] = min(out[j, level], out[j, level + 1])
-    return out
 
 
 @compiled_when_long(lambda _, high, barren: barren.size)

@@ -72,9 +72,9 @@ def decimal_mark(texts: Iterable[str]) -> DecimalMark:
     """Return the comma if some numbers can only be read with it and none only with the point: 12,5 or 1.500,0."""
     comma = False
     for text in texts:
-        if _POINT.fullmatch(text):
+        if "." in text and _POINT.fullmatch(text):
             return "."
-        comma = comma or _COMMA.fullmatch(text) is not None
+        comma = comma or ("," in text and _COMMA.fullmatch(text) is not None)
     return "," if comma else "."
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.table.codec import Coded
-from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.hierarchy import Hierarchy, Label, once_per_hierarchy
 from shoal.table.labels import days_of, read_set
 from shoal.table.notation import (
     DecimalMark,
@@ -84,7 +84,7 @@ class Reader:
         self.released = released
         self.hierarchies = hierarchies
         self._base = frozenset(base)
-        self._labels = [_labels(hierarchy, ignored) for hierarchy in hierarchies]
+        self._labels = [_labels(hierarchy, ignored) if ignored else _all_labels(hierarchy) for hierarchy in hierarchies]
         self._own = self._base.union(*self._labels)
         values = list(self._base)
         self._marks: tuple[DecimalMark, DecimalMark] = (
@@ -125,8 +125,9 @@ class Reader:
         self._of_base = dict(zip(values, self._covering(values), strict=True))
         self._read = silent.union(*self._of_base.values())
         for i, text in enumerate(released):
-            if (self.numeric and (i in self._is_number or i in self._is_range)) or (
-                self.dated and read_period(text, self._order) is not None
+            if i not in self._read and (
+                (self.numeric and (i in self._is_number or i in self._is_range))
+                or (self.dated and read_period(text, self._order) is not None)
             ):
                 self._read.add(i)
 
@@ -155,7 +156,7 @@ class Reader:
     def _covering(self, values: Sequence[str]) -> Found:
         found: Found = [set() for _ in values]
         keepers = self._by_hierarchy(values, found)
-        for n, value in enumerate(values):
+        for n, value in enumerate(values if self._loose or self._masked else ()):
             hits = {own} if (own := self._number.get(value)) is not None else set()
             if self._loose:
                 hits.update(self._loose.get(normalized_text(value), ()))
@@ -164,6 +165,10 @@ class Reader:
             if (keeper := keepers[n]) is not None:  # which has put its labels where they belong
                 hits -= {i for i in hits & self._label_texts[keeper] if self._texts[i] != value}
             found[n] |= hits
+        if not self._loose and not self._masked:  # nothing but the text itself
+            for hits, number in zip(found, map(self._number.get, values), strict=True):
+                if number is not None:
+                    hits.add(number)
         for i, within in self._in_ranges(values, None in keepers):
             settling = {keeper for keeper, texts in enumerate(self._label_texts) if i in texts}
             for n in within:
@@ -181,13 +186,21 @@ class Reader:
             mine = [n for n, known in enumerate(hierarchy.knows(values)) if known and keepers[n] is None]
             leaves = hierarchy.encode([values[n] for n in mine])
             for level in range(hierarchy.n_levels):
-                texts_of = [self._named(label) for label in hierarchy.labels[level]]
-                if any(texts_of):
+                labels = hierarchy.labels[level]
+                texts_of = {code: texts for code in self._known(labels) if (texts := self._named(labels[code]))}
+                if texts_of:
                     for n, code in zip(mine, hierarchy.table[level][leaves].tolist(), strict=True):
-                        found[n].update(texts_of[code])
+                        if code in texts_of:
+                            found[n].update(texts_of[code])
             for n in mine:
                 keepers[n] = h
         return keepers
+
+    def _known(self, labels: Sequence[Label]) -> Iterable[int]:
+        """Return the codes of the labels that may be released texts."""
+        if self._loose:
+            return range(len(labels))
+        return [code for code, label in enumerate(labels) if label in self._number]
 
     def _named(self, label: Label) -> list[int]:
         if label is None:
@@ -201,8 +214,7 @@ class Reader:
     # ── How each text is read ───────────────────────────────────────────────────────────────────────────────
 
     def _says_nothing(self, text: str, loose: set[str]) -> bool:
-        word = normalized_text(text)
-        if text in self._own or word in loose:
+        if text in self._own or (word := normalized_text(text)) in loose:
             return False
         return word in NOTHING or (len(word) > 1 and is_star(read_mask(text) or ""))
 
@@ -244,13 +256,12 @@ class Reader:
         If the hierarchies know all values, ``strangers`` is False and their labels are not read again.
         """
         settled = set() if strangers or not self._label_texts else set.intersection(*self._label_texts)
-        if self._ranges or self._numbers:
+        ranges = [(i, ends) for i, ends in self._ranges if i not in settled]
+        if ranges or self._numbers:
             read = [(x, n) for n, text in enumerate(values) if (x := read_number(text, self._marks[0])) is not None]
             points = sorted(read)
             xs = [x for x, _ in points]
-            for i, (first, last, first_within, last_within) in self._ranges:
-                if i in settled:
-                    continue
+            for i, (first, last, first_within, last_within) in ranges:
                 start = bisect_left(xs, first) if first_within else bisect_right(xs, first)
                 end = bisect_right(xs, last) if last_within else bisect_left(xs, last)
                 yield i, [n for _, n in points[start:end]]
@@ -356,6 +367,11 @@ def _labels(hierarchy: Hierarchy, ignored: Collection[str]) -> set[str]:
     for codes, labels in zip(hierarchy.table, hierarchy.labels, strict=True):
         out.update(label for code in np.unique(codes[own]).tolist() if (label := labels[code]) is not None)
     return out
+
+
+@once_per_hierarchy
+def _all_labels(hierarchy: Hierarchy) -> set[str]:
+    return _labels(hierarchy, ())
 
 
 def _by_key(pairs: Iterator[tuple[Key, int]]) -> dict[Key, list[int]]:

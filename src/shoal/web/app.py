@@ -89,7 +89,7 @@ def _content(name: str) -> str:
 
         return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     if name == "charts.css":
-        from shoal.report.charts import style_rules
+        from shoal.report.lettering import style_rules
 
         return style_rules()
     return (HERE / "static" / name).read_text(encoding="utf-8")

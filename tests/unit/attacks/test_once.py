@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.attacks import standing
-from shoal.attacks.once import once, reading_once, texts_key
+from shoal.attacks.once import encoded_once, once, reading_once, texts_key
 from shoal.attacks.standing import as_in, read_known_column
 from shoal.policy import Policy
 from shoal.table import codec
@@ -121,3 +121,21 @@ def test_an_error_is_not_kept():
         assert once(lambda: 1, lambda: "key") == 1
         assert once(lambda: 2, lambda: "key") == 1
     assert once(lambda: 2, lambda: "key") == 2
+
+
+def test_a_column_in_the_same_memory_is_encoded_once() -> None:
+    column = pa.chunked_array([["b", "a"], ["a", None]])
+    taken = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", "y"]))
+    other = pa.DictionaryArray.from_arrays(taken.indices, pa.array(["y", "z"]))
+    empty = pa.chunked_array([], pa.string())
+    columns = [column, column[1:], column[:3], pa.chunked_array([["b", "a"], ["a", "c"]]), empty]
+    columns += [pa.chunked_array([taken]), pa.chunked_array([other]), pa.chunked_array([[1.5, None]])]
+    with reading_once():
+        found = [encoded_once("c", each) for each in columns]
+        assert encoded_once("c", pa.table({"c": column})["c"]) is found[0]
+        assert [encoded_once("c", each).texts for each in columns] == [each.texts for each in found]
+    for each, coded in zip(columns, found, strict=True):
+        expected = codec.encode_texts("c", each)
+        assert coded.texts == expected.texts
+        assert coded.codes.tolist() == expected.codes.tolist()
+    assert encoded_once("c", column) is not found[0]  # nothing is kept beyond the block

@@ -276,7 +276,20 @@ def _greatest(score: NDArray[np.float64]) -> int:
     return best
 
 
-@compiled
+class Trial(NamedTuple):
+    """Room for trying splits; ``widest`` is the largest number of ranks of a column, and at least that of the bins."""
+
+    trial: Sides
+    score: NDArray[np.float64]  # (columns)
+    whole: NDArray[np.int64]  # (2, columns)  the least and the greatest rank of a region
+    held: NDArray[np.int64]  # (widest)  zero between calls
+    bins: NDArray[np.int64]  # (widest)
+    sizes: NDArray[np.int64]  # (widest)
+    low: NDArray[np.int64]  # (widest, columns)
+    high: NDArray[np.int64]  # (widest, columns)
+    side_of: NDArray[np.int32]  # (widest)
+
+
 def proposed(
     of: Dimensions,
     codes: NDArray[np.int32],
@@ -292,37 +305,55 @@ def proposed(
     Region r owns the parts ``starts[r]`` … ``starts[r+1]``. It has 0 sides if no column that is
     not yet ``tried`` can be split with at least ``least`` records on every side.
     """
-    n_parts, q = codes.shape
-    n_regions = starts.shape[0] - 1
-    widest = np.int64(BINS)
-    for size in of.sizes:
-        if size >= widest:
-            widest = size + 1
-    rule = SplitRule(least, parting)
-    side, lent = np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int64)
-    trial = Sides(np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int64))
+    (n_parts, q), n_regions = codes.shape, len(starts) - 1
+    widest = max(BINS, int(of.sizes.max(initial=0)) + 1)
+    found = Sides(np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int64))
     n_sides, column = np.zeros(n_regions, np.int64), np.zeros(n_regions, np.int64)
-    score, whole_low, whole_high = np.zeros(q), np.zeros((1, q), np.int64), np.zeros((1, q), np.int64)
-    held, bins, sizes = np.zeros(widest, np.int64), np.zeros(widest, np.int64), np.zeros(widest, np.int64)
-    low, high = np.zeros((widest, q), np.int64), np.zeros((widest, q), np.int64)
-    side_of = np.zeros(widest, np.int32)
-    for r in range(n_regions):
+    held, bins, sizes = (np.zeros(widest, np.int64) for _ in range(3))
+    whole, low, high = (np.zeros((n, q), np.int64) for n in (2, widest, widest))
+    trial = Sides(np.zeros(n_parts, np.int32), np.zeros(n_parts, np.int64))
+    room = Trial(trial, np.zeros(q), whole, held, bins, sizes, low, high, np.zeros(widest, np.int32))
+    _propose(of, codes, counts, starts, tried, SplitRule(int(least), parting), by, room, found, n_sides, column)
+    return found.side, found.lent, n_sides, column
+
+
+@compiled
+def _propose(
+    of: Dimensions,
+    codes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    tried: NDArray[np.bool_],
+    rule: SplitRule,
+    by: int,
+    room: Trial,
+    to: Sides,
+    n_sides: NDArray[np.int64],
+    column: NDArray[np.int64],
+) -> None:
+    """Apply ``proposed``; all that it fills is made before, since that would take longer to compile."""
+    trial, score, whole, held, bins, sizes, low, high, side_of = room
+    least, q = rule.least, codes.shape[1]
+    for r in range(starts.shape[0] - 1):
         column[r] = -1
         first, last = starts[r], starts[r + 1]
         n = np.int64(0)
         for j in range(q):
-            whole_low[0, j], whole_high[0, j] = FAR, -1
+            whole[0, j], whole[1, j] = FAR, -1
         for i in range(first, last):
             n += counts[i]
-            _widen(codes, i, np.int32(0), whole_low, whole_high)
+            for j in range(q):
+                code = np.int64(codes[i, j])
+                whole[0, j] = code if code < whole[0, j] else whole[0, j]
+                whole[1, j] = code if code > whole[1, j] else whole[1, j]
         if n < 2 * least:
             continue
         region = Region(codes, counts, first, last, n)
         price, best = 0.0, -1.0
         for j in range(q):
-            score[j] = _price(of, j, whole_low[0, j], whole_high[0, j])
+            score[j] = _price(of, j, whole[0, j], whole[1, j])
             price += score[j]
-            if tried[r, j] or whole_low[0, j] == whole_high[0, j]:
+            if tried[r, j] or whole[0, j] == whole[1, j]:
                 score[j] = -1.0
             elif by == ENTROPY:
                 score[j] = of.weights[j] * _entropy(region, j, held) / np.log(of.sizes[j])
@@ -332,11 +363,11 @@ def proposed(
                 break
             score[j] = -1.0
             if of.trees[j]:
-                level = _common(of, j, whole_low[0, j], whole_high[0, j]) - 1
+                level = _common(of, j, whole[0, j], whole[1, j]) - 1
                 at = of.levels_at[j] + level * of.sizes[j]
                 found = _children(of.labels, at, region, j, rule, trial, held, side_of)
             else:
-                found = _cut(region, j, whole_low[0, j], whole_high[0, j], rule, trial, bins)
+                found = _cut(region, j, whole[0, j], whole[1, j], rule, trial, bins)
             if found < 2:
                 continue
             if by == GAIN:
@@ -345,24 +376,23 @@ def proposed(
                     continue
                 best = gain
             for i in range(first, last):
-                side[i], lent[i] = trial.side[i], trial.lent[i]
+                to.side[i], to.lent[i] = trial.side[i], trial.lent[i]
             n_sides[r], column[r] = found, j
             if by != GAIN:
                 break
-    return side, lent, n_sides, column
 
 
-@compiled_when_long(lambda class_of, n_classes: 4 * len(class_of) + n_classes)
 def ordered_by(class_of: NDArray[np.int64], n_classes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return a stable order that groups the classes, and where each class starts in it."""
     starts = np.zeros(n_classes + 1, np.int64)
-    for i in range(class_of.shape[0]):
-        starts[class_of[i] + 1] += 1
-    for c in range(n_classes):
-        starts[c + 1] += starts[c]
-    order = np.empty(class_of.shape[0], np.int64)
-    place = starts[:-1].copy()
+    np.cumsum(np.bincount(class_of, minlength=n_classes), out=starts[1:])
+    order = np.empty(len(class_of), np.int64)
+    _order_by(class_of, starts[:-1].copy(), order)
+    return order, starts
+
+
+@compiled_when_long(lambda class_of, *_: len(class_of))
+def _order_by(class_of: NDArray[np.int64], place: NDArray[np.int64], order: NDArray[np.int64]) -> None:
     for i in range(class_of.shape[0]):
         order[place[class_of[i]]] = i
         place[class_of[i]] += 1
-    return order, starts

@@ -287,9 +287,10 @@ class Rollup:
     ) -> tuple[NDArray[np.uint64], Counts, ClassOf]:
         """Recode and group rows whose keys are one word, with one hash table."""
         place, steps = self.layout, self.steps
+        most = len(counts) if len(counts) <= HUGE else steps.most(there)
         return derive_node(
             *(keys[:, 0], counts, here, there, place.shifts, place.masks),
-            *(steps.n_labels, steps.offsets, steps.codes, with_classes),
+            *(steps.n_labels, steps.offsets, steps.codes, with_classes, most),
         )
 
     def _seem_few(self, keys: PackedKeys, counts: Counts, here: Levels, there: Levels) -> bool:
