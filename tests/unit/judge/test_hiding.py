@@ -9,12 +9,13 @@ import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import optimize
 
 import shoal
 from shoal.cli.columns import console
 from shoal.cli.terminal.releases import show_brief
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.judge import fewest_cells, hiding
+from shoal.judge import hiding
 from shoal.models import SensitiveModel
 from shoal.recoding import HiddenResults
 from shoal.search import SEARCHES
@@ -142,13 +143,13 @@ def test_without_time_a_release_is_found_and_nothing_is_claimed(monkeypatch):
 
 
 def test_what_the_solver_prints_does_not_mix_with_results(monkeypatch, capfd):
-    solve = fewest_cells.milp
+    solve = optimize.milp
 
     def loud(*given: Any, **options: Any) -> Any:
         os.write(1, b"solving")
         return solve(*given, **options)
 
-    monkeypatch.setattr(fewest_cells, "milp", loud)
+    monkeypatch.setattr(optimize, "milp", loud)
     shoal.anonymize(PEOPLE, policy_with(RULE))
     said = capfd.readouterr()
     assert "solving" not in said.out
