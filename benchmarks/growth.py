@@ -151,7 +151,7 @@ def drawn(parts: dict[str, list[dict[str, Any]]]) -> alt.TopLevelMixin:
             ticks = sorted({of[part] for of in found})
             growing = alt.Scale(type="linear" if part == "columns" else "log", zero=False)
             base = alt.Chart(alt.InlineData(values)).encode(
-                x=alt.X(f"{part}:Q", scale=growing, axis=alt.Axis(values=ticks, format="~s")),
+                x=alt.X(f"{part}:Q", scale=growing, axis=alt.Axis(values=ticks, format=".2~s")),
                 y=alt.Y(f"{title}:Q", scale=alt.Scale(type="log"), axis=axis),
                 color=alt.Color("model:N", sort=list(MODELS), title=None),
             )

@@ -40,11 +40,11 @@ def mdav_groups(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
     n_groups = 0
 
     def close(away: Floats) -> NDArray[np.bool_]:
-        nonlocal n_groups, held
+        nonlocal n_groups
         members = least(away, k)
         group[left[members]] = n_groups
         n_groups += 1
-        held = held - _held(points, left[members])
+        np.subtract.at(held, points.signs[left[members]].ravel(), 1.0)
         stays = np.ones(len(left), np.bool_)
         stays[members] = False
         return stays

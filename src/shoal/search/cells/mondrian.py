@@ -140,11 +140,11 @@ def _proposals(of: Dimensions, now: _Open, least: int, by: int, parting: bool) -
             of, now.codes[parts], now.counts[parts], starts - starts[0], now.tried[first:last], least, by, parting
         )
 
-    n_runs = max(1, min(RUNS, len(now.row) // RUN))
+    n_runs = min(RUNS, len(now.row) // RUN)
+    if n_runs < 2:
+        return propose((0, len(now.starts) - 1))
     ends = np.unique(np.searchsorted(now.starts, np.linspace(0, len(now.row), n_runs + 1)))
     done = done_in_parts(propose, list(pairwise(ends.tolist())))
-    if len(done) == 1:
-        return done[0]
     side, lent, n_sides, column = zip(*done, strict=True)
     return np.concatenate(side), np.concatenate(lent), np.concatenate(n_sides), np.concatenate(column)
 
