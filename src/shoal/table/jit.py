@@ -5,7 +5,7 @@ processes that cache one function for different types at the same time may find 
 run it. Here a lock makes them take turns, and one that waited for its turn looks whether the other has compiled the
 same: several processes that start together compile a loop once. The lock ends with its process, and nobody waits for it
 longer than for a compilation. Code cached by an earlier version of shoal may refer to classes that no longer exist:
-then it is compiled again.
+then it is compiled again, and also if a file has changed from which the loop takes other loops or constants.
 
 Before loading code from its cache, Numba prepares to compile: it imports what it knows of NumPy's functions, and
 SciPy's linear algebra, a third of a second in every process. Machine code needs only Numba's memory manager; the
@@ -158,6 +158,7 @@ def _cached(found: Any) -> Any:
     cache: Any = getattr(found, "_cache", None)
     kept = getattr(cache, "_cache_file", None)
     if kept is not None:
+        kept._source_stamp = getattr(kept, "_source_stamp", None), _compiled_with(found.py_func)
         turn = _Turn(cache, Path(f"{kept._index_path}.lock"))
         save, load, compile_loop = kept.save, kept._load_index, found.compile
 
@@ -191,6 +192,29 @@ def _cached(found: Any) -> Any:
         if hasattr(cache, "_load_overload"):  # if this Numba loads code as the known ones do
             cache.load_overload = load_overload
     return found
+
+
+def _compiled_with(loop: Callable[..., Any]) -> list[tuple[str, object]]:
+    """Return what is compiled into a loop from other places: the files of loops that it calls, and constants.
+
+    Numba compares the loop's own file alone, and would run old code after a change of another.
+    """
+    found: dict[str, object] = {}
+    seen, waiting = {loop}, [loop]
+    while waiting:
+        function = waiting.pop()
+        file = function.__code__.co_filename
+        with suppress(OSError):  # a file in an archive
+            now = Path(file).stat()
+            found[file] = now.st_mtime_ns, now.st_size
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, CompiledLoop) and value.py_func not in seen:
+                seen.add(value.py_func)
+                waiting.append(value.py_func)
+            elif isinstance(value, bool | int | float | str | tuple | np.generic):
+                found[f"{file} {name}"] = repr(value)
+    return sorted(found.items())
 
 
 class _Turn:

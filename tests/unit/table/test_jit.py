@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,34 @@ another(1)
 found = type(summed)(summed.py_func, summed._options, summed._steps)
 print(found(10), found._run == found._interpreted)
 """
+
+
+def test_a_loop_is_compiled_again_if_one_that_it_calls_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # its stamp is in whole seconds
+    monkeypatch.syspath_prepend(tmp_path)
+    outer = "from inner import LIMIT, step\nfrom shoal.table.jit import compiled\n\n"
+    outer += "@compiled\ndef whole(x):\n    return step(x) + LIMIT\n"
+    (tmp_path / "outer.py").write_text(outer, encoding="utf-8")
+
+    def answer(inner: str) -> tuple[int, int]:
+        (tmp_path / "inner.py").write_text(inner, encoding="utf-8")
+        for name in ("inner", "outer"):
+            sys.modules.pop(name, None)
+        invalidate_caches()
+        whole = import_module("outer").whole
+        return whole(1), sum(whole.stats.cache_hits.values())
+
+    inner = "from shoal.table.jit import compiled_within\n\nLIMIT = 10\n\n"
+    inner += "@compiled_within\ndef step(x):\n    return x + 1\n"
+    assert answer(inner) == (12, 0)
+    assert answer(inner.replace("x + 1", "x + 22")) == (33, 0)
+    assert answer(inner.replace("x + 1", "x + 22").replace("10", "100")) == (123, 0)
+    sys.modules.pop("outer")
+    unchanged = import_module("outer").whole
+    assert (unchanged(1), sum(unchanged.stats.cache_hits.values())) == (123, 1)
 
 
 def test_a_loop_is_interpreted_until_it_is_long(tmp_path: Path) -> None:
