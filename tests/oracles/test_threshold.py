@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from definitions import Case, Column
-from examples import examples
+from examples import THOROUGH, examples
 from shoal.errors import OutOfTimeError
 from shoal.search.cuts import k_optimize as module
 from shoal.search.cuts import threshold
@@ -57,14 +57,14 @@ def test_no_cut_that_suppresses_has_less_discernibility():
 
 @pytest.mark.long
 @pytest.mark.usefixtures("from_nothing")
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(8 if THOROUGH else 5))
 def test_no_cut_of_thousands_of_tables_has_less_discernibility(block):
     check_against_every_cut(range(500 * block, 500 * (block + 1)))
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("without_a_start")
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(8 if THOROUGH else 2))
 def test_no_cut_of_thousands_of_tables_that_suppresses_has_less_discernibility(block):
     check_against_every_cut(range(250 * block, 250 * (block + 1)), limits=(1, 2, 4, 8, 24))
 

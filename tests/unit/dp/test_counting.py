@@ -81,7 +81,7 @@ def changes(one: dict[Any, Any], other: dict[Any, Any]) -> Any:
 
 
 @pytest.mark.parametrize(("contributions", "grouped"), [(1, True), (2, False), (3, True)])
-@pytest.mark.parametrize("numbers", tables(4000 if THOROUGH else 600, always=20))
+@pytest.mark.parametrize("numbers", tables(4000 if THOROUGH else 300, always=20))
 def test_no_person_changes_a_statistic_by_more_than_its_sensitivity(
     numbers: range, contributions: int, grouped: bool
 ) -> None:
