@@ -45,7 +45,8 @@ def both_ways() -> Iterator[set[str]]:
 def _loops() -> list[CompiledLoop]:
     from shoal.models import kernels as of_models
     from shoal.search.cells import mondrian_kernels as of_regions
+    from shoal.table import deriving, leaves
     from shoal.table import kernels as of_tables
 
-    modules = (of_models, of_regions, of_tables)
+    modules = (of_models, of_regions, of_tables, deriving, leaves)
     return [each for module in modules for each in vars(module).values() if isinstance(each, CompiledLoop)]

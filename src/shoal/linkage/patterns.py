@@ -22,8 +22,9 @@ from shoal.linkage.columns import Files, LinkedFile, On, side_by_side
 from shoal.linkage.nearest import Distinct
 from shoal.policy import PolicySource
 from shoal.search.full_domain.rollup import KeyLayout
+from shoal.table.deriving import derive, derive_large
 from shoal.table.frequency import Codes, Counts, RowNumbers, packed
-from shoal.table.kernels import derive, derive_large, group
+from shoal.table.kernels import group
 
 MOST = 16  # columns: 65,536 patterns
 LARGEST = 2**36  # pairs of distinct tuples compared one by one: some minutes

@@ -80,7 +80,7 @@ def loading_meanwhile(*, worthwhile: bool) -> Iterator[None]:
 def _load_numba() -> None:
     with suppress(Exception):  # whoever needs it will be told
         import numba
-        import numba.np.arrayobj  # noqa: F401  of which every loop is in need
+        import numba.np.arrayobj  # noqa: F401  which every loop needs
 
 
 class CompiledLoop:

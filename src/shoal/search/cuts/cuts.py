@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from shoal.recoding import Cuts
 from shoal.search.cells.classes import passing
 from shoal.search.problem import Problem
+from shoal.table.deriving import derive, unpack
 from shoal.table.frequency import Codes, FrequencyTable, packed
-from shoal.table.kernels import derive, group, unpack
+from shoal.table.kernels import group
 from shoal.table.values import Ids, Values, Vocabulary
 
 Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that are not negative

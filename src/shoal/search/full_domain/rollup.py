@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from shoal.search.full_domain.cells_of_node import PackedKeys, cells_of_node, count_cells
 from shoal.search.full_domain.lattice import Node, moved_to_level
+from shoal.table.deriving import derive_large, derive_node, unpack
 from shoal.table.frequency import ClassOf, Codes, Counts, FrequencyTable
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import derive_large, derive_node, number_large, unpack
+from shoal.table.kernels import number_large
 from shoal.table.threads import done_in_parts
 
 Levels = NDArray[np.int64]  # (columns)
