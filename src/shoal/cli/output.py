@@ -1,5 +1,6 @@
 """``shoal output``: check a table of results before it leaves; the exit code is the verdict."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,57 +19,109 @@ if TYPE_CHECKING:
     from shoal.output.regressing import RegressionCheck
 
 
-@with_options
-def output(
-    data: Rows,
-    *,
+@dataclass(frozen=True)
+class Tabulation:
+    """What is computed, by which groups, from which records."""
+
     by: Annotated[
         str | None, typer.Option(help="Columns to group by, as in region,sex; 'region > town' nests towns in regions.")
-    ] = None,
-    value: Annotated[str | None, typer.Option(help="The column of numbers for sums, means and quantiles.")] = None,
+    ] = None
+    value: Annotated[str | None, typer.Option(help="The column of numbers for sums, means and quantiles.")] = None
     statistics: Annotated[
         str, typer.Option(help="What is shown of each group: count, sum, mean, median, percentiles such as p90.")
-    ] = "count",
+    ] = "count"
     on: Annotated[
         str | None,
         typer.Option(
             help="Instead of statistics: columns on which the value is regressed in each group, as in age,sex."
         ),
-    ] = None,
+    ] = None
     categories: Annotated[
         str | None, typer.Option(help="Of these, columns of numbers with a coefficient for each category.")
-    ] = None,
+    ] = None
     where: Annotated[
         list[str] | None, typer.Option(help="Only records with, as in 'age >= 18' or 'town in A,B'; may be repeated.")
-    ] = None,
+    ] = None
     bands: Annotated[
         list[str] | None, typer.Option(help="Group a column of numbers, as in age=18,65; may be repeated.")
-    ] = None,
+    ] = None
     entity: Annotated[
         str | None, typer.Option(help="The column that identifies persons; by default each record is a person.")
-    ] = None,
+    ] = None
     sensitive: Annotated[
         str | None,
         typer.Option(help="Columns to group by where everybody in one group is a disclosure; by default all."),
-    ] = None,
-    min_count: Annotated[int, typer.Option(help="The least number of persons in a published cell.")] = 10,
+    ] = None
+
+    def asked(self) -> dict[str, Any]:
+        """Return what tables and regressions have in common."""
+        return {
+            "by": names_in(self.by),
+            "value": self.value,
+            "where": self.where or (),
+            "bands": dict(map(_bands, self.bands or ())),
+            "entity": self.entity,
+        }
+
+    def asked_of_cells(self) -> dict[str, Any]:
+        """Return what only tables have."""
+        sensitive = None if self.sensitive is None else names_in(self.sensitive)
+        return {"statistics": names_in(self.statistics), "sensitive": sensitive}
+
+    def asked_of_models(self) -> dict[str, Any]:
+        """Return what only regressions have."""
+        if self.value is None:
+            raise PolicyError("a regression needs a value column", "pass it", option="--value")
+        return {"on": names_in(self.on), "categories": names_in(self.categories)}
+
+
+@dataclass(frozen=True)
+class SafetyRules:
+    """What is safe to publish."""
+
+    min_count: Annotated[int, typer.Option(help="The least number of persons in a published cell.")] = 10
     dominance: Annotated[
         str, typer.Option(help="n,k: n contributors must not have more than k % of a total; or off.")
-    ] = "2,90",
-    p: Annotated[
-        float, typer.Option("--p", help="No contributor may estimate another to within p %; 0 for off.")
-    ] = 10.0,
-    zeros: Annotated[str, typer.Option(help="Whether cells without records are published: show or hide.")] = "show",
+    ] = "2,90"
+    p: Annotated[float, typer.Option("--p", help="No contributor may estimate another to within p %; 0 for off.")] = (
+        10.0
+    )
+    zeros: Annotated[str, typer.Option(help="Whether cells without records are published: show or hide.")] = "show"
     protection: Annotated[
         float, typer.Option(help="Percent of a hidden sum by which it may be larger or smaller for all anybody knows.")
-    ] = 10.0,
-    degrees: Annotated[int, typer.Option(help="The least residual degrees of freedom of a regression.")] = 10,
+    ] = 10.0
+    degrees: Annotated[int, typer.Option(help="The least residual degrees of freedom of a regression.")] = 10
     leverage: Annotated[
         float, typer.Option(help="The largest share of a person's own values in what a regression says about them.")
-    ] = 0.5,
+    ] = 0.5
     time_limit: Annotated[
         float, typer.Option(help="Seconds after which nothing more is tried to hide fewer cells.")
-    ] = 60.0,
+    ] = 60.0
+
+    def asked(self) -> dict[str, Any]:
+        """Return the rules that tables and regressions have in common."""
+        return {
+            "min_count": self.min_count,
+            "dominance": _dominance(self.dominance),
+            "p": self.p or None,
+            "protection": self.protection,
+        }
+
+    def asked_of_cells(self) -> dict[str, Any]:
+        """Return the rules that only tables have."""
+        return {"zeros": self.zeros, "time_limit": self.time_limit}
+
+    def asked_of_models(self) -> dict[str, Any]:
+        """Return the rules that only regressions have."""
+        return {"degrees": self.degrees, "leverage": self.leverage}
+
+
+@with_options
+def output(
+    data: Rows,
+    *,
+    tabulation: Tabulation,
+    rules: SafetyRules,
     ledger: Annotated[
         Path | None,
         typer.Option(
@@ -98,39 +151,15 @@ def output(
         refuse_to_overwrite(data, out)
         check_target(out, force)
     rows = reading.opened(data)
-    given: dict[str, Any] = {
-        "by": names_in(by),
-        "value": value,
-        "where": where or (),
-        "bands": dict(map(_bands, bands or ())),
-        "entity": entity,
-        "min_count": min_count,
-        "dominance": _dominance(dominance),
-        "p": p or None,
-        "protection": protection,
-        "ledger": ledger,
-    }
+    asked = {**tabulation.asked(), **rules.asked(), "ledger": ledger}
     found: OutputCheck | RegressionCheck
     with printing.progress() as progress:
-        if on is not None:
-            if value is None:
-                raise PolicyError("a regression needs a value column", "pass it", option="--value")
-            models: dict[str, Any] = {
-                "on": names_in(on),
-                "categories": names_in(categories),
-                "degrees": degrees,
-                "leverage": leverage,
-            }
-            found = check_regression(rows, progress=progress, **given, **models)
+        if tabulation.on is not None:
+            models = {**tabulation.asked_of_models(), **rules.asked_of_models()}
+            found = check_regression(rows, progress=progress, **asked, **models)
         else:
-            cells: dict[str, Any] = {
-                "statistics": names_in(statistics),
-                "sensitive": None if sensitive is None else names_in(sensitive),
-                "zeros": zeros,
-                "total": total,
-                "time_limit": time_limit,
-            }
-            found = check_output(rows, progress=progress, **given, **cells)
+            cells = {**tabulation.asked_of_cells(), **rules.asked_of_cells(), "total": total}
+            found = check_output(rows, progress=progress, **asked, **cells)
     released = out is not None and found.safe and not found.missing
     if released and out is not None:
         found.save(out, force=force)

@@ -137,17 +137,10 @@ class ContributionsAsk:
         return [_whole(n, noises[0], confidence, label) for label, n in zip(labels, noisy[0], strict=True)]
 
 
-@dataclass(frozen=True)
-class SumAsk:
-    """The sum of a column, in whole units of its granularity."""
+class OfOneColumn:
+    """A query about the numbers of one column."""
 
     values: FixedPoint
-    kind: Literal["sum"] = "sum"
-
-    @property
-    def name(self) -> str:
-        """The query in words."""
-        return f"sum of {self.values.column}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -158,6 +151,19 @@ class SumAsk:
     def numbers(self) -> tuple[str, ...]:
         """All of its columns."""
         return self.columns
+
+
+@dataclass(frozen=True)
+class SumAsk(OfOneColumn):
+    """The sum of a column, in whole units of its granularity."""
+
+    values: FixedPoint
+    kind: Literal["sum"] = "sum"
+
+    @property
+    def name(self) -> str:
+        """The query in words."""
+        return f"sum of {self.values.column}"
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds the bound of greater absolute value at most; a missing value adds nothing."""
@@ -172,7 +178,7 @@ class SumAsk:
 
 
 @dataclass(frozen=True)
-class MeanAsk:
+class MeanAsk(OfOneColumn):
     """The mean of a column: a sum of distances from the middle of the bounds, divided by a count."""
 
     values: FixedPoint
@@ -182,16 +188,6 @@ class MeanAsk:
     def name(self) -> str:
         """The query in words."""
         return f"mean of {self.values.column}"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return (self.values.column,)
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """All of its columns."""
-        return self.columns
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record adds half the width of the bounds at most to the sum, and 1 to the count of values."""

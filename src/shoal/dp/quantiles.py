@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from shoal.dp.asks import Figure, Piece
+from shoal.dp.asks import Figure, OfOneColumn, Piece
 from shoal.dp.described import FixedPoint
 from shoal.dp.noise import ChangeBound, Noise
 from shoal.errors import PolicyError
@@ -26,7 +26,7 @@ N_CELLS = FANOUT**2
 
 
 @dataclass(frozen=True)
-class QuantileAsk:
+class QuantileAsk(OfOneColumn):
     """Quantiles of a column, each to within 1/1024 of the bounds."""
 
     values: FixedPoint
@@ -43,16 +43,6 @@ class QuantileAsk:
     def name(self) -> str:
         """The query in words."""
         return f"quantiles of {self.values.column}"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return (self.values.column,)
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """All of its columns."""
-        return self.columns
 
     def pieces(self, c: int, grouped: bool) -> tuple[Piece, ...]:
         """Each record is in one block and in one cell; a missing value in none."""
