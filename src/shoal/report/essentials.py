@@ -117,8 +117,10 @@ def gone(release: Release) -> str:
 def proof(recoding: Recoding) -> str:
     """Describe what is known about the optimality of a solution, never more than was proved for its kind."""
     if recoding.bound is not None and not recoding.proved:
-        ended = "found in the time available" if recoding.kind == "full domain" else "found"
-        return f"the best {ended}; lower bound {format_number(recoding.bound)}"
+        if recoding.kind == "full domain":
+            return f"the best found in the time available; lower bound {format_number(recoding.bound)}"
+        if recoding.bound > 0:  # no loss is below 0 anyway
+            return f"the best found; lower bound {format_number(recoding.bound)}"
     if not recoding.proved:
         return "not proved optimal"
     return f"the smallest {_NARROWER.get(recoding.algorithm, _AMONG[recoding.kind])}, proved"
