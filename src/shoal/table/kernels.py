@@ -260,6 +260,59 @@ def _too_small(counts: NDArray[np.int64], least: int, small: NDArray[np.bool_], 
     return int(total)
 
 
+def lose_classes(
+    counts: NDArray[np.int64],
+    large: NDArray[np.int64],
+    stays: NDArray[np.bool_],
+    passing: NDArray[np.bool_],
+    most: NDArray[np.float64],
+    least: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], int, int]:
+    """Return which classes fail, how many records of each are lost at every lower node, and the sums of both.
+
+    ``counts`` are the records of all classes; all fail and are lost but some of the ``large`` ones, which have an entry
+    each: those ``passing``, and of those that only ``stays`` marks a part of at most ``most`` records, in their order;
+    a part of fewer than ``least`` is lost too.
+    """
+    failing, lost = np.empty(len(counts), np.bool_), np.empty(len(counts), np.int64)
+    n_suppressed, n_lost = _lose_classes(counts, large, stays, passing, most, least, failing, lost)
+    return failing, lost, n_suppressed, n_lost
+
+
+@compiled_when_long(lambda counts, large, *_: 2 * len(counts) + 2 * len(large))
+def _lose_classes(
+    counts: NDArray[np.int64],
+    large: NDArray[np.int64],
+    stays: NDArray[np.bool_],
+    passing: NDArray[np.bool_],
+    most: NDArray[np.float64],
+    least: int,
+    failing: NDArray[np.bool_],
+    lost: NDArray[np.int64],
+) -> tuple[int, int]:
+    total = np.int64(0)
+    for c in range(counts.shape[0]):
+        failing[c] = True
+        lost[c] = counts[c]
+        total += counts[c]
+    n_suppressed = n_lost = total
+    torn = 0
+    for i in range(large.shape[0]):
+        c = large[i]
+        stay = np.int64(0)
+        if passing[i]:
+            stay = counts[c]
+            failing[c] = False
+            n_suppressed -= stay
+        elif stays[i]:
+            stay = np.int64(most[torn] + 1e-6)  # rounding must not lose a record that may stay
+            torn += 1
+        if stay >= least:
+            lost[c] -= stay
+            n_lost -= stay
+    return int(n_suppressed), int(n_lost)
+
+
 def price_levels(
     keys: NDArray[np.uint64],
     weights: NDArray[np.int64],
