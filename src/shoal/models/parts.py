@@ -161,6 +161,23 @@ def most_under_caps(
     return out
 
 
+@compiled_within
+def part_that_fits(excess: Floats, held: Floats, n: int, slack: float, backwards: bool) -> tuple[float, float, float]:
+    """Return the largest part of ``held`` whose ``excess``, which ascends, adds up to no more than ``slack``.
+
+    Also return the excess from which values no longer fit, and the share that still does of one with just that.
+    """
+    left = 0.0
+    for i in range(n):
+        at = n - 1 - i if backwards else i
+        need = excess[at] * held[at]
+        if need > slack:
+            return left + slack / excess[at], excess[at], slack / need
+        left += held[at]
+        slack -= need
+    return left, np.inf, 0.0
+
+
 @compiled
 def most_on_line(
     starts: Counts,
@@ -175,69 +192,68 @@ def most_on_line(
     """Return a bound on the part of each class within ``t`` of the overall distribution, by ``line_distances``.
 
     The distance is the largest of Σ_i gaps_i σ_i (F_p(i) − F_q(i)) over signs σ in [−1, 1] (Kantorovich's duality), so
-    every choice of σ gives a linear condition on the part, and with it a bound. The first two choices compare the mean;
-    each further one is the average of the signs of the whole class and of the parts that the choices before left.
+    every choice of σ gives a linear condition on the part, and with it a bound: a record at position i counts
+    Σ_{j ≥ i} gaps_j σ_j, and the mean of the part must not exceed that of the overall distribution by more than t. The
+    first two choices, all 1 and all −1, compare the mean position and are the same for all classes; each further one
+    is the average of the signs of the whole class and of the parts that the choices before left.
     """
     out = np.zeros(rows.shape[0])
     m = q.shape[0]
-    held, weights, excess, ordered = np.zeros(m), np.empty(m), np.empty(m), np.empty(m)
-    signs, part = np.zeros(m), np.zeros(m)
+    held, part, weights, signs = np.zeros(m), np.empty(m), np.zeros(m), np.empty(m)
+    before, after, up_to = np.zeros(m), np.empty(m), np.empty(m)
+    excess, ordered = np.empty(m), np.empty(m)
+    mean, below = 0.0, 0.0
+    for i in range(m - 2, -1, -1):
+        before[i] = before[i + 1] + gaps[i]
+        mean += q[i] * before[i]
+    for i in range(m):
+        after[i] = mean - before[i] - t
+        before[i] = before[i] - mean - t
+        below += q[i]
+        up_to[i] = below
     for row in range(rows.shape[0]):
         c = rows[row]
-        whole = 0.0
-        held[:] = 0.0
+        size = 0.0
+        for i in range(m):
+            held[i] = signs[i] = 0.0
         for e in range(starts[c], starts[c + 1]):
             held[places[values[e]]] = counts[e]
-            whole += counts[e]
-        best = size = whole
-        signs[:] = 0.0
-        for cut in range(CUTS):
-            if cut < 2:
-                weights[:] = 1.0 if cut == 0 else -1.0
-            else:
-                apart, moved = 0.0, False
-                for i in range(m):
-                    apart += (held[i] if cut == 2 else part[i]) / size - q[i]
-                    sign = 1.0 if apart > 0 else (-1.0 if apart < 0 else 0.0)
-                    moved |= sign != signs[i]
-                    signs[i] += (sign - signs[i]) / (cut - 1)
-                    weights[i] = signs[i]
-                if cut > 2 and not moved:  # the same cut once more, and so on
-                    break
-            # A record at position i counts Σ_{j ≥ i} gaps_j σ_j; the overall distribution has the mean of these.
-            mean, level = 0.0, 0.0
-            for i in range(m - 1, -1, -1):
-                level += gaps[i] * weights[i] if i < m - 1 else 0.0
-                weights[i] = level
-                mean += q[i] * level
+            size += counts[e]
+        best = min(size, part_that_fits(before, held, m, TINY, True)[0])
+        best = min(best, part_that_fits(after, held, m, TINY, False)[0])
+        for i in range(m):
+            part[i] = held[i]
+        for cut in range(1, CUTS - 1):
+            # The signs are summed, not averaged, and all that they are compared with is multiplied instead.
+            below, moved = 0.0, False
+            for i in range(m - 1):
+                below += part[i]
+                apart = below - size * up_to[i]
+                sign = 1.0 if apart > 0 else (-1.0 if apart < 0 else 0.0)
+                moved |= signs[i] != (cut - 1) * sign
+                signs[i] += sign
+            if cut > 1 and not moved:  # the same cut once more, and so on
+                break
+            mean = cut * t
+            for i in range(m - 2, -1, -1):
+                weights[i] = weights[i + 1] + gaps[i] * signs[i]
+                mean += q[i] * weights[i]
             n = 0
             for i in range(m):
-                at = m - 1 - i if cut == 0 else i  # in the order of the excess for the first two
-                if held[at] > 0:
-                    excess[n] = weights[at] - mean - t
-                    ordered[n] = held[at]
+                if held[i] > 0:
+                    excess[n] = weights[i] - mean
+                    ordered[n] = held[i]
                     n += 1
-            if cut >= 2:
-                sort_pairs(excess, ordered, n)
-            # The largest part that this cut leaves: values in the order of their excess, as long as they fit.
-            left, slack, threshold, share = 0.0, TINY, np.inf, 0.0
-            for i in range(n):
-                need = excess[i] * ordered[i]
-                if need > slack:
-                    left += slack / excess[i]
-                    threshold, share = excess[i], slack / need
-                    break
-                left += ordered[i]
-                slack -= need
+            sort_pairs(excess, ordered, n)
+            left, threshold, share = part_that_fits(excess, ordered, n, cut * TINY, False)
             best = min(best, left)
-            if cut >= 2:
-                size = 0.0
-                for i in range(m):
-                    own = weights[i] - mean - t
-                    part[i] = held[i] if own < threshold else (held[i] * share if own == threshold else 0.0)
-                    size += part[i]
-                if size <= 0.0:
-                    break
+            size = 0.0
+            for i in range(m):
+                own = weights[i] - mean
+                part[i] = held[i] if own < threshold else (held[i] * share if own == threshold else 0.0)
+                size += part[i]
+            if size <= 0.0:
+                break
         out[row] = best
     return out
 
