@@ -119,7 +119,7 @@ def line_distances(starts: Counts, values: Codes, counts: Counts, places: Counts
     from position i to the next.
     """
     out = np.zeros(len(starts) - 1)
-    _line_distances(starts, values, counts, places, np.cumsum(q), gaps, np.zeros(len(q)), out)
+    _line_distances(starts, values, counts, places, q.cumsum(), gaps, np.zeros(len(q)), out)
     return out
 
 
