@@ -19,6 +19,7 @@ from shoal.table.frequency import FrequencyTable, among, packed, unique_patterns
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import (
     group,
+    lose_classes,
     merge_histograms,
     number_large,
     price_levels,
@@ -322,6 +323,28 @@ def test_too_small_finds_the_counts_below_the_least(large, small, least):
     assert total == sum(n for n in counts if n < least)
 
 
+@given(st.lists(st.integers(1, 9), max_size=12), st.integers(1, 6), st.data())
+def test_lose_classes_counts_what_fails_and_what_no_lower_node_keeps(counts, least, data):
+    lost, kept, large, fates, most = [*counts], set(), [], [], []
+    for c, n in enumerate(counts):
+        if n < least:
+            continue
+        large.append(c)
+        fates.append(data.draw(st.sampled_from(["passes", "torn", "lost"])))
+        if fates[-1] == "passes":
+            lost[c] = 0
+            kept.add(c)
+        elif fates[-1] == "torn":
+            stay, rounded = data.draw(st.sampled_from([(0, 0.0), (0, 0.4), (1, 1.5), (n, n - 1e-7), (n, float(n))]))
+            most.append(rounded)
+            lost[c] = n - (stay if stay >= least else 0)
+    marked = [np.array([fate in kinds for fate in fates], np.bool_) for kinds in (("passes", "torn"), ("passes",))]
+    found = lose_classes(np.array(counts, np.int64), np.array(large, np.int64), *marked, np.array(most, float), least)
+    assert found[0].tolist() == [c not in kept for c in range(len(counts))]
+    assert found[1].tolist() == lost
+    assert found[2:] == (sum(n for c, n in enumerate(counts) if c not in kept), sum(lost))
+
+
 @given(layouts(), st.sampled_from([4, 40, 1100]), st.data())
 def test_price_levels_prices_every_cell(layout, most_rows, data):
     _, cardinalities, codes = layout
@@ -442,6 +465,7 @@ def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
         "_merge_sparsely",
         "_derive",
         "_price_levels",
+        "_lose_classes",
         "_number_large",
         "raise_low",
         "_take_histograms",

@@ -16,13 +16,10 @@ from shoal.models.kernels import (
     equal_distances,
     heads_and_tails,
     line_distances,
-    most_in_subtrees,
-    most_on_line,
-    most_recursive,
-    most_under_caps,
-    most_with_entropy,
     tree_distances,
+    within_caps,
 )
+from shoal.models.parts import most_in_subtrees, most_on_line, most_recursive, most_under_caps, most_with_entropy
 
 # In one worker: the last test asks what all have run.
 pytestmark = [pytest.mark.usefixtures("both_ways"), pytest.mark.xdist_group("model kernels")]
@@ -39,6 +36,11 @@ def classes(n_values, most=40):
     """Some classes of at least one record each, over the same values."""
     row = st.lists(st.integers(0, most), min_size=n_values, max_size=n_values).filter(any)
     return st.lists(row, min_size=1, max_size=4)
+
+
+def every(rows):
+    """All classes, to be bounded."""
+    return np.arange(len(rows))
 
 
 # Also so many values that sorting begins with larger distances.
@@ -63,7 +65,7 @@ def test_entropy(rows):
 @given(some_classes(), st.floats(1, 12))
 def test_the_part_with_enough_entropy_is_the_largest_that_a_cut_leaves(rows, l):
     starts, _, counts = sparse(rows)
-    found = most_with_entropy(starts, counts, math.log(l) - 1e-12)
+    found = most_with_entropy(starts, counts, every(rows), math.log(l) - 1e-12)
     for most, row in zip(found, rows, strict=True):
         # Cutting to an integer height, and one more record for some of the values that are cut.
         largest = 0
@@ -92,7 +94,7 @@ def test_head_and_tail(rows, l):
 @given(some_classes(), st.sampled_from([0.3, 0.5, 1.0, 1.5, 2.0, 4.0]), st.integers(1, 7))
 def test_the_recursive_part_is_the_largest_that_a_cut_leaves(rows, c, l):
     starts, _, counts = sparse(rows)
-    found = most_recursive(starts, counts, c, l)
+    found = most_recursive(starts, counts, every(rows), c, l)
     for most, row in zip(found, rows, strict=True):
         cuts = ([min(r, height) for r in row] for height in range(1, max(row) + 1))
         passing = (sum(cut) for cut in cuts if max(cut) < c * sum(sorted(cut, reverse=True)[l - 1 :]) * (1 + 1e-11))
@@ -105,7 +107,7 @@ def test_the_part_under_caps_is_what_a_linear_program_finds(rows, data):
     m = len(rows[0])
     caps = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.05, 0.2, 0.5, 0.9, 1.3]), min_size=m, max_size=m)))
     share = data.draw(st.sampled_from([0.3, 0.8, 1.0]))
-    found = most_under_caps(*sparse(rows), caps, share)
+    found = most_under_caps(*sparse(rows), every(rows), caps, share)
     for most, row in zip(found, rows, strict=True):
         # Of a part of n records, at least share·n must be explained by s ≤ r, s ≤ n·caps.
         program = linprog(
@@ -134,7 +136,7 @@ def test_distances_on_a_line_and_the_part_within_them(rows, data):
     t = data.draw(st.sampled_from([0.0, 0.02, 0.1, 0.3]))
     given_rows = sparse(rows)
     found = line_distances(*given_rows, places, q, gaps)
-    most = most_on_line(*given_rows, places, q, gaps, t + 1e-12)
+    most = most_on_line(*given_rows, every(rows), places, q, gaps, t + 1e-12)
     for row, apart, bound in zip(rows, found, most, strict=True):
         p = np.empty(m)
         p[places] = np.array(row)
@@ -165,7 +167,7 @@ def test_cuts_see_what_the_mean_does_not():
     # All records at both ends have the mean of the whole table, but are far from it.
     q = np.array([0.1, 0.8, 0.1])
     given_rows = sparse([[10, 1, 10]])
-    assert most_on_line(*given_rows, np.arange(3), q, np.full(2, 0.5), 0.1)[0] < 10
+    assert most_on_line(*given_rows, every([0]), np.arange(3), q, np.full(2, 0.5), 0.1)[0] < 10
 
 
 @examples(40)
@@ -178,7 +180,7 @@ def test_distances_in_a_tree_and_the_part_within_them(rows, data):
     t = data.draw(st.sampled_from([0.0, 0.05, 0.2]))
     given_rows = sparse(rows)
     found = tree_distances(*given_rows, codes, q)
-    most = most_in_subtrees(*given_rows, codes, q, t + 1e-12)
+    most = most_in_subtrees(*given_rows, every(rows), codes, q, t + 1e-12)
     for row, apart, bound in zip(rows, found, most, strict=True):
         extra = np.array(row) / sum(row) - q
         between = abs(extra[:2].sum())
@@ -197,7 +199,7 @@ def test_no_part_within_a_tree_is_larger_than_its_bound(row, t):
     parts = list(itertools.product(*(range(r + 1) for r in row)))[1:]
     within = tree_distances(*sparse(parts), codes, q) <= t
     largest = max((sum(part) for part, near in zip(parts, within, strict=True) if near), default=0)
-    assert largest <= most_in_subtrees(*sparse([row]), codes, q, t + 1e-12)[0] + 1e-6
+    assert largest <= most_in_subtrees(*sparse([row]), every([row]), codes, q, t + 1e-12)[0] + 1e-6
 
 
 @examples(40)
@@ -210,5 +212,31 @@ def test_equal_distances(rows):
     np.testing.assert_allclose(equal_distances(*sparse(rows), q), expected, atol=1e-12)
 
 
+@examples(40)
+@given(some_classes(), st.data())
+def test_shares_within_caps(rows, data):
+    m = len(rows[0])
+    caps = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.2, 1 / 3, 0.5, 1.0]), min_size=m, max_size=m)))
+    expected = [all(r / sum(row) <= cap for r, cap in zip(row, caps, strict=True)) for row in rows]
+    assert within_caps(*sparse(rows), caps).tolist() == expected
+
+
+@examples(20)
+@given(some_classes(sizes=(5,)), st.data())
+def test_a_bound_of_some_classes_is_that_of_all(rows, data):
+    starts, values, counts = sparse(rows)
+    some = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))), max_size=5)), np.int64)
+    q, codes = np.full(5, 0.2), np.array([range(5), [0, 0, 1, 1, 1], [0] * 5], np.int32)
+    bounds = [
+        lambda which: most_with_entropy(starts, counts, which, math.log(3)),
+        lambda which: most_recursive(starts, counts, which, 1.5, 2),
+        lambda which: most_under_caps(starts, values, counts, which, 1.5 * q, 1.0),
+        lambda which: most_on_line(starts, values, counts, which, np.arange(5), q, np.full(4, 0.25), 0.1),
+        lambda which: most_in_subtrees(starts, values, counts, which, codes, q, 0.1),
+    ]
+    for bound in bounds:
+        assert bound(some).tolist() == bound(every(rows))[some].tolist()
+
+
 def test_the_loops_that_may_be_interpreted_were_run_both_ways(both_ways):
-    assert both_ways >= {"entropies", "_equal_distances", "heads_and_tails"}
+    assert both_ways >= {"entropies", "_equal_distances", "heads_and_tails", "within_caps"}

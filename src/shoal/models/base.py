@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from shoal.table.frequency import FrequencyTable, Histogram
+from shoal.table.frequency import FrequencyTable, Histogram, RowNumbers
 
 Passing = NDArray[np.bool_]
 Scores = NDArray[np.float64]
@@ -57,9 +58,9 @@ class PrivacyModel(BaseModel):
         """Whether the union of passing classes passes, as ``merging`` says; some variants of a model lose this."""
         return True
 
-    def most_kept(self, table: FrequencyTable) -> Scores:
-        """Return an upper bound, per class, on the number of records in a part of the class that passes."""
-        return table.counts.astype(np.float64)
+    def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
+        """Return, for each class of ``rows``, an upper bound on the number of records in a part that passes."""
+        return table.counts[rows].astype(np.float64)
 
     @property
     def asked(self) -> str:
@@ -94,15 +95,15 @@ class SensitiveModel(PrivacyModel):
 
     def passes(self, table: FrequencyTable) -> Passing:
         """Return whether each class passes for every covered column."""
-        return np.asarray(np.logical_and.reduce([self.accepts(h) for h in self.histograms(table)]))
+        return reduce(np.logical_and, map(self.accepts, self.histograms(table)))
 
-    def most_kept(self, table: FrequencyTable) -> Scores:
+    def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
         """Return the smallest bound over the covered columns."""
-        return np.asarray(np.minimum.reduce([self.most(h) for h in self.histograms(table)]))
+        return reduce(np.minimum, (self.most(h, rows) for h in self.histograms(table)))
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return ``most_kept`` for one sensitive column; the whole class if no better bound is known."""
-        return np.add.reduceat(histogram.counts, histogram.starts[:-1]).astype(np.float64)
+        return np.add.reduceat(histogram.counts, histogram.starts[:-1])[rows].astype(np.float64)
 
     @property
     def where(self) -> str:

@@ -20,15 +20,9 @@ from pydantic import Field, model_validator
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveModel
 from shoal.models.diversity import class_sizes, distinct, shares
-from shoal.models.kernels import (
-    equal_distances,
-    line_distances,
-    most_in_subtrees,
-    most_on_line,
-    most_under_caps,
-    tree_distances,
-)
-from shoal.table.frequency import Domain, Histogram
+from shoal.models.kernels import equal_distances, line_distances, tree_distances, within_caps
+from shoal.models.parts import most_in_subtrees, most_on_line, most_under_caps
+from shoal.table.frequency import Domain, Histogram, RowNumbers
 
 Shares = NDArray[np.float64]
 
@@ -125,18 +119,18 @@ def distance(histogram: Histogram, name: str) -> Scores:
     return DISTANCES[name](histogram)
 
 
-def nearest_part(histogram: Histogram, name: str, t: float) -> Scores:
-    """Return an upper bound on the number of records of each class in a part within ``t`` of the overall distribution.
+def nearest_part(histogram: Histogram, rows: RowNumbers, name: str, t: float) -> Scores:
+    """Return an upper bound on the number of records in a part within ``t`` of the overall distribution.
 
-    Exact for the equal distance. The other distances are bounded by consequences: linear conditions on a line; the
-    shares of the subtrees of each level; or, for divergences, Pinsker's inequality, which bounds the equal distance by
-    √(KL/2) or √(2 JS).
+    One for each class of ``rows``, exact for the equal distance. The other distances are bounded by consequences:
+    linear conditions on a line; the shares of the subtrees of each level; or, for divergences, Pinsker's inequality,
+    which bounds the equal distance by √(KL/2) or √(2 JS).
     """
     domain = _domain(histogram)
-    given = histogram.starts, histogram.values, histogram.counts
+    given = histogram.starts, histogram.values, histogram.counts, rows
     if name in ("ordered", "numeric"):
         line = line_of_values(domain, name)
-        return class_sizes(histogram).astype(np.float64) if line is None else most_on_line(*given, *line, t)
+        return class_sizes(histogram)[rows].astype(np.float64) if line is None else most_on_line(*given, *line, t)
     if name == "hierarchical":
         return most_in_subtrees(*given, _subtrees(domain), domain.shares, t)
     within = {"equal": t, "kl": (t / 2) ** 0.5, "js": (2 * t) ** 0.5}[name]
@@ -204,9 +198,9 @@ class TCloseness(SensitiveModel):
         """Return whether D(p, q) ≤ t for each class."""
         return np.asarray(self.score(histogram) <= self.t + TOLERANCE)
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return an upper bound on the largest part within t."""
-        return nearest_part(histogram, self.distance, self.t + TOLERANCE)
+        return nearest_part(histogram, rows, self.distance, self.t + TOLERANCE)
 
     @property
     def asked(self) -> str:
@@ -229,18 +223,21 @@ class BasicLikeness(SensitiveModel):
 
     def accepts(self, histogram: Histogram) -> Passing:
         """Return whether (p − q)/q ≤ β for every value that gains."""
-        p, q = _gains(histogram)
-        return _all(histogram, p <= q * (1 + self.gain(q)) + TOLERANCE)
+        return within_caps(histogram.starts, histogram.values, histogram.counts, self._caps(histogram))
 
     def gain(self, q: Shares) -> Shares:
         """Return the largest allowed relative gain of each share."""
         return np.full_like(q, self.beta)
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part in which no share exceeds its cap."""
+        given = histogram.starts, histogram.values, histogram.counts
+        return most_under_caps(*given, rows, self._caps(histogram), 1.0)
+
+    def _caps(self, histogram: Histogram) -> Shares:
+        """Return the largest allowed share of each value."""
         q = _domain(histogram).shares
-        caps = q * (1 + self.gain(q)) + TOLERANCE
-        return most_under_caps(histogram.starts, histogram.values, histogram.counts, caps, 1.0)
+        return np.asarray(q * (1 + self.gain(q)) + TOLERANCE)
 
     @property
     def asked(self) -> str:
@@ -296,23 +293,18 @@ class DeltaDisclosure(SensitiveModel):
         """False if absence is ignored: a value absent from one class and rare in another may be too rare in both."""
         return self.absent == "fail"
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return an upper bound on the part with every share below its cap and, if absence fails, above its floor."""
         q = _domain(histogram).shares
         factor = np.exp(self.delta)
-
-        capped = most_under_caps(histogram.starts, histogram.values, histogram.counts, q * factor, 1.0)
+        given = histogram.starts, histogram.values, histogram.counts
+        capped = most_under_caps(*given, rows, q * factor, 1.0)
         if self.absent == "ignore" or not histogram.n_classes:
             return capped
         floors = np.minimum.reduceat(histogram.counts * (factor / q[histogram.values]), histogram.starts[:-1])
-        return np.where(distinct(histogram) < histogram.n_values, 0.0, np.minimum(capped, floors))
+        return np.where(distinct(histogram) < histogram.n_values, 0.0, floors)[rows].clip(max=capped)
 
     @property
     def asked(self) -> str:
         """The requirement as one readable line."""
         return f"{self.delta:g}-disclosure privacy{self.where}"
-
-
-def _all(histogram: Histogram, entries: NDArray[np.bool_]) -> Passing:
-    """Return whether all entries of each class are true."""
-    return np.logical_and.reduceat(entries, histogram.starts[:-1]) if len(entries) else np.zeros(0, np.bool_)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, Scores, SensitiveModel
-from shoal.models.kernels import entropies, heads_and_tails, most_recursive, most_with_entropy
-from shoal.table.frequency import Counts, Histogram
+from shoal.models.kernels import entropies, heads_and_tails
+from shoal.models.parts import most_recursive, most_with_entropy
+from shoal.table.frequency import Counts, Histogram, RowNumbers
 
 
 def distinct(histogram: Histogram) -> Counts:
@@ -94,9 +95,9 @@ class EntropyDiversity(SensitiveModel):
         """Return whether H ≥ ln ℓ (≥, not >: ℓ values with equal shares are entropy ℓ-diverse)."""
         return np.asarray(entropy(histogram) >= np.log(self.l) - TOLERANCE)
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part with enough entropy; rounding never makes it too small."""
-        return most_with_entropy(histogram.starts, histogram.counts, math.log(self.l) - 2 * TOLERANCE)
+        return most_with_entropy(histogram.starts, histogram.counts, rows, math.log(self.l) - 2 * TOLERANCE)
 
     @property
     def asked(self) -> str:
@@ -123,9 +124,9 @@ class RecursiveDiversity(SensitiveModel):
         head, tail = head_and_tail(histogram, self.l)
         return np.asarray(head * (1 + TOLERANCE) < self.c * tail)
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part whose most frequent value is rare enough."""
-        return most_recursive(histogram.starts, histogram.counts, self.c, self.l)
+        return most_recursive(histogram.starts, histogram.counts, rows, self.c, self.l)
 
     @property
     def asked(self) -> str:

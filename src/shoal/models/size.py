@@ -16,8 +16,9 @@ from pydantic import Field, field_validator, model_validator
 
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
 from shoal.models.diversity import distinct, most_frequent
-from shoal.models.kernels import most_under_caps
-from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
+from shoal.models.kernels import within_caps
+from shoal.models.parts import most_under_caps
+from shoal.table.frequency import Counts, FrequencyTable, Histogram, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.wildcard import neighbourhoods
 
@@ -143,16 +144,20 @@ class AlphaK(SensitiveModel):
 
     def accepts(self, histogram: Histogram) -> Passing:
         """Return whether max p_s ≤ α for each class."""
-        return np.asarray(most_frequent(histogram) <= self.alpha + TOLERANCE)
+        return within_caps(histogram.starts, histogram.values, histogram.counts, self._caps(histogram))
 
     def passes(self, table: FrequencyTable) -> Passing:
         """Return whether n_E ≥ k and max p_s ≤ α for each class."""
         return np.asarray((table.persons >= self.k) & super().passes(table))
 
-    def most(self, histogram: Histogram) -> Scores:
+    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part with no share above α."""
-        caps = np.full(histogram.n_values, self.alpha + TOLERANCE)
-        return most_under_caps(histogram.starts, histogram.values, histogram.counts, caps, 1.0)
+        given = histogram.starts, histogram.values, histogram.counts
+        return most_under_caps(*given, rows, self._caps(histogram), 1.0)
+
+    def _caps(self, histogram: Histogram) -> Scores:
+        """Return the largest allowed share of each value."""
+        return np.full(histogram.n_values, self.alpha + TOLERANCE)
 
     @property
     def asked(self) -> str:
@@ -223,9 +228,9 @@ class DeltaPresence(PopulationModel):
         nobody_missing = self.low == 0 or table.absent == 0
         return np.asarray((share >= self.low - TOLERANCE) & (share <= self.high + TOLERANCE) & nobody_missing)
 
-    def most_kept(self, table: FrequencyTable) -> Scores:
+    def most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Scores:
         """Return the largest allowed share of the people in each population class."""
-        return np.asarray(np.minimum(table.counts, (self.high + TOLERANCE) * table.people))
+        return np.asarray(np.minimum(table.counts[rows], (self.high + TOLERANCE) * table.people[rows]))
 
     def possible(self, table: FrequencyTable, suppressed: int) -> bool:
         """Return whether it can hold: with ``low`` above 0, no population class and no record may be missing."""

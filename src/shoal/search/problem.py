@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +21,9 @@ from shoal.search.full_domain.lattice import Lattice, Node
 from shoal.search.full_domain.rollup import NodeTable, Rollup
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
 from shoal.search.losses.lattice import CellLoss, ClassLoss
-from shoal.table.frequency import Counts, FrequencyTable, Histogram, packed
+from shoal.table.frequency import Counts, Floats, FrequencyTable, Histogram, RowNumbers, packed
 from shoal.table.hierarchy import Hierarchy
-from shoal.table.kernels import group, too_small
+from shoal.table.kernels import group, lose_classes, too_small
 from shoal.table.wildcard import neighbourhoods
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class Problem:
         if self.sizes_decide or bounded:
             failing, lost, n_lost = too_small(table.counts, self.least_class_size)
             if self.sizes_decide or n_lost > self.limit:
-                return self.judged(table, failing, lost, n_lost, all_lost=True)
+                return self._weighed(table, failing, lost, n_lost, n_lost, True)
         if self.cascades or self.of_release or self.people is not None:
             return self._evaluate_release(table)
         return self._evaluate_classes(table)
@@ -284,17 +284,14 @@ class Problem:
         for model in self.absorbing:
             if not (isinstance(model, KAnonymity) and rest.entities is None):  # whose classes are large enough
                 stays &= model.passes(rest)
-        passing = stays.copy()
+        passing = stays
         for model in self.convex:
-            passing &= model.passes(rest)
-        failing = np.ones(len(table.counts), np.bool_)
-        failing[large[passing]] = False
-        lost = table.counts.copy()
-        lost[large[stays]] = 0
-        if self.convex and self.limit:
-            torn = np.flatnonzero(stays & ~passing)  # a lower node may still keep a part of these
-            lost[large[torn]] = self._cannot_stay(rest.taken(torn))
-        return self.judged(table, failing, lost, int(lost.sum()))
+            passing = passing & model.passes(rest)
+        torn = (stays > passing).nonzero()[0]  # a lower node may still keep a part of these
+        most = self._most_kept(rest, torn) if self.limit else rest.counts[torn].astype(np.float64)
+        judged = lose_classes(table.counts, large, stays, passing, most, self.least_class_size)
+        failing, lost, n_suppressed, n_lost = judged
+        return self._weighed(table, failing, lost, n_suppressed, n_lost, n_suppressed == n_lost)
 
     def _evaluate_release(self, table: NodeTable) -> Evaluation:
         """Judge classes that depend on each other, on a population, or on limits on the release as a whole."""
@@ -305,25 +302,36 @@ class Problem:
             n_lost = max(n_lost, int(lost.sum()) + model.enforced(self._as_seen(table, failing), failing)[1])
         if self.convex:
             if self.limit and not self.wildcard:
-                lost = np.maximum(lost, self._cannot_stay(self.frequency(table)))
+                torn = np.flatnonzero(~failing)
+                most, each = self._most_kept(self.frequency(table), torn), np.ones(len(torn), np.bool_)
+                lost = lose_classes(table.counts, torn, each, ~each, most, self.least_class_size)[1]
                 n_lost = max(n_lost, int(lost.sum()))
             failing = self._failing(table, (*self.absorbing, *self.convex), failing)
         if self.of_release:
             failing = self._held_to_limits(table, failing)
         return self.judged(table, failing, lost, n_lost)
 
-    def judged(
-        self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int, *, all_lost: bool = False
+    def judged(self, table: NodeTable, failing: NDArray[np.bool_], lost: Counts, n_lost: int) -> Evaluation:
+        """Evaluate suppressing the ``failing`` classes of a node."""
+        n_suppressed = int(table.counts[failing].sum())
+        # Lost records fail, so equal sums mean the same records.
+        return self._weighed(table, failing, lost, n_suppressed, n_lost, n_suppressed == int(lost.sum()))
+
+    def _weighed(
+        self,
+        table: NodeTable,
+        failing: NDArray[np.bool_],
+        lost: Counts,
+        n_suppressed: int,
+        n_lost: int,
+        all_lost: bool,
     ) -> Evaluation:
-        """Evaluate suppressing the ``failing`` classes of a node; ``all_lost`` if these are the lost ones."""
-        n_suppressed = n_lost if all_lost else int(table.counts[failing].sum())
+        """Return the evaluation of a node whose ``failing`` classes have ``n_suppressed`` records."""
         feasible = n_suppressed <= self.limit and n_suppressed < self.n_records and self.admits(table.node)
         if feasible and self.people is not None:
             feasible = all(m.possible(self.frequency(table), n_suppressed) for m in self.models)
         if feasible and n_suppressed and self.keep_suppressed:
             feasible = self._holds_together(table, failing)
-        # Lost records fail, so equal sums mean the same records.
-        all_lost = all_lost or n_suppressed == int(lost.sum())
         return Evaluation(table, failing, lost, n_suppressed, n_lost, all_lost, feasible)
 
     def admits(self, node: Node) -> bool:
@@ -348,17 +356,14 @@ class Problem:
             return True
         return self.monotone and seen.n_suppressed > self.limit
 
-    def _cannot_stay(self, table: FrequencyTable) -> NDArray[np.int64]:
-        """Return, per class, the records that no lower node can keep under the convex models.
+    def _most_kept(self, table: FrequencyTable, rows: RowNumbers) -> Floats:
+        """Return, for each class of ``rows``, the records that a lower node can keep at most under the convex models.
 
         The records of a class that a lower node keeps are a union of passing classes and therefore pass: all records
-        beyond the largest part that could pass must be suppressed. A part below the smallest class size cannot stay.
+        beyond the largest part that could pass must be suppressed.
         """
-        most = table.counts.astype(np.float64)
-        for model in self.convex:
-            most = np.minimum(most, model.most_kept(table))
-        stay = np.floor(most + 1e-6).astype(np.int64)  # rounding must not lose a record that may stay
-        return table.counts - np.where(stay < self.least_class_size, 0, stay)
+        most = [model.most_kept(table, rows) for model in self.convex]
+        return reduce(np.minimum, most, table.counts[rows].astype(np.float64))
 
     def _failing(
         self, table: NodeTable, models: tuple[PrivacyModel, ...], failing: NDArray[np.bool_]

@@ -46,7 +46,7 @@ class Domain:
         """The positions of the numbers, up to origin and unit; distances are computed from these."""
         return self.numbers if self.offsets is None else self.offsets
 
-    @property
+    @cached_property
     def shares(self) -> NDArray[np.float64]:
         """q: the distribution of the whole table."""
         return np.asarray(self.whole / self.whole.sum())

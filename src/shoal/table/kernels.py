@@ -73,26 +73,32 @@ def _add_by_class(values: NDArray[np.int64], class_of: NDArray[np.int64], out: N
         out[class_of[i]] += values[i]
 
 
-@compiled_when_long(lambda _, values, *rest: 3 * len(values) + 3 * len(rest[3]))
+@compiled_when_long(lambda starts, values, *rest: 4 * len(values) + len(starts) + 3 * len(rest[4]))
 def _merge_densely(
     starts: NDArray[np.int64],
     values: NDArray[np.int32],
     counts: NDArray[np.int64],
     class_of: NDArray[np.int64],
     n_values: int,
+    begun: NDArray[np.int32],
     held: NDArray[np.int64],
     out_starts: NDArray[np.int64],
     out_values: NDArray[np.int32],
     out_counts: NDArray[np.int64],
 ) -> None:
-    """Apply ``merge_histograms`` by way of ``held``, a matrix [class, value] of zeros that fits the cache."""
+    """Apply ``merge_histograms`` by way of ``held``, a matrix [class, value] of zeros that fits the cache.
+
+    Its first row is for class −1. ``begun``, zeros, an entry more than there are values, becomes the number of rows
+    that begin there: rows are short, and how many entries each has would be unpredictable.
+    """
     for i in range(class_of.shape[0]):
-        if class_of[i] >= 0:
-            row = np.uint64(class_of[i] * n_values)
-            for e in range(starts[i], starts[i + 1]):
-                held[row + np.uint64(values[e])] += counts[e]
+        begun[np.uint64(starts[i])] += 1
+    row = -1
+    for e in range(values.shape[0]):
+        row += begun[e]
+        held[np.uint64((class_of[np.uint64(row)] + 1) * n_values + values[e])] += counts[e]
     end = np.uint64(0)
-    at = np.uint64(0)
+    at = np.uint64(n_values)
     for c in range(out_starts.shape[0] - 1):
         for v in range(n_values):
             # Written in any case, and overwritten where it is 0: the branch would be unpredictable.
@@ -178,8 +184,8 @@ def merge_histograms(
     most = min(n_classes * n_values, n) + 1 if dense else n
     held, number = np.empty(most, np.int32), np.empty(most, np.int64)
     if dense:
-        matrix = np.zeros(n_classes * n_values, np.int64)
-        _merge_densely(starts, values, counts, class_of, n_values, matrix, starts_of, held, number)
+        begun, matrix = np.zeros(n + 1, np.int32), np.zeros((n_classes + 1) * n_values, np.int64)
+        _merge_densely(starts, values, counts, class_of, n_values, begun, matrix, starts_of, held, number)
     else:
         place, first, ends = (np.zeros(size + 1, np.int64) for size in (n_values, n_classes, n_classes))
         whose, how_many = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -258,6 +264,59 @@ def _too_small(counts: NDArray[np.int64], least: int, small: NDArray[np.bool_], 
         lost[i] = counts[i] if counts[i] < least else 0
         total += lost[i]
     return int(total)
+
+
+def lose_classes(
+    counts: NDArray[np.int64],
+    large: NDArray[np.int64],
+    stays: NDArray[np.bool_],
+    passing: NDArray[np.bool_],
+    most: NDArray[np.float64],
+    least: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], int, int]:
+    """Return which classes fail, how many records of each are lost at every lower node, and the sums of both.
+
+    ``counts`` are the records of all classes; all fail and are lost but some of the ``large`` ones, which have an entry
+    each: those ``passing``, and of those that only ``stays`` marks a part of at most ``most`` records, in their order;
+    a part of fewer than ``least`` is lost too.
+    """
+    failing, lost = np.empty(len(counts), np.bool_), np.empty(len(counts), np.int64)
+    n_suppressed, n_lost = _lose_classes(counts, large, stays, passing, most, least, failing, lost)
+    return failing, lost, n_suppressed, n_lost
+
+
+@compiled_when_long(lambda counts, large, *_: 2 * len(counts) + 2 * len(large))
+def _lose_classes(
+    counts: NDArray[np.int64],
+    large: NDArray[np.int64],
+    stays: NDArray[np.bool_],
+    passing: NDArray[np.bool_],
+    most: NDArray[np.float64],
+    least: int,
+    failing: NDArray[np.bool_],
+    lost: NDArray[np.int64],
+) -> tuple[int, int]:
+    total = np.int64(0)
+    for c in range(counts.shape[0]):
+        failing[c] = True
+        lost[c] = counts[c]
+        total += counts[c]
+    n_suppressed = n_lost = total
+    torn = 0
+    for i in range(large.shape[0]):
+        c = large[i]
+        stay = np.int64(0)
+        if passing[i]:
+            stay = counts[c]
+            failing[c] = False
+            n_suppressed -= stay
+        elif stays[i]:
+            stay = np.int64(most[torn] + 1e-6)  # rounding must not lose a record that may stay
+            torn += 1
+        if stay >= least:
+            lost[c] -= stay
+            n_lost -= stay
+    return int(n_suppressed), int(n_lost)
 
 
 def price_levels(

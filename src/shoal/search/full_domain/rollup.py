@@ -154,7 +154,7 @@ class Rollup:
         self._guard = sum(1 << (self._bits * (j + 1) - 1) for j in range(len(heights)))
         self._ground = self._grouped_ground()
         self._tables: dict[Node, NodeTable] = {}  # in the order of last use
-        self._marks: dict[Node, int] = {}  # of each table in the cache
+        self._marks: dict[Node, int] = {}  # of each table in the cache, if it may be searched
 
     def at(self, node: Node) -> NodeTable:
         """Return the table of ``node``."""
@@ -213,11 +213,14 @@ class Rollup:
 
         If that table is large, searching the whole cache for a smaller one is cheaper than using it.
         """
-        found = self._ground
-        for stop in reversed(self._way(node)):
-            if stop in self._tables:
-                found = self._tables[stop] = self._tables.pop(stop)
-                break
+        found, levels = self._ground, list(node)
+        for j in reversed(self._order):
+            if node[j]:
+                stop = tuple(levels)
+                if stop in self._tables:
+                    found = self._tables[stop] = self._tables.pop(stop)
+                    break
+                levels[j] = 0
         if len(found.counts) > 32 * LARGE:
             high, guard = self._mark(node) | self._guard, self._guard
             fit = [self._tables[low] for low, mark in self._marks.items() if (high - mark) & guard == guard]
@@ -227,16 +230,6 @@ class Rollup:
     def _mark(self, node: Node) -> int:
         """Return the levels of a node in one number; no bit of the guard is lost where a node below is subtracted."""
         return sum(level << (self._bits * j) for j, level in enumerate(node))
-
-    def _way(self, node: Node) -> list[Node]:
-        """Return the nodes on the way from the ground, without the ground."""
-        levels = [0] * len(node)
-        way = []
-        for j in self._order:
-            if node[j]:
-                levels[j] = node[j]
-                way.append(tuple(levels))
-        return way
 
     def _derived(self, source: NodeTable, node: Node) -> NodeTable:
         levels = np.array(node)
@@ -305,9 +298,10 @@ class Rollup:
         while self._room < 0 and self._tables:
             oldest = next(iter(self._tables))
             self._room += self._tables.pop(oldest).room
-            del self._marks[oldest]
+            self._marks.pop(oldest, None)
         self._tables[table.node] = table
-        self._marks[table.node] = self._mark(table.node)
+        if len(self._ground.counts) > 32 * LARGE:
+            self._marks[table.node] = self._mark(table.node)
 
 
 class Steps(NamedTuple):
