@@ -30,8 +30,9 @@ COLUMNS = 62  # bits of a mask
 MOST_ROUNDS = 10  # times that the price rises
 PENALTIES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # of a missing match, in cells
 PAIRS = 100_000_000  # of rows that are compared, two bytes each: what larger tables hide stays as it is
-WORK = 150_000_000  # pairs that are looked at again at most: a limit that is the same on every machine
-SPARE = 0.01  # what one more match is worth to a row that has enough, but hides more than one cell
+WORK = 300_000_000  # pairs that are looked at again at most: a limit that is the same on every machine
+SPARE = 0.01  # what one more match is worth to a row that has enough, but hides more than one cell, and
+ALL_SPARE = 0.02  # what all of them are worth together: hiding one more cell for their sake must not pay
 TIES = 0.005  # the largest random price, which decides between equals
 
 
@@ -96,9 +97,11 @@ class NullChoice:
                     return best
                 ties = TIES * unit * rng.random(len(prices))
                 order = rng.permutation(rows)[:n_turns]
+                n_several = int((hides[rows] & (hides[rows] - 1) != 0).sum())
+                spare = min(SPARE, ALL_SPARE / max(1, n_several))
                 rehide(
                     apart, place, self.counts, self.k, prices, ties, near, barred, at_risk, hides, matched, order,
-                    penalty * unit, SPARE * unit,
+                    penalty * unit, spare * unit,
                 )  # fmt: skip
             # What is still missing: a row that hides what it did at first counts on nobody.
             while (short := at_risk & (matched < self.k) & (hides != near)).any():
