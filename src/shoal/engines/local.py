@@ -37,6 +37,7 @@ from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group
 from shoal.table.spelling import Spelling
+from shoal.table.threads import done_in_parts
 from shoal.table.values import Values
 
 
@@ -51,7 +52,7 @@ class Texts(Protocol):
         """Return the texts of a column, and whether it has nulls."""
 
 
-MANY = 2**16  # rows from which on a release is kept as its distinct rows and counts
+MANY = 2**16  # rows from which on a release is kept as its distinct rows and counts, and two threads code columns
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
@@ -144,6 +145,8 @@ class LocalEngine(LocalColumns):
         separate records with equal quasi-identifiers.
         """
         require_columns(self.columns, policy)
+        if self.held.num_rows >= MANY:
+            done_in_parts(self.coded, [*policy.quasi, *policy.sensitive])
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
         hierarchies = tuple(self._allowed(self.hierarchy(name, policy, outside), policy) for name in policy.quasi)

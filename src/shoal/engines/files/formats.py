@@ -16,6 +16,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -70,21 +71,23 @@ def read_table_file(
     ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
     """
     raw = _file_bytes(path)
-    digest = hashlib.sha256(raw).hexdigest()
-    if path.suffix.lower() in PARQUET:
-        table, notes = _read_parquet(raw, path.name, numbered)
-        return Source(table, None, digest, notes)
-    if office_files.is_foreign(path):
-        table, notes, codebook = office_files.read_office_file(path)
-        return Source(table, None, digest, notes, codebook)
-    if path.suffix.lower() == ".gz":
-        raw = _gunzip(raw, path.name)
-    found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
-    if not found.plain:
-        spelled = bytearray()
-        layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
-        raw = spelled
-    return Source(_parsed(raw, path.name, found), found.dialect, digest, found.notes)
+    with ThreadPoolExecutor(1) as pool:
+        hashed = pool.submit(hashlib.sha256, raw)  # while the table is read
+        if path.suffix.lower() in PARQUET:
+            table, notes = _read_parquet(raw, path.name, numbered)
+            return Source(table, None, hashed.result().hexdigest(), notes)
+        if office_files.is_foreign(path):
+            table, notes, codebook = office_files.read_office_file(path)
+            return Source(table, None, hashed.result().hexdigest(), notes, codebook)
+        if path.suffix.lower() == ".gz":
+            raw = _gunzip(raw, path.name)
+        found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
+        if not found.plain:
+            spelled = bytearray()
+            layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
+            raw = spelled
+        table = _parsed(raw, path.name, found)
+        return Source(table, found.dialect, hashed.result().hexdigest(), found.notes)
 
 
 def _file_bytes(path: Path) -> FileBytes:
