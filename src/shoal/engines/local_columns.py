@@ -11,7 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.base import Groups, Rows
-from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_of, numbered, spread_of, tallied
+from shoal.engines.dependence import (
+    Dependence,
+    Numbers,
+    Spread,
+    TellingPair,
+    dependence_of,
+    numbered,
+    spread_of,
+    tallied_with_nulls,
+)
 from shoal.engines.files.numbered import with_texts
 from shoal.engines.sql import unused
 from shoal.errors import DataError, MissingValueError
@@ -69,10 +78,10 @@ class LocalColumns:
         found = self._known[column] = codec.encode_texts(column, self.held[column])
         return found
 
-    def _numbers(self, column: str) -> NDArray[np.int64]:
+    def _numbers(self, column: str) -> Numbers:
         kind = self.held.schema.field(column).type
         if pa.types.is_dictionary(kind) or (column in self._known and is_text(kind)):  # each text has its own code
-            return self.coded(column).codes.astype(np.int64)
+            return self.coded(column).codes
         return numbered(self.held[column])
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
@@ -137,7 +146,7 @@ class LocalColumns:
 
     def frequencies(self, name: str) -> Counts:
         """Count how often each value of a column occurs, most frequent first; null is a value."""
-        counts = tallied(self.numbered(name) + 1, self.weights)
+        counts = tallied_with_nulls(self.numbered(name), self.weights)
         return np.sort(counts[counts > 0])[::-1]
 
     def texts(self, name: str) -> tuple[str, ...]:
