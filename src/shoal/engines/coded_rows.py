@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.engines.files.numbered import column_of_texts
 from shoal.engines.row_order import hash_order, order_of_distinct, place_hashes
 from shoal.table.frequency import ClassOf, packed
 from shoal.table.kernels import group
@@ -46,7 +47,7 @@ class CodedColumn:
 
 def is_worth_coding(column: pa.ChunkedArray) -> bool:
     """Return whether the values of a column repeat, as far as its first rows show."""
-    some = column.slice(0, SAMPLE)
+    some = column_of_texts(column.slice(0, SAMPLE))
     return 2 * len(some.unique()) <= len(some)
 
 

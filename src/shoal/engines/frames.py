@@ -65,13 +65,16 @@ def to_arrow(data: object) -> tuple[pa.Table, Callable[[pa.Table], Any]]:
     return _through_narwhals(data, frame)
 
 
-def with_plain_types(table: pa.Table) -> pa.Table:
-    """Convert to the few types shoal works with: no dictionaries, no NaN, no -0.0, no metadata."""
+def with_plain_types(table: pa.Table, numbered: Sequence[str] = ()) -> pa.Table:
+    """Convert to the few types shoal works with: no dictionaries but of ``numbered`` texts, no NaN, no -0.0."""
     names = table.column_names
     require_names(names)
     if table.num_rows == 0:
         raise EmptyTableError("the table has no rows", columns=table)
-    columns = [_plain_column(name, column) for name, column in zip(names, table.columns, strict=True)]
+    columns = [
+        column if name in numbered else plain_column(name, column)
+        for name, column in zip(names, table.columns, strict=True)
+    ]
     return pa.Table.from_arrays(columns, names=names)
 
 
@@ -151,7 +154,8 @@ def _array_bytes(array: pa.Array) -> bytes:
 # ── any Arrow column → a plain one ───────────────────────────────────────────────────────────────────────
 
 
-def _plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain_column(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert a column to one of the few types."""
     try:
         chunks = [_plain_array(piece) for chunk in column.chunks for piece in small_slices(chunk)]
     except (pa.ArrowException, ValueError, TypeError):

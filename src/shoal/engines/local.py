@@ -22,6 +22,7 @@ from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas, unescaped
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.lines import DistinctLines
+from shoal.engines.files.numbered import with_texts
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.local_columns import LocalColumns
 from shoal.engines.repeated import Repeated
@@ -36,6 +37,7 @@ from shoal.table.frequency import ClassOf, Codes, Counts, Domain, FrequencyTable
 from shoal.table.hierarchy import TOP, Hierarchy
 from shoal.table.kernels import group
 from shoal.table.spelling import Spelling
+from shoal.table.threads import done_in_parts
 from shoal.table.values import Values
 
 
@@ -50,7 +52,7 @@ class Texts(Protocol):
         """Return the texts of a column, and whether it has nulls."""
 
 
-MANY = 2**16  # rows from which on a release is kept as its distinct rows and counts
+MANY = 2**16  # rows from which on a release is kept as its distinct rows and counts, and two threads code columns
 
 
 def _as_it_is(table: pa.Table) -> pa.Table:
@@ -88,7 +90,7 @@ class LocalEngine(LocalColumns):
         """Build the engine from a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
-            read = formats.read_table_file(path, separator=separator, encoding=encoding)
+            read = formats.read_table_file(path, separator=separator, encoding=encoding, numbered=True)
             table, more = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
@@ -110,12 +112,12 @@ class LocalEngine(LocalColumns):
         for column, names in found.items():
             require_true(distinct_rows(self.table, [column, *names]), column, names, policy)
         gone = [name for names in found.values() for name in names]
-        return (self._with(self.table.drop_columns(gone)) if gone else self).spelled(policy.spellings)
+        return (self._with(self.held.drop_columns(gone)) if gone else self).spelled(policy.spellings)
 
     def spelled(self, spellings: Spellings) -> LocalEngine:
         """Return the rows with cells parsed according to their spelling."""
-        table = read_table(self.table, spellings)
-        return self if table is self.table else self._with(table)
+        table = read_table(self.held, spellings)
+        return self if table is self.held else self._with(table)
 
     def _with(self, table: pa.Table) -> LocalEngine:
         return LocalEngine(
@@ -142,7 +144,9 @@ class LocalEngine(LocalColumns):
         ``apart``: records that differ in a sensitive value or a person get separate rows, for searches that may
         separate records with equal quasi-identifiers.
         """
-        require_columns(self.table.column_names, policy)
+        require_columns(self.columns, policy)
+        if self.held.num_rows >= MANY:
+            done_in_parts(self.coded, [*policy.quasi, *policy.sensitive])
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
         hierarchies = tuple(self._allowed(self.hierarchy(name, policy, outside), policy) for name in policy.quasi)
@@ -164,9 +168,9 @@ class LocalEngine(LocalColumns):
         gone = parts.suppressed[part]
         stars = gone if policy.release.suppressed == "keep" and gone.any() else None
         rows = np.arange(len(part)) if stars is not None else np.flatnonzero(~gone)
-        names = [name for name in self.table.column_names if policy.columns[name].role != "identifier"]
+        names = [name for name in self.columns if policy.columns[name].role != "identifier"]
         quasi = {values.hierarchy.column: j for j, values in enumerate(recoding.released)}
-        coded = policy.release.shuffle and all(name in quasi or is_worth_coding(self.table[name]) for name in names)
+        coded = policy.release.shuffle and all(name in quasi or is_worth_coding(self.held[name]) for name in names)
 
         def column(name: str, some: NDArray[np.int64]) -> CodedColumn:
             if name not in quasi:
@@ -189,7 +193,7 @@ class LocalEngine(LocalColumns):
             order = order_of_codes(made, policy.release.seed)
             table = decoded_table({name: column.take(order) for name, column in made.items()})
             return self._with_persons(table, rows[order], policy)
-        kept = self.table.select([name for name in names if name not in quasi]).take(pa.array(rows))
+        kept = with_texts(self.held.select([name for name in names if name not in quasi]).take(pa.array(rows)))
         table = pa.table({name: made[name].decoded() if name in quasi else kept[name] for name in names})
         return self._in_hash_order(table, rows, policy)
 
@@ -304,7 +308,7 @@ class LocalEngine(LocalColumns):
 
     def first(self, n: int) -> pa.Table:
         """Return the first ``n`` rows, in their order."""
-        return self.table.slice(0, n)
+        return with_texts(self.held.slice(0, n))
 
     def listed(self, names: Sequence[str]) -> tuple[LocalEngine, bool]:
         """Return the engine itself, in its own order."""
@@ -312,14 +316,14 @@ class LocalEngine(LocalColumns):
 
     def in_order(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of all rows, in their order."""
-        return self.table.select(names)
+        return with_texts(self.held.select(names))
 
     def sampled(self, policy: Policy, n: int) -> tuple[LocalEngine, int]:
         """Return evenly spaced records, and the total number."""
-        total = self.table.num_rows
+        total = self.held.num_rows
         if total <= n:
             return self, total
-        return LocalEngine(self.table.take(pa.array(np.linspace(0, total - 1, n).astype(np.int64)))), total
+        return LocalEngine(self.held.take(pa.array(np.linspace(0, total - 1, n).astype(np.int64)))), total
 
     def domains(self, policy: Policy) -> dict[str, Domain]:
         """Return the values of the sensitive columns, and how often each occurs in the whole table."""
@@ -327,14 +331,14 @@ class LocalEngine(LocalColumns):
 
     def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
         """Count the rows as a population: only the quasi columns, with hierarchies for both tables or its own ones."""
-        if absent := [name for name in policy.quasi if name not in self.table.column_names]:
+        if absent := [name for name in policy.quasi if name not in self.columns]:
             raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
         hierarchies = hierarchies or tuple(self.hierarchy(name, policy) for name in policy.quasi)
         return count_records(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
 
     def values(self, columns: Sequence[str]) -> FrequencyTable:
         """Count the rows by the unchanged values of some columns."""
-        if absent := [name for name in columns if name not in self.table.column_names]:
+        if absent := [name for name in columns if name not in self.columns]:
             raise PolicyError(f"the population has no column {', '.join(map(repr, absent))}")
         hierarchies = []
         for name in columns:
@@ -376,7 +380,7 @@ class LocalEngine(LocalColumns):
 
     def _leaves(self, hierarchies: tuple[Hierarchy, ...]) -> Codes:
         """Return the leaf codes of every row."""
-        leaves = np.empty((len(hierarchies), self.table.num_rows), np.int32).T  # written and packed by column
+        leaves = np.empty((len(hierarchies), self.held.num_rows), np.int32).T  # written and packed by column
         for j, hierarchy in enumerate(hierarchies):
             coded = self.coded(hierarchy.column)
             leaf_of = hierarchy.encode([*coded.texts, None] if None in hierarchy.leaves else coded.texts)
@@ -403,7 +407,8 @@ class LocalEngine(LocalColumns):
         hierarchy = values.hierarchy
         coded = self.coded(hierarchy.column)
         if unchanged(values) and stars is None:  # the values keep their type; one represents all that share a text
-            kept = coded.values.cast(self.table.schema.field(hierarchy.column).type)
+            kind = self.held.schema.field(hierarchy.column).type
+            kept = coded.values.cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
             return CodedColumn.numbered(kept, coded.codes[rows])
         labels = np.array([*values.labels, TOP], dtype=object)
         if stars is not None:
@@ -412,8 +417,9 @@ class LocalEngine(LocalColumns):
 
     def numbered_column(self, name: str) -> CodedColumn:
         """Return a column that is released unchanged as codes; those of texts may be known already."""
-        if not pa.types.is_string(self.table.schema.field(name).type):
-            return CodedColumn.of(self.table[name])
+        kind = self.held.schema.field(name).type
+        if not (pa.types.is_string(kind) or pa.types.is_dictionary(kind)):
+            return CodedColumn.of(self.held[name])
         coded = self.coded(name)
         return CodedColumn.numbered(coded.values, coded.codes)
 

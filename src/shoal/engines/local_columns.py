@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.base import Groups, Rows
-from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_of, numbered, spread_of, tallied
+from shoal.engines.dependence import (
+    Dependence,
+    Numbers,
+    Spread,
+    TellingPair,
+    dependence_of,
+    numbered,
+    spread_of,
+    tallied_with_nulls,
+)
+from shoal.engines.files.numbered import with_texts
 from shoal.engines.sql import unused
 from shoal.errors import DataError, MissingValueError
 from shoal.policy import Policy
@@ -24,7 +34,7 @@ class LocalColumns:
 
     def __init__(self, table: pa.Table, weights: Counts | None = None) -> None:
         require_names_apart(table.column_names)
-        self.table = table
+        self.held = table  # texts may be held as numbers, as dictionaries
         self.weights = weights  # the number of records of each row, if an engine has counted them already
         self._remember()
 
@@ -34,38 +44,45 @@ class LocalColumns:
         self._known: dict[str, codec.Coded] = {}  # columns that are coded already
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("coded", "numbered", "_known")}
+        made = ("coded", "numbered", "_known", "table")
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._remember()
 
+    @cached_property
+    def table(self) -> pa.Table:
+        """The rows, with the texts of all cells."""
+        return with_texts(self.held)
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(self.table.column_names)
+        return list(self.held.column_names)
 
     @property
     def text_columns(self) -> list[str]:
         """The columns that contain texts."""
-        return [field.name for field in self.table.schema if is_text(field.type)]
+        return [field.name for field in self.held.schema if is_text(field.type)]
 
     @property
     def n_records(self) -> int:
         """The number of records of the table."""
-        return self.table.num_rows if self.weights is None else int(self.weights.sum())
+        return self.held.num_rows if self.weights is None else int(self.weights.sum())
 
     def _records(self, rows: NDArray[np.bool_]) -> int:
         return int(rows.sum() if self.weights is None else self.weights[rows].sum())
 
     def _coded(self, column: str) -> codec.Coded:
-        found = self._known[column] = codec.encode_texts(column, self.table[column])
+        found = self._known[column] = codec.encode_texts(column, self.held[column])
         return found
 
-    def _numbers(self, column: str) -> NDArray[np.int64]:
-        if column in self._known and is_text(self.table.schema.field(column).type):  # each text has its own code
-            return self._known[column].codes.astype(np.int64)
-        return numbered(self.table[column])
+    def _numbers(self, column: str) -> Numbers:
+        kind = self.held.schema.field(column).type
+        if pa.types.is_dictionary(kind) or (column in self._known and is_text(kind)):  # each text has its own code
+            return self.coded(column).codes
+        return numbered(self.held[column])
 
     def persons(self, policy: Policy) -> NDArray[np.int32] | None:
         """Return the person of each record if the policy names an entity column."""
@@ -81,7 +98,7 @@ class LocalColumns:
 
     def weighed(self, person: str | None = None) -> Groups:
         """Return the rows with their numbers of records; ``person`` is the column that identifies people."""
-        weights = np.ones(self.table.num_rows, np.int64) if self.weights is None else self.weights
+        weights = np.ones(self.held.num_rows, np.int64) if self.weights is None else self.weights
         weight = unused("n", self.columns)
         return Groups(self.table.append_column(weight, pa.array(weights)), weight, person)
 
@@ -129,7 +146,7 @@ class LocalColumns:
 
     def frequencies(self, name: str) -> Counts:
         """Count how often each value of a column occurs, most frequent first; null is a value."""
-        counts = tallied(self.numbered(name) + 1, self.weights)
+        counts = tallied_with_nulls(self.numbered(name), self.weights)
         return np.sort(counts[counts > 0])[::-1]
 
     def texts(self, name: str) -> tuple[str, ...]:

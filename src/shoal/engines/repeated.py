@@ -7,6 +7,7 @@ column, sorting the distinct rows gives the same release as sorting all of them,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +64,21 @@ class Repeated:
         a Parquet writer makes the same bytes of them as of the texts.
         """
         coded = [as_codes and self._is_written_alike(j, size) for j in range(len(self.names))]
-        for first, copies in copies_in_pieces(self.counts, size):
-            columns = []
-            for j, values in enumerate(self.values):
-                own = self.codes[first : first + len(copies), j]
-                columns.append(_dictionary(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
-            yield pa.table(columns, names=list(self.names))
+        with ThreadPoolExecutor(1) as pool:  # the next table is made while one is written
+            made: Future[pa.Table] | None = None
+            for first, copies in copies_in_pieces(self.counts, size):
+                before, made = made, pool.submit(self._piece, first, copies, coded)
+                if before is not None:
+                    yield before.result()
+            if made is not None:
+                yield made.result()
+
+    def _piece(self, first: int, copies: Counts, coded: Sequence[bool]) -> pa.Table:
+        columns = []
+        for j, values in enumerate(self.values):
+            own = self.codes[first : first + len(copies), j]
+            columns.append(_dictionary(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
+        return pa.table(columns, names=list(self.names))
 
     def _is_written_alike(self, j: int, size: int) -> bool:
         """Return whether a Parquet file has the same bytes if a column of texts is written as dictionaries.

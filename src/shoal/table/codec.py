@@ -33,26 +33,44 @@ def encode_texts(name: str, column: pa.ChunkedArray) -> Coded:
     """Encode ``column``; the codes do not depend on the order of its rows."""
     if pa.types.is_null(column.type):
         return Coded(np.full(len(column), -1, np.int32), (), pa.array([], pa.string()))
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_floating(column.type):
-        column = _plain_floats(column)
-    encoded = column.dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # the return type of combine_chunks differs between releases
-        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks != 1 else encoded.chunk(0)
+    encoded = _encoded(column)
     words = _as_text(name, encoded.dictionary)
-    order = pc.sort_indices(words)  # UTF-8 bytes sort as code points do
-    ranked = words.take(order)
+    indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
+    indices = indices.to_numpy(zero_copy_only=False)
+    place = pc.sort_indices(words).to_numpy()  # UTF-8 bytes sort as code points do
+    if pa.types.is_dictionary(column.type):  # which may list values that do not occur
+        there = np.zeros(len(words) + 1, np.bool_)
+        there[indices] = True
+        place = place[there[place]]
+    ranked = words.take(pa.array(place))
     # Two values of the column may share a text (a decimal's trailing zeros): they get one code.
     new = np.ones(len(ranked), np.bool_)
     new[1:] = pc.not_equal(ranked[1:], ranked[:-1]).to_numpy(zero_copy_only=False)
-    place = order.to_numpy()
     lookup = np.full(len(words) + 1, -1, np.int32)  # index -1, for null, refers to the last entry
     lookup[place] = np.cumsum(new) - 1
-    indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
-    codes = lookup[indices.to_numpy(zero_copy_only=False)]
+    codes = lookup[indices]
     distinct = ranked.filter(pa.array(new))
     return Coded(codes, tuple(distinct.to_pylist()), encoded.dictionary.take(pa.array(place[new])))
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return a column as one dictionary, which may list a value twice if it was given so."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        numbered = kind.index_type == pa.int32() and pa.types.is_string(kind.value_type) and not _lists_null(column)
+        column = column.unify_dictionaries() if numbered else column.cast(kind.value_type)
+    if pa.types.is_floating(column.type):
+        column = _plain_floats(column)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    encoded = column.combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # the return type of combine_chunks differs between releases
+        encoded = pa.concat_arrays(encoded.chunks) if encoded.num_chunks != 1 else encoded.chunk(0)
+    return encoded
+
+
+def _lists_null(column: pa.ChunkedArray) -> bool:
+    return any(chunk.dictionary.null_count for chunk in column.chunks)
 
 
 def _plain_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -151,3 +151,15 @@ def test_what_has_no_text_is_refused_and_not_quoted() -> None:
     with pytest.raises(DataError, match="column 'a'") as caught:
         coded([SECRET.encode() + b"\xff"], pa.binary())
     assert SECRET not in str(caught.value)
+
+
+@given(st.lists(st.integers(0, 4) | st.none(), max_size=8), st.lists(st.sampled_from(["", "a", "b", None]), min_size=5))
+def test_a_dictionary_is_encoded_like_its_values(numbers: list[int | None], values: list[str | None]) -> None:
+    """It may list a value twice, values that do not occur, and null."""
+    column = pa.chunked_array([
+        pa.DictionaryArray.from_arrays(pa.array(part, pa.int32()), pa.array(values, pa.string()))
+        for part in (numbers[:3], numbers[3:])
+    ])  # fmt: skip
+    found, plain = encode_texts("x", column), encode_texts("x", column.cast(pa.string()))
+    assert (found.texts, found.codes.tolist()) == (plain.texts, plain.codes.tolist())
+    assert found.values.equals(plain.values)

@@ -16,6 +16,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -31,6 +32,7 @@ from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.files import layout, office_files
 from shoal.engines.files.layout import Dialect, Layout
 from shoal.engines.files.lines import DistinctLines, few_lines
+from shoal.engines.files.numbered import numbered_columns, numbered_texts
 from shoal.engines.frames import require_names, small_slices, string_bytes, with_plain_types
 from shoal.errors import DataError, OutputError, VerificationError, already_there
 from shoal.table.frequency import Counts
@@ -61,24 +63,31 @@ class Source:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_table_file(path: Path, *, separator: str | None = None, encoding: str | None = None) -> Source:
-    """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV."""
+def read_table_file(
+    path: Path, *, separator: str | None = None, encoding: str | None = None, numbered: bool = False
+) -> Source:
+    """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV.
+
+    ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
+    """
     raw = _file_bytes(path)
-    digest = hashlib.sha256(raw).hexdigest()
-    if path.suffix.lower() in PARQUET:
-        table, notes = _read_parquet(raw, path.name)
-        return Source(table, None, digest, notes)
-    if office_files.is_foreign(path):
-        table, notes, codebook = office_files.read_office_file(path)
-        return Source(table, None, digest, notes, codebook)
-    if path.suffix.lower() == ".gz":
-        raw = _gunzip(raw, path.name)
-    found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
-    if not found.plain:
-        spelled = bytearray()
-        layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
-        raw = spelled
-    return Source(_parsed(raw, path.name, found), found.dialect, digest, found.notes)
+    with ThreadPoolExecutor(1) as pool:
+        hashed = pool.submit(hashlib.sha256, raw)  # while the table is read
+        if path.suffix.lower() in PARQUET:
+            table, notes = _read_parquet(raw, path.name, numbered)
+            return Source(table, None, hashed.result().hexdigest(), notes)
+        if office_files.is_foreign(path):
+            table, notes, codebook = office_files.read_office_file(path)
+            return Source(table, None, hashed.result().hexdigest(), notes, codebook)
+        if path.suffix.lower() == ".gz":
+            raw = _gunzip(raw, path.name)
+        found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
+        if not found.plain:
+            spelled = bytearray()
+            layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
+            raw = spelled
+        table = _parsed(raw, path.name, found)
+        return Source(table, found.dialect, hashed.result().hexdigest(), found.notes)
 
 
 def _file_bytes(path: Path) -> FileBytes:
@@ -150,13 +159,15 @@ def require_records(name: str, read: int, counted: int) -> None:
         )
 
 
-def _read_parquet(raw: FileBytes, name: str) -> tuple[pa.Table, tuple[str, ...]]:
+def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, tuple[str, ...]]:
     import pyarrow.parquet as pq  # also loads Arrow's file systems, and SSL
 
     try:
-        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(raw)))
+        source = pa.py_buffer(raw)
+        file = pq.ParquetFile(pa.BufferReader(source))
         notes = parquet_notes(file.schema_arrow)
-        table = file.read()
+        numbers = numbered_columns(file) if numbered else []
+        table = pq.ParquetFile(pa.BufferReader(source), read_dictionary=numbers).read() if numbers else file.read()
     except DataError:
         raise
     except Exception:
@@ -165,7 +176,9 @@ def _read_parquet(raw: FileBytes, name: str) -> tuple[pa.Table, tuple[str, ...]]
         if pa.types.is_timestamp(field.type) and field.type.tz:  # instants as in SQL: in UTC, without nanoseconds
             unit = "us" if field.type.unit == "ns" else field.type.unit
             table = table.set_column(j, field.name, table.column(j).cast(pa.timestamp(unit, "UTC"), safe=False))
-    return with_plain_types(table), notes
+        elif field.name in numbers:
+            table = table.set_column(j, field.name, numbered_texts(field.name, table.column(j)))
+    return with_plain_types(table, numbers), notes
 
 
 def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,21 +45,23 @@ def few_lines(path: Path, separator: str) -> DistinctLines | None:
     """Return the distinct lines of a file; None if they are not few, or not all of them are records of their own."""
     digest = hashlib.sha256()
     header, lines, counts, n_bytes = b"", [], [], 0
-    for piece in _whole_lines(path):
-        if piece is None:
-            return None
-        digest.update(piece)
-        every = _lines_of(piece)
-        if not header:
-            header, every = every[0].as_py(), every[1:]
-        found = every.value_counts()
-        if 2 * len(found) > len(every):
-            return None
-        lines.append(found.field("values"))
-        counts.append(found.field("counts"))
-        n_bytes += lines[-1].nbytes
-        if n_bytes > MOST:
-            return None
+    with ThreadPoolExecutor(1) as pool:
+        for piece in _whole_lines(path):
+            if piece is None:
+                return None
+            hashed = pool.submit(digest.update, piece)
+            every = _lines_of(piece)
+            if not header:
+                header, every = every[0].as_py(), every[1:]
+            found = every.value_counts()
+            if 2 * len(found) > len(every):
+                return None
+            lines.append(found.field("values"))
+            counts.append(found.field("counts"))
+            n_bytes += lines[-1].nbytes
+            if n_bytes > MOST:
+                return None
+            hashed.result()  # before the next piece takes its place
     if not lines:
         return None
     each = pa.concat_arrays(lines).dictionary_encode()
