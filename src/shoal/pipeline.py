@@ -75,10 +75,11 @@ def anonymize(
         from shoal.judge.hiding import with_hidden_results  # SciPy, which few policies need
 
         recoding = with_hidden_results(engine, counted, recoding, policy)
+    loss = losses(problem, recoding)
+    del problem  # with the tables of all nodes that were evaluated: rows take their place
     progress("recoding", 0)
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
-    loss = losses(problem, recoding)
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
         rows,

@@ -90,6 +90,9 @@ def loading() -> Iterator[None]:
         yield
     finally:
         held.pop()
+    if not gc.isenabled():
+        gc.freeze()  # loaded code stays to the end: nobody needs to look for cycles in it
+        gc.enable()
     if "pyarrow" in sys.modules:
         # Its own handlers, set while it reads a file, lose a signal that comes when the file is almost read.
         sys.modules["pyarrow"].enable_signal_handlers(False)

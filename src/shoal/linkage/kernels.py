@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.table.jit import compiled
+from shoal.table.jit import compiled, compiled_within
 
 SPAN, EQUAL, TABLE = 0, 1, 2
 
@@ -15,7 +15,7 @@ SPAN, EQUAL, TABLE = 0, 1, 2
 Half = tuple[NDArray[Any], ...]
 
 
-@compiled
+@compiled_within
 def distances_from(i: int, half: Half, out: NDArray[np.float64]) -> None:
     """Return squared distances of one record to all others over some columns, one column at a time."""
     kinds, left_ends, right_ends, left_codes, right_codes, weights, offsets, widths, tables = half

@@ -16,15 +16,21 @@ MB. A loop that has little to do is interpreted by Python, which is over sooner:
 Numba is there already, a loop that an earlier process compiled is loaded instead, which is sooner still. The source is
 the same, and so are the results, to the last bit: these loops are written so that Python's numbers and the machine's
 are the same, and tests run them both ways.
+
+Compiling takes as long as Numba makes it, so it is spared what these loops do not need. One that only fills arrays that
+it is given counts no references to them, and needs no memory manager, which is compiled in every process. One that only
+other loops call becomes machine code as a part of them, and not for itself too.
 """
 
 from __future__ import annotations
 
+import gc
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from pathlib import Path
 from pickle import UnpicklingError
 from threading import Lock, Thread
@@ -40,6 +46,10 @@ SHORT = 1 << 16  # steps of a loop that Python takes in some 30 ms
 # Nobody calls a loop from C, and each would be compiled a second time for that.
 _CALLABLE = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 _WITHIN = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+
+# NumPy's functions that make an array. Without a memory manager, Numba refuses to compile any other too.
+_MAKE_ARRAYS = {"argsort", "array", "cumsum", "empty", "full", "ones", "zeros"}
+_NUMBERS = {"None", "bool", "float", "int", "Int", "tuple"}
 
 
 def compiled(loop: Loop) -> Loop:
@@ -113,8 +123,11 @@ class CompiledLoop:
 
                 _tell_numba()
                 jit: Any = numba.njit  # whose annotations lack some options
-                made = jit(**self._options)(self.py_func)
-                self._made = _cached(made) if self._options.get("cache") else made
+                options: dict[str, Any] = {**self._options, "_nrt": _makes_arrays(self.py_func)}
+                if self._options.get("cache"):
+                    self._made = _cached(jit(**options)(self.py_func), options)
+                else:
+                    self._made = jit(**options, pipeline_class=_linked())(self.py_func)
             return self._made
 
     def _kept(self) -> bool:
@@ -150,7 +163,38 @@ def _tell_numba() -> None:
         _told = True
 
 
-def _cached(found: Any) -> Any:
+@cache
+def _linked() -> Any:
+    """Return a compiler for loops that only others call, whose code is linked into theirs as it is.
+
+    Numba would optimize such a loop and make machine code of it, which nobody runs: with each of its callers it is
+    optimized again.
+    """
+    from numba.core import codegen, compiler
+
+    library: Any = codegen.JITCodeLibrary
+    usual: Any = compiler.Compiler
+
+    class Part(library):  # type: ignore[misc]
+        codegen = property(lambda self: self)
+
+        def set_env(self, *_: Any) -> None:
+            """Tell nobody where the objects are that a function of Python refers to: a part has no place of its own."""
+
+        def _optimize_final_module(self) -> None: ...
+
+        def _finalize_final_module(self) -> None:
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    class Linked(usual):  # type: ignore[misc]
+        def __init__(self, typing: Any, target: Any, _: None, *more: Any) -> None:
+            super().__init__(typing, target, Part(target.codegen(), "part"), *more)
+
+    return Linked
+
+
+def _cached(found: Any, options: dict[str, Any]) -> Any:
     """Make the cache of a function safe for several processes."""
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.runtime.nrt import rtsys
@@ -158,7 +202,7 @@ def _cached(found: Any) -> Any:
     cache: Any = getattr(found, "_cache", None)
     kept = getattr(cache, "_cache_file", None)
     if kept is not None:
-        kept._source_stamp = getattr(kept, "_source_stamp", None), _compiled_with(found.py_func)
+        kept._source_stamp = getattr(kept, "_source_stamp", None), _compiled_with(found.py_func), options
         turn = _Turn(cache, Path(f"{kept._index_path}.lock"))
         save, load, compile_loop = kept.save, kept._load_index, found.compile
 
@@ -173,7 +217,8 @@ def _cached(found: Any) -> Any:
                 return {}
 
         def load_overload(signature: Any, target: Any) -> Any:
-            rtsys.initialize(target)
+            if options["_nrt"]:
+                rtsys.initialize(target)
             with cache._guard_against_spurious_io_errors():
                 there = cache._load_overload(signature, target)
                 if there is None and turn.take():  # which may have taken a while
@@ -182,9 +227,13 @@ def _cached(found: Any) -> Any:
 
         def compile_in_turn(signature: Any) -> Any:
             with global_compiler_lock:  # so that no other thread ends this turn
+                collecting = gc.isenabled()
+                gc.disable()  # the compiler makes so many objects that looking for cycles takes an eighth of its time
                 try:
                     return compile_loop(signature)
                 finally:
+                    if collecting:
+                        gc.enable()
                     turn.end()
 
         kept.save, kept._load_index = save_in_turn, load_what_can_be_read
@@ -200,21 +249,32 @@ def _compiled_with(loop: Callable[..., Any]) -> list[tuple[str, object]]:
     Numba compares the loop's own file alone, and would run old code after a change of another.
     """
     found: dict[str, object] = {}
-    seen, waiting = {loop}, [loop]
-    while waiting:
-        function = waiting.pop()
+    for function in _compiled_together(loop):
         file = function.__code__.co_filename
         with suppress(OSError):  # a file in an archive
             now = Path(file).stat()
             found[file] = now.st_mtime_ns, now.st_size
         for name in function.__code__.co_names:
             value = function.__globals__.get(name)
-            if isinstance(value, CompiledLoop) and value.py_func not in seen:
-                seen.add(value.py_func)
-                waiting.append(value.py_func)
-            elif isinstance(value, bool | int | float | str | tuple | np.generic):
+            if isinstance(value, bool | int | float | str | tuple | np.generic):
                 found[f"{file} {name}"] = repr(value)
     return sorted(found.items())
+
+
+def _makes_arrays(loop: Callable[..., Any]) -> bool:
+    """Return whether a loop makes arrays, or may return one: then Numba has to count the references to them."""
+    returned = set(re.findall(r"\w+", str(loop.__annotations__.get("return", "anything"))))
+    names = (name for part in _compiled_together(loop) for name in part.__code__.co_names)
+    return not returned <= _NUMBERS or not _MAKE_ARRAYS.isdisjoint(names)
+
+
+def _compiled_together(loop: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """Return a loop and the loops that it calls."""
+    found = [loop]
+    for function in found:
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        found += [each.py_func for each in called if isinstance(each, CompiledLoop) and each.py_func not in found]
+    return found
 
 
 class _Turn:

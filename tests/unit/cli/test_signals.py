@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -105,6 +106,26 @@ def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded == ["all of it"]
     with pytest.raises(KeyboardInterrupt):
         signals.stop(signal.SIGTERM, None)
+
+
+def test_what_a_command_has_loaded_is_not_searched_for_cycles() -> None:
+    before = gc.get_freeze_count()
+    with signals.loading():  # called from Python, all is as it was
+        pass
+    assert gc.get_freeze_count() == before
+    assert gc.isenabled()
+    gc.disable()  # as the program begins
+    try:
+        with signals.loading():
+            pass
+        assert gc.isenabled()
+        frozen = gc.get_freeze_count()
+        with signals.loading():  # what is made later, such as a connection, is found
+            pass
+        assert before < frozen == gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+        gc.enable()
 
 
 LATE = """

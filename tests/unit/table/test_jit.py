@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 
 from shoal.table import jit
@@ -223,6 +225,106 @@ def test_a_loop_is_compiled_again_if_one_that_it_calls_has_changed(
     sys.modules.pop("outer")
     unchanged = import_module("outer").whole
     assert (unchanged(1), sum(unchanged.stats.cache_hits.values())) == (123, 1)
+
+
+PARTS = """
+from __future__ import annotations
+
+import numpy as np
+from shoal.table.jit import compiled, compiled_within
+
+Array = np.ndarray
+
+
+@compiled_within
+def ratio(a: int, b: int) -> float:
+    if b < 0:
+        raise ValueError("negative")
+    return a / b
+
+
+@compiled_within
+def mean(xs: Array, n: int) -> float:
+    total = 0
+    for i in range(xs.shape[0]):
+        total += xs[i]
+    return ratio(total, n)
+
+
+@compiled_within
+def middle(xs: Array) -> float:
+    room = np.zeros(xs.shape[0], np.int64)
+    for i in range(xs.shape[0]):
+        room[xs.shape[0] - 1 - i] = xs[i]
+    return float(room[xs.shape[0] // 2])
+
+
+@compiled_within
+def rest(xs: Array) -> Array:
+    return xs[1:]
+
+
+@compiled
+def fill(xs: Array, n: int, out: Array) -> None:
+    out[:1] = mean(xs, n)
+    out[1] = ratio(n, 4)
+    out[2] = mean(xs[1:], n)
+
+
+@compiled
+def middle_of_rest(xs: Array) -> float:
+    return middle(rest(xs)) + middle(rest(rest(xs)))
+
+
+@compiled
+def doubled(xs: Array) -> Array:
+    found = np.empty(xs.shape[0], np.int64)
+    for i in range(xs.shape[0]):
+        found[i] = 2 * xs[i]
+    return rest(found)
+"""
+
+
+def test_loops_of_parts_are_right_whether_they_make_arrays_or_only_fill_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    (tmp_path / "parts.py").write_text(PARTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def answer() -> list[int]:
+        sys.modules.pop("parts", None)
+        parts = import_module("parts")
+        loops = parts.fill, parts.middle_of_rest, parts.doubled
+        assert [loop.made().targetoptions["_nrt"] for loop in loops] == [makes_arrays, True, True]
+        xs, out = np.arange(3, 10), np.zeros(3)
+        before = sys.getrefcount(xs)
+        for n in (7, 2):
+            parts.fill(xs, n, out)
+            assert out.tolist() == [42 / n, n / 4, 39 / n]
+            assert parts.middle_of_rest(xs) == 6 + 7
+            found = parts.doubled(xs)
+            assert found.tolist() == [8, 10, 12, 14, 16, 18]
+        assert sys.getrefcount(xs) == before
+        assert sys.getrefcount(found) == sys.getrefcount(out)
+        for n, error in ((0, ZeroDivisionError), (-1, ValueError)):
+            with pytest.raises(error):
+                parts.fill(xs, n, out)
+        return [sum(loop.stats.cache_hits.values()) for loop in loops]
+
+    makes_arrays = False
+    assert answer() == [0, 0, 0]
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        assert answer() == [1, 1, 1]
+        assert not gc.isenabled()  # whoever wants no collector gets none
+    finally:
+        gc.enable()
+    # Code that counts references must not run without a memory manager.
+    makes_arrays = True
+    monkeypatch.setattr(jit, "_NUMBERS", set[str]())
+    assert answer() == [0, 1, 1]
 
 
 def test_a_loop_is_interpreted_until_it_is_long(tmp_path: Path) -> None:

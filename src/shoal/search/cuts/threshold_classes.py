@@ -97,7 +97,10 @@ def merge_rows(
 @compiled_within
 def in_tail(states: States, first: Longs, j: int) -> bool:
     """Return whether the tail has a cut of the column."""
-    return bool((states[first[j] : first[j + 1]] == 1).any())
+    cut = first[j]
+    while cut < first[j + 1] and states[cut] != 1:
+        cut += 1
+    return bool(cut < first[j + 1])
 
 
 @compiled
