@@ -47,6 +47,9 @@ SHORT = 1 << 16  # steps of a loop that Python takes in some 30 ms
 _CALLABLE = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 _WITHIN = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
+# What loops are spared depends on how Numba works inside: in a version that nobody tried, they are compiled as usual.
+NEWEST_TRIED = (0, 68)
+
 # NumPy's functions that make an array. Without a memory manager, Numba refuses to compile any other too.
 _MAKE_ARRAYS = {"argsort", "array", "cumsum", "empty", "full", "ones", "zeros"}
 _NUMBERS = {"None", "bool", "float", "int", "Int", "tuple"}
@@ -123,11 +126,12 @@ class CompiledLoop:
 
                 _tell_numba()
                 jit: Any = numba.njit  # whose annotations lack some options
-                options: dict[str, Any] = {**self._options, "_nrt": _makes_arrays(self.py_func)}
+                spared = numba.version_info.short <= NEWEST_TRIED
+                options: dict[str, Any] = {**self._options, "_nrt": not spared or _makes_arrays(self.py_func)}
                 if self._options.get("cache"):
                     self._made = _cached(jit(**options)(self.py_func), options)
                 else:
-                    self._made = jit(**options, pipeline_class=_linked())(self.py_func)
+                    self._made = jit(**options, **({"pipeline_class": _linked()} if spared else {}))(self.py_func)
             return self._made
 
     def _kept(self) -> bool:
