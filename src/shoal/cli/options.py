@@ -121,10 +121,13 @@ class Printing:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+        from shoal.table.jit import announcing
+
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("reading", total=1.0)
-            yield heeding(lambda what, share: bar.update(task, description=what, completed=share))
+            with announcing(lambda: bar.update(task, description="compiling, on the first run only")):
+                yield heeding(lambda what, share: bar.update(task, description=what, completed=share))
 
 
 def _print_json(value: Any) -> None:

@@ -90,6 +90,20 @@ def loading_meanwhile(*, worthwhile: bool) -> Iterator[None]:
             thread.join()
 
 
+@contextmanager
+def announcing(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` meanwhile whenever a loop is about to be compiled, which takes seconds, but only the first time."""
+    global _tell
+    before, _tell = _tell, tell
+    try:
+        yield
+    finally:
+        _tell = before
+
+
+_tell: Callable[[], None] | None = None
+
+
 def _load_numba() -> None:
     with suppress(Exception):  # whoever needs it will be told
         import numba
@@ -227,6 +241,8 @@ def _cached(found: Any, options: dict[str, Any]) -> Any:
                 there = cache._load_overload(signature, target)
                 if there is None and turn.take():  # which may have taken a while
                     there = cache._load_overload(signature, target)
+                if there is None and _tell is not None:
+                    _tell()
                 return there
 
         def compile_in_turn(signature: Any) -> Any:

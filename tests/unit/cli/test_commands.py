@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import errno
 import hashlib
+import io
 import itertools
 import json
 import os
@@ -25,9 +26,11 @@ import shoal
 from demonstrations import Demonstration
 from people import HEADER, POLICY, SECRET, Place
 from shoal.cli.commands import app
+from shoal.cli.options import Printing
 from shoal.demo.hospital import hospital
 from shoal.engines.files import formats
 from shoal.engines.files.formats import read_table_file
+from shoal.table import jit
 
 MAIN = [sys.executable, "-c", "from shoal.cli.commands import main; main()"]
 
@@ -621,6 +624,19 @@ def test_progress_is_shown_on_stderr_only(place: Place) -> None:
     code, out, seen = on_a_terminal(place.anonymize("--json", "--force", "-q"))
     assert (code, seen) == (0, "")
     assert strict_json(out)["output"]["records"] == 4
+
+
+def test_progress_says_why_the_first_run_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with Printing().progress() as progress:
+        progress("searching", 0.5)
+        assert jit._tell is not None
+        jit._tell()
+    assert "compiling, on the first run only" in terminal.getvalue()
+    assert jit._tell is None
 
 
 def test_a_terminal_of_few_letters_is_no_reason_to_fail(place: Place) -> None:

@@ -296,22 +296,27 @@ def test_loops_of_parts_are_right_whether_they_make_arrays_or_only_fill_them(
         sys.modules.pop("parts", None)
         parts = import_module("parts")
         loops = parts.fill, parts.middle_of_rest, parts.doubled
+        told.clear()
         assert [loop.made().targetoptions["_nrt"] for loop in loops] == [makes_arrays, True, True]
         xs, out = np.arange(3, 10), np.zeros(3)
         before = sys.getrefcount(xs)
-        for n in (7, 2):
-            parts.fill(xs, n, out)
-            assert out.tolist() == [42 / n, n / 4, 39 / n]
-            assert parts.middle_of_rest(xs) == 6 + 7
-            found = parts.doubled(xs)
-            assert found.tolist() == [8, 10, 12, 14, 16, 18]
+        with jit.announcing(lambda: told.append("compiling")):
+            for n in (7, 2):
+                parts.fill(xs, n, out)
+                assert out.tolist() == [42 / n, n / 4, 39 / n]
+                assert parts.middle_of_rest(xs) == 6 + 7
+                found = parts.doubled(xs)
+                assert found.tolist() == [8, 10, 12, 14, 16, 18]
         assert sys.getrefcount(xs) == before
         assert sys.getrefcount(found) == sys.getrefcount(out)
         for n, error in ((0, ZeroDivisionError), (-1, ValueError)):
             with pytest.raises(error):
                 parts.fill(xs, n, out)
-        return [sum(loop.stats.cache_hits.values()) for loop in loops]
+        hits = [sum(loop.stats.cache_hits.values()) for loop in loops]
+        assert len(told) == hits.count(0)
+        return hits
 
+    told: list[str] = []
     makes_arrays = False
     assert answer() == [0, 0, 0]
     assert gc.isenabled()
