@@ -118,6 +118,15 @@ def test_a_search_that_runs_out_of_time_has_a_bound(looks, monkeypatch):
     assert early > 5
 
 
+@pytest.mark.parametrize("power", [1.5, 4])
+def test_the_next_threshold_needs_what_is_planned_of_what_is_left(power):
+    passed = [(threshold, round(threshold**power)) for threshold in (1_000, 1_300)]
+    rise = module._affordable(passed, 3 * 1_300**power)
+    assert (1_300 * rise) ** power == pytest.approx(module.PLANNED * 3 * 1_300**power, rel=1e-3)
+    assert module._affordable(passed, 1.0) == module.LEAST_RISE > 1  # it always rises
+    assert module._affordable(passed[:1], 1.0) == math.inf  # nothing to tell from
+
+
 def all_costs(search):
     sets = [np.array(bits, np.bool_) for bits in itertools.product([False, True], repeat=search.axis.n_values)]
     return [(chosen, search.choices.seen(chosen)) for chosen in sets]

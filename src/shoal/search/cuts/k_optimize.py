@@ -57,7 +57,7 @@ LOOKS, VALUES = 8_000, 8
 # Evaluations before a search by thresholds, which has loops to compile; and without a time budget, the rows that it may
 # merge for each row of the table, or for each of a thousand if there are fewer. If records may be suppressed, this
 # share of the time or the rows is for a search that suppresses none.
-FEW, ROWS, FIRST = 100, 40_000, 0.25
+FEW, ROWS, FIRST = 100, 28_000, 0.25
 # The share of what is left that a search for the next threshold should need, and the least by which it is raised.
 PLANNED, LEAST_RISE = 0.85, 1.03
 
