@@ -276,6 +276,12 @@ def of_runs(added, states, first, j, kept):
     return sum(int(square[a, b - 1]) for a, b in itertools.pairwise(stays))
 
 
+def joined_runs(square, first, out):
+    """What it costs to leave out cuts, column by column in runs."""
+    stays = [[0, *(np.flatnonzero(~out[a:b]) + 1), b - a + 1] for a, b in itertools.pairwise(first)]
+    return sum(square[j][a, b - 1] for j, of in enumerate(stays) for a, b in itertools.pairwise(of))
+
+
 @pytest.mark.parametrize("runs", [False, True])
 @pytest.mark.parametrize("share", [0, 0.3])
 @pytest.mark.parametrize("seed", range(30))
@@ -316,12 +322,13 @@ def test_no_choice_of_cuts_costs_less_than_was_paid(seed, share, runs):
         out = np.array(bits)
         if not (excludes & ~out & ~out[:, None]).any():
             gone = {int(r) for (u, v), of in lists.items() if not (out[u] or out[v]) and not excludes[u, v] for r in of}
-            stays = [[0, *(np.flatnonzero(~out[a:b]) + 1), b - a + 1] for a, b in itertools.pairwise(first)]
-            ends = [(j, a, b - 1) for j, of in enumerate(stays) for a, b in itertools.pairwise(of)]
-            total = sum(square[j][a, b] for j, a, b in ends) + price * sum(counts[r] for r in gone)
+            total = joined_runs(square, first, out) + price * sum(counts[r] for r in gone)
             assert total >= paid + left[out].sum()
             assert (total >= paid + beyond[~out]).all()
             least = min(least, total)
+        if share == 0:  # a cut costs exactly the runs of those that it excludes, less what they have paid
+            for u in np.flatnonzero((excludes == out).all(axis=1)):
+                assert beyond[u] == joined_runs(square, first, out) - (costs - left)[out].sum()
     if not runs:
         assert (beyond <= whole).all()
         assert paid * (2 if share == 0 else 3) >= least  # a maximal payment: what has nothing left is a choice
