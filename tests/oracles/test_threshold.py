@@ -17,7 +17,7 @@ from shoal.search.cuts import k_optimize as module
 from shoal.search.cuts import threshold
 from shoal.search.cuts.k_optimize import _SetEnumeration
 from shoal.search.cuts.threshold import ThresholdSearch, can_search_by_thresholds
-from shoal.search.cuts.threshold_classes import IN, OPEN, OUT, removal_costs
+from shoal.search.cuts.threshold_classes import IN, OPEN, OUT
 from shoal.search.cuts.threshold_losses import pair_losses
 from shoal.search.cuts.threshold_payments import gains_of_cuts, pack_lists, pay_conflicts
 from shoal.search.problem import Problem
@@ -118,6 +118,15 @@ def test_a_search_that_runs_out_of_time_has_a_bound(looks, monkeypatch):
     assert early > 5
 
 
+@pytest.mark.parametrize("power", [1.5, 4])
+def test_the_next_threshold_needs_what_is_planned_of_what_is_left(power):
+    passed = [(threshold, round(threshold**power)) for threshold in (1_000, 1_300)]
+    rise = module._affordable(passed, 3 * 1_300**power)
+    assert (1_300 * rise) ** power == pytest.approx(module.PLANNED * 3 * 1_300**power, rel=1e-3)
+    assert module._affordable(passed, 1.0) == module.LEAST_RISE > 1  # it always rises
+    assert module._affordable(passed[:1], 1.0) == math.inf  # nothing to tell from
+
+
 def all_costs(search):
     sets = [np.array(bits, np.bool_) for bits in itertools.product([False, True], repeat=search.axis.n_values)]
     return [(chosen, search.choices.seen(chosen)) for chosen in sets]
@@ -213,12 +222,12 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
     tree = ThresholdSearch(problem, search.axis, lambda _, cost: cost, problem.limit)
     rng = np.random.default_rng(seed)
     states = rng.choice([OUT, OPEN, OPEN, IN], search.axis.n_values).astype(np.int8)
-    places, counts, keys, step, bits = tree._merged(tree.places, tree.counts, states)
+    places, counts, keys = tree._merged(tree.places, tree.counts, states)
     fine, head = states >= OPEN, states == IN
     base, _ = discernible(tree.places, tree.counts, fine, tree.first, tree.k)
     assert (counts * np.maximum(counts, tree.k)).sum() == base
-    costs = np.zeros(len(states), np.int64)
-    removal_costs(places, counts, keys, len(keys), states, tree.first, step, *tree._slots, bits, tree.k, costs)
+    added = tree._added(places, counts, keys, states)
+    costs = added.cuts
     under = tree._under_head(places, counts, states)
     gone, lost = under.gone, under.lost
     whole, expected_gone = discernible(tree.places, tree.counts, head, tree.first, tree.k)
@@ -249,15 +258,46 @@ def test_costs_and_losses_of_cuts_are_those_of_counting_again(seed):
             fewer = fine.copy()
             fewer[list(some)] = False
             together = discernible(tree.places, tree.counts, fewer, tree.first, tree.k)[0]
-            assert together - base >= costs[list(some)].sum()
+            by_column = [of_runs(added, states, tree.first, j, fewer) for j in range(len(tree.sizes))]
+            assert together - base >= sum(by_column) >= costs[list(some)].sum()
+            if sum(of > 0 for of in by_column) == 1 and len({column_of(v, tree.first) for v in some}) == 1:
+                assert together - base == sum(by_column)  # those of one column cost exactly their runs
 
 
+def column_of(v, first):
+    return int(np.searchsorted(first, v, "right")) - 1
+
+
+def of_runs(added, states, first, j, kept):
+    """What the cuts of a column that are left out cost as runs, from the square of the column."""
+    cuts = [v for v in range(first[j], first[j + 1]) if states[v] >= OPEN]
+    square = added.runs[added.squares[j] : added.squares[j + 1]].reshape(len(cuts) + 1, len(cuts) + 1)
+    stays = [0, *(i for i, v in enumerate(cuts, 1) if kept[v]), len(cuts) + 1]
+    return sum(int(square[a, b - 1]) for a, b in itertools.pairwise(stays))
+
+
+def joined_runs(square, first, out):
+    """What it costs to leave out cuts, column by column in runs."""
+    stays = [[0, *(np.flatnonzero(~out[a:b]) + 1), b - a + 1] for a, b in itertools.pairwise(first)]
+    return sum(square[j][a, b - 1] for j, of in enumerate(stays) for a, b in itertools.pairwise(of))
+
+
+@pytest.mark.parametrize("runs", [False, True])
 @pytest.mark.parametrize("share", [0, 0.3])
 @pytest.mark.parametrize("seed", range(30))
-def test_no_choice_of_cuts_costs_less_than_was_paid(seed, share):
+def test_no_choice_of_cuts_costs_less_than_was_paid(seed, share, runs):
     rng = np.random.default_rng(seed)
     n, n_rows, price = 8, 12, 7
-    costs, counts = rng.integers(0, 20, n), rng.integers(1, 4, n_rows)
+    first, states = np.array([0, 5, 8]), np.full(n, OPEN, np.int8)
+    # Every two intervals that meet cost something: with ``runs`` all in a run, else only neighbours.
+    meet = [np.triu(rng.integers(0, 20, (m, m)) * rng.integers(0, 2, (m, m)), 1) for m in (6, 4)]
+    meet = [of if runs else np.triu(of) * (np.arange(len(of)) == np.arange(len(of))[:, None] + 1) for of in meet]
+    squares = np.array([0, 36, 52])
+    square = [
+        np.array([[of[a : b + 1, a : b + 1].sum() for b in range(len(of))] for a in range(len(of))]) for of in meet
+    ]
+    costs = np.concatenate([np.diagonal(of, 1) for of in square])
+    counts = rng.integers(1, 4, n_rows)
     excludes = np.triu(rng.random((n, n)) < 0.3 - 0.2 * (share > 0), 1)
     excludes |= excludes.T
     lists = {(u, v): np.flatnonzero(rng.random(n_rows) < share * rng.random()) for u in range(n) for v in range(u, n)}
@@ -271,7 +311,10 @@ def test_no_choice_of_cuts_costs_less_than_was_paid(seed, share):
     prices = price * sizes
     budget, left = prices.copy(), np.zeros(n, np.int64)
     paid = pay_conflicts(tail, excludes, costs, *packed, budget, left)
-    beyond, whole = gains_of_cuts(tail, excludes, costs, left, *packed, prices, budget)
+    flat = np.concatenate([of.ravel() for of in square])
+    beyond, whole = gains_of_cuts(
+        tail, excludes, costs, left, *packed, prices, budget, states, first, squares, flat
+    )  # fmt: skip
     assert (left >= 0).all()
     assert (budget >= 0).all()
     least = math.inf
@@ -279,12 +322,16 @@ def test_no_choice_of_cuts_costs_less_than_was_paid(seed, share):
         out = np.array(bits)
         if not (excludes & ~out & ~out[:, None]).any():
             gone = {int(r) for (u, v), of in lists.items() if not (out[u] or out[v]) and not excludes[u, v] for r in of}
-            total = costs[out].sum() + price * sum(counts[r] for r in gone)
+            total = joined_runs(square, first, out) + price * sum(counts[r] for r in gone)
             assert total >= paid + left[out].sum()
             assert (total >= paid + beyond[~out]).all()
-            assert (beyond <= whole).all()
             least = min(least, total)
-    assert paid * (2 if share == 0 else 3) >= least  # a maximal payment: what has nothing left is a choice
+        if share == 0:  # a cut costs exactly the runs of those that it excludes, less what they have paid
+            for u in np.flatnonzero((excludes == out).all(axis=1)):
+                assert beyond[u] == joined_runs(square, first, out) - (costs - left)[out].sum()
+    if not runs:
+        assert (beyond <= whole).all()
+        assert paid * (2 if share == 0 else 3) >= least  # a maximal payment: what has nothing left is a choice
 
 
 def test_a_cost_that_counting_does_not_confirm_proves_nothing():

@@ -57,7 +57,9 @@ LOOKS, VALUES = 8_000, 8
 # Evaluations before a search by thresholds, which has loops to compile; and without a time budget, the rows that it may
 # merge for each row of the table, or for each of a thousand if there are fewer. If records may be suppressed, this
 # share of the time or the rows is for a search that suppresses none.
-FEW, ROWS, FIRST = 100, 40_000, 0.25
+FEW, ROWS, FIRST = 100, 28_000, 0.25
+# The share of what is left that a search for the next threshold should need, and the least by which it is raised.
+PLANNED, LEAST_RISE = 0.85, 1.03
 
 
 def k_optimize(problem: Problem) -> Recoding:
@@ -241,12 +243,19 @@ class _SetEnumeration:
     def _raised(self, search: ThresholdSearch, proved: int, factor: float, rows: int, seconds: float) -> float | None:
         """Raise the threshold by a factor until it passes the best; return it if the search ends early.
 
-        It ends after so many rows, or with a time budget if no more than these seconds are left.
+        It ends after so many rows, or with a time budget if no more than these seconds are left. The threshold rises by
+        less where the search for it would otherwise not end.
         """
         problem = self.problem
+        began, available = search.n_rows, problem.seconds_left - seconds
+        passed: list[tuple[int, int]] = []  # thresholds, and the rows that it took to search for them
         while True:
-            best = self._known_cost
-            aim = threshold = min(best, math.ceil(proved * factor) + 1)
+            best, before = self._known_cost, search.n_rows
+            left = float(rows - before)
+            if problem.time_budget is not None and passed:
+                spent = max(1e-9, available - (problem.seconds_left - seconds))
+                left = (before - began) * (available - spent) / spent
+            aim = threshold = min(best, math.ceil(proved * min(factor, _affordable(passed, left))) + 1)
             search.begin()
             for n_nodes in itertools.count(1):
                 if not search.open:
@@ -262,6 +271,7 @@ class _SetEnumeration:
                 self.choices.n_evaluated += search.n_evaluated
                 return None
             proved = aim
+            passed.append((aim, search.n_rows - before))
 
     def _cheaper(self, chosen: Chosen, cost: int) -> int:
         """Offer a set; what it costs is believed only if counting its classes finds the same, or nothing is proved."""
@@ -404,6 +414,18 @@ class _Around:
 def _nothing(n_values: int, n_sums: int) -> tuple[Counts, Floats, Counts, Counts]:
     none = np.zeros(n_values, np.int64)
     return none, np.zeros((n_values, n_sums)), none.copy(), none.copy()
+
+
+def _affordable(passed: list[tuple[int, int]], left: float) -> float:
+    """Return by how much the threshold may rise so that the search for it needs about what is left.
+
+    The work grows with a power of the threshold, which the last two searches tell.
+    """
+    if len(passed) < 2 or left <= 0:
+        return math.inf
+    (low, few), (high, many) = passed[-2:]
+    power = max(1.0, math.log(max(1, many) / max(1, few)) / math.log(high / low))
+    return max(LEAST_RISE, float((PLANNED * left / max(1, many)) ** (1 / power)))
 
 
 def _most_splitting(seen: _PrunedNode) -> int:

@@ -8,15 +8,17 @@ set of cuts S between a head and head and tail together costs exactly
 The first sum is F(R), where R are the cuts of the tail that S leaves out. A record's class is the records that no cut
 outside R separates from it, so its size is supermodular in R and grows with it, and so is max(·, k), a convex
 increasing function of it. Therefore F(R) ≥ F(∅) + Σ over cuts of R of what leaving out this cut alone adds: costs of
-cuts can be added, those of different columns too. The second sum only grows with S. This gives
+cuts can be added, those of different columns too; those of one column exactly, run by run (``threshold_runs.py``). The
+second sum only grows with S. This gives
   - a bound: F(∅), and n - k for each record that the head alone loses;
   - cuts that exclude each other: two of the tail which, added to the head, lose more records than the limit allows
     or than a set below the threshold can lose. At least one of the two is left out. If every such pair is paid, and
     no cut pays more than what leaving it out adds, then the payments add up to a bound, as in a minimum vertex cover;
   - two cuts that lose fewer records: one of the two is left out, or these records are lost. They pay together with the
     cuts, and no record more than n - k (``threshold_payments.py``);
-  - a cut leaves the tail if with it the bound reaches the threshold: what it loses, and what is left to pay of all
-    cuts that it excludes, or of the records that it loses with them. It joins the head if without it the bound does;
+  - a cut leaves the tail if with it the bound reaches the threshold: what it loses, and what is left to pay of the
+    runs of cuts that it excludes, or of the records that it loses with others. It joins the head if without it the
+    bound does;
   - a cut also leaves the tail if it is useless: of every class that it splits, no part is kept.
 Then the search decides about one cut: the one that costs most to leave out, preferably one that excludes much. Classes
 are merged from those of the node above, so that deep nodes are cheap. The lower the threshold, the more cuts are
@@ -44,10 +46,10 @@ from shoal.search.cuts.threshold_classes import (
     head_classes,
     merge_rows,
     number_intervals,
-    removal_costs,
 )
 from shoal.search.cuts.threshold_losses import pair_losses, single_losses
 from shoal.search.cuts.threshold_payments import Excludes, gains_of_cuts, pack_lists, pay_conflicts
+from shoal.search.cuts.threshold_runs import costs_of_cuts, run_costs
 from shoal.search.losses.definitions import Discernibility
 from shoal.search.problem import Problem
 
@@ -99,13 +101,22 @@ class Conflicts:
 
 
 @dataclass(frozen=True, eq=False)
+class RunCosts:
+    """What leaving out cuts adds, as ``threshold_runs.py`` describes: single cuts, and runs of a column."""
+
+    cuts: Longs
+    squares: Longs  # where the square of each column starts
+    runs: Longs
+
+
+@dataclass(frozen=True, eq=False)
 class CutNode:
     """A node that waits: the state of each cut, the rows to merge, and what is known of it."""
 
     states: States
     places: Places
     counts: Longs
-    costs: Longs | None  # of leaving out each cut, if the rows are merged
+    added: RunCosts | None  # if the rows are merged
     head: HeadLosses | None  # None if cuts have joined the head: then the conflicts are those of the smaller head
     conflicts: Conflicts
     bound: int  # no set below costs less
@@ -130,6 +141,7 @@ class ThresholdSearch:
         self._number, self._start = np.zeros((q, wide), np.int64), np.zeros((q, wide), np.int64)
         self._slots = np.zeros(slots, np.int64), np.zeros(slots, np.int32)
         self._of_head = np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+        self._groups = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self._sizes, self._local, self._there = (np.zeros(s, np.int64) for s in (wide, (q, wide), (q, wide)))
         self._grid, self._pairs = np.zeros((wide, wide), np.int64), np.zeros((n_cuts, n_cuts), np.int64)
         # If nothing may be lost, all cuts that lose records together exclude each other: no rows are listed.
@@ -149,13 +161,13 @@ class ThresholdSearch:
         if node.bound >= threshold:
             return threshold
         states, head, conflicts = node.states.copy(), node.head, node.conflicts
-        places, counts, costs = node.places, node.counts, node.costs
+        places, counts, added = node.places, node.counts, node.added
         price = self.n - self.k  # of a lost record
         while True:
             self.n_evaluated += 1
             self.n_rows += len(counts)
-            if costs is None:
-                places, counts, keys, step, bits = self._merged(places, counts, states)
+            if added is None:
+                places, counts, keys = self._merged(places, counts, states)
             base = int((counts * np.maximum(counts, self.k)).sum())
             if base >= threshold:
                 return threshold
@@ -173,16 +185,14 @@ class ThresholdSearch:
             leave = tail & ((head.splits == 0) | (head.gone + head.lost > most))
             if leave.any():
                 states[leave] = OUT
-                costs = None
+                added = None
                 head = None if grown else head
                 continue
             if not tail.any():
                 return threshold
-            if costs is None:
-                costs = np.zeros(len(states), np.int64)
-                removal_costs(
-                    places, counts, keys, len(keys), states, self.first, step, *self._slots, bits, self.k, costs
-                )
+            if added is None:
+                added = self._added(places, counts, keys, states)
+            costs = added.cuts
             among = np.flatnonzero(tail)
             if grown:
                 conflicts = self._conflicts(places, counts, states, among, head, conflicts.excludes, most)
@@ -193,7 +203,10 @@ class ThresholdSearch:
             bound = base + price * head.gone + paid
             if bound >= threshold:
                 return threshold
-            beyond, whole = gains_of_cuts(among, conflicts.excludes, costs, left, *lists, prices, budget)
+            beyond, whole = gains_of_cuts(
+                among, conflicts.excludes, costs, left, *lists, prices, budget, states, self.first, added.squares,
+                added.runs,
+            )  # fmt: skip
             without, within = bound + left[among] >= threshold, bound + beyond >= threshold
             if (without & within).any():
                 return threshold
@@ -204,7 +217,7 @@ class ThresholdSearch:
             if without.any():
                 head = None
             if within.any():
-                costs = None
+                added = None
         room = threshold - base
         dear = np.minimum(costs[among], room).astype(np.float64)
         bars = np.minimum(whole, room).astype(np.float64)
@@ -212,7 +225,7 @@ class ThresholdSearch:
         out, inside = states.copy(), states.copy()
         out[v], inside[v] = OUT, IN
         self.open.append(CutNode(out, places, counts, None, head, conflicts, bound))
-        self.open.append(CutNode(inside, places, counts, costs, None, conflicts, bound))  # comes first
+        self.open.append(CutNode(inside, places, counts, added, None, conflicts, bound))  # comes first
         return threshold
 
     @property
@@ -220,24 +233,38 @@ class ThresholdSearch:
         """The least bound of the open nodes."""
         return min((node.bound for node in self.open), default=math.inf)
 
-    def _merged(self, places: Places, counts: Longs, states: States) -> tuple[Places, Longs, Longs, Longs, int]:
-        """Return the classes under head and tail together: places, records, keys; the steps of keys; bits of a slot."""
-        step = np.zeros(len(self.sizes), np.int64)
-        number_intervals(states, OPEN, self.first, self.sizes, self._number, self._start, step)
+    def _merged(self, places: Places, counts: Longs, states: States) -> tuple[Places, Longs, Longs]:
+        """Return the classes under head and tail together: places, records, keys."""
+        step = self._numbered(states, OPEN)
         into, sums, keys = np.empty_like(places), np.empty_like(counts), np.empty_like(counts)
-        n, bits = merge_rows(
-            places, counts, len(counts), self._number, self._start, step, into, sums, keys, *self._slots
-        )
+        n = merge_rows(places, counts, len(counts), self._number, self._start, step, into, sums, keys, *self._slots)
         if n < len(counts) // 2:  # the rest is no longer needed
             into, sums, keys = into[:n].copy(), sums[:n].copy(), keys[:n].copy()
-        return into[:n], sums[:n], keys[:n], step, bits
+        return into[:n], sums[:n], keys[:n]
+
+    def _numbered(self, states: States, least: int) -> Longs:
+        """Number the intervals between cuts of at least this state, and return the steps of keys."""
+        step = np.zeros(len(self.sizes), np.int64)
+        number_intervals(states, least, self.first, self.sizes, self._number, self._start, step)
+        return step
+
+    def _added(self, places: Places, counts: Longs, keys: Longs, states: States) -> RunCosts:
+        """Return what leaving out cuts of the tail adds; the rows were just merged."""
+        step = self._numbered(states, OPEN)
+        before = np.concatenate([[0], np.cumsum(states >= OPEN)])[self.first]
+        squares = np.concatenate([[0], np.cumsum((np.diff(before) + 1) ** 2)])
+        runs, costs = np.zeros(squares[-1], np.int64), np.zeros(len(states), np.int64)
+        run_costs(
+            places, counts, keys, states, self.first, self._number, step, self.k, *self._slots, *self._groups, squares,
+            runs,
+        )  # fmt: skip
+        costs_of_cuts(states, self.first, squares, runs, costs)
+        return RunCosts(costs, squares, runs)
 
     def _under_head(self, places: Places, counts: Longs, states: States) -> HeadLosses:
         """Group the rows by the head, and see what each cut of the tail splits."""
-        step = np.zeros(len(self.sizes), np.int64)
-        number_intervals(states, IN, self.first, self.sizes, self._number, self._start, step)
-        slot_keys, slots = np.empty_like(self._slots[0]), np.empty_like(self._slots[1])
-        n = head_classes(places, counts, len(counts), self._number, step, slot_keys, slots, *self._of_head)
+        step = self._numbered(states, IN)
+        n = head_classes(places, counts, len(counts), self._number, step, *self._slots, *self._of_head)
         lost, splits = np.zeros(len(states), np.int64), np.zeros(len(states), np.int64)
         gone, kept = single_losses(
             places, counts, *self._of_head[1:], n, states, self.first, self.k, self._sizes, lost, splits

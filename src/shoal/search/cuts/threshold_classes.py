@@ -1,4 +1,4 @@
-"""The classes of a node of ``threshold.py``, and what each cut costs to leave out.
+"""The classes of a node of ``threshold.py``.
 
 A row is a class under head and tail together: the first place of its interval in every column, and its records.
 """
@@ -45,12 +45,22 @@ def number_intervals(
 
 
 @compiled_within
-def _bits_for(n_rows: int) -> int:
+def bits_for(n_rows: int) -> int:
     """Return the bits of a slot, so that at most half of the slots are taken."""
     bits = 4
     while (1 << bits) < 2 * n_rows:
         bits += 1
     return bits
+
+
+@compiled_within
+def slot_of_key(key: int, slot_keys: Longs, slots: NDArray[np.int32], bits: int) -> int:
+    """Return the slot that holds a key, or the empty one where it belongs."""
+    mask = (1 << bits) - 1
+    h = np.int64((np.uint64(key) * _MIX) >> np.uint64(64 - bits))
+    while slots[h] >= 0 and slot_keys[h] != key:
+        h = (h + 1) & mask
+    return int(h)
 
 
 @compiled
@@ -66,21 +76,17 @@ def merge_rows(
     keys: Longs,
     slot_keys: Longs,
     slots: NDArray[np.int32],
-) -> tuple[int, int]:
-    """Merge rows in the same intervals; return the number of rows, and the slots' bits."""
+) -> int:
+    """Merge rows in the same intervals; return the number of rows."""
     q = from_places.shape[1]
-    bits = _bits_for(n_rows)
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
+    bits = bits_for(n_rows)
     slots[: 1 << bits] = -1
     n = 0
     for i in range(n_rows):
         key = 0
         for j in range(q):
             key += step[j] * number[j, from_places[i, j]]
-        h = np.int64((np.uint64(key) * _MIX) >> shift)
-        while slots[h] >= 0 and slot_keys[h] != key:
-            h = (h + 1) & mask
+        h = slot_of_key(key, slot_keys, slots, bits)
         if slots[h] >= 0:
             counts[slots[h]] += from_counts[i]
             continue
@@ -91,7 +97,7 @@ def merge_rows(
         for j in range(q):
             places[n, j] = start[j, from_places[i, j]]
         n += 1
-    return n, bits
+    return n
 
 
 @compiled_within
@@ -101,41 +107,6 @@ def in_tail(states: States, first: Longs, j: int) -> bool:
     while cut < first[j + 1] and states[cut] != 1:
         cut += 1
     return bool(cut < first[j + 1])
-
-
-@compiled
-def removal_costs(
-    places: Places,
-    counts: Longs,
-    keys: Longs,
-    n_rows: int,
-    states: States,
-    first: Longs,
-    step: Longs,
-    slot_keys: Longs,
-    slots: NDArray[np.int32],
-    bits: int,
-    k: int,
-    out: Longs,
-) -> None:
-    """Return in ``out``, per cut of the tail, what it adds to Σ n·max(n, k) to leave out this cut alone."""
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
-    out[:] = 0
-    for j in range(places.shape[1]):
-        if not in_tail(states, first, j):
-            continue
-        for i in range(n_rows):
-            place = places[i, j]
-            if place == 0 or states[first[j] + place - 1] != 1:
-                continue
-            key = keys[i] - step[j]  # the same intervals, but for the one before in this column
-            h = np.int64((np.uint64(key) * _MIX) >> shift)
-            while slots[h] >= 0 and slot_keys[h] != key:
-                h = (h + 1) & mask
-            if slots[h] >= 0:
-                a, b = counts[i], counts[slots[h]]
-                out[first[j] + place - 1] += (a + b) * max(a + b, k) - a * max(a, k) - b * max(b, k)
 
 
 @compiled
@@ -152,18 +123,14 @@ def head_classes(
     order: Longs,
 ) -> int:
     """Group the rows by the intervals of the head; class c has the rows ``order[starts[c]:starts[c + 1]]``."""
-    bits = _bits_for(n_rows)
-    mask = (1 << bits) - 1
-    shift = np.uint64(64 - bits)
+    bits = bits_for(n_rows)
     slots[: 1 << bits] = -1
     n = 0
     for i in range(n_rows):
         key = 0
         for j in range(places.shape[1]):
             key += step[j] * number[j, places[i, j]]
-        h = np.int64((np.uint64(key) * _MIX) >> shift)
-        while slots[h] >= 0 and slot_keys[h] != key:
-            h = (h + 1) & mask
+        h = slot_of_key(key, slot_keys, slots, bits)
         if slots[h] < 0:
             slots[h] = n
             slot_keys[h] = key

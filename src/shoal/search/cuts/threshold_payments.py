@@ -5,6 +5,11 @@ costs, and what losing a row costs, is shared out among such triples of two cuts
 nobody pays more to all of its triples than it costs. Whatever is left out or lost then costs at least the sum: this is
 the dual of a linear program, a weighted cover. A row that a cut loses alone is a pair of this cut and the row. Two cuts
 that exclude each other lose more than may be lost: of these, no row pays.
+
+So a set that leaves out R_j of the cuts of each column j costs, beyond all payments, at least what R_j costs as runs
+less what its cuts have paid, over all columns, and what is left of every row that it loses. No column's part is
+negative, since runs cost no less than their cuts and no cut pays more than it costs. ``gains_of_cuts`` takes the least
+of every column's part over the sets R_j that a chosen cut admits.
 """
 
 from __future__ import annotations
@@ -12,11 +17,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.search.cuts.threshold_classes import Longs
+from shoal.search.cuts.threshold_classes import Longs, States
 from shoal.search.cuts.threshold_lost_rows import ListedRows
+from shoal.search.cuts.threshold_runs import least_beyond
 from shoal.table.jit import compiled
 
 Excludes = NDArray[np.bool_]  # [cut, cut]
+TOLL = 4  # times what leaving out a cut alone adds: the most that it takes of what is left of rows
 
 
 @compiled
@@ -118,17 +125,40 @@ def gains_of_cuts(
     listed: Longs,
     prices: Longs,
     budget: Longs,
+    states: States,
+    first: Longs,
+    squares: Longs,
+    runs: Longs,
 ) -> tuple[Longs, Longs]:
     """Return, per cut of the tail, what it costs beyond the payments if the cut is chosen, and without any payments.
 
-    Its rows are lost, and so are the rows that it loses with another cut, or that one is left out. ``prices`` are what
-    it costs to lose each row, ``budget`` what the payments leave of it.
+    Its rows are lost, and so are the rows that it loses with another cut, or that one is left out: what is left of
+    these rows is shared out among the others as a toll for staying. All that it excludes are left out together, in
+    runs: beyond the payments, a column costs what its runs cost less what its cuts have paid, and the tolls, at the
+    least. ``prices`` are what it costs to lose each row, ``budget`` what the payments leave of it.
     """
     t = int(np.sqrt(starts.shape[0] - 1))
+    q = squares.shape[0] - 1
+    wide = (first[1:] - first[:-1]).max() + 2
+    column, at = np.zeros(states.shape[0], np.int64), np.zeros(states.shape[0], np.int64)
+    paid, toll, least = np.zeros((q, wide), np.int64), np.zeros((q, wide), np.int64), np.zeros(wide, np.int64)
+    decided, known = np.zeros((q, wide), np.int8), np.zeros((q, wide), np.int8)
+    n_intervals, differs = np.ones(q, np.int64), np.zeros(q, np.bool_)
+    for j in range(q):
+        for v in range(first[j], first[j + 1]):
+            if states[v] >= 1:
+                column[v], at[v] = j, n_intervals[j]
+                known[j, at[v]] = states[v]
+                paid[j, at[v]] = costs[v] - left[v]
+                n_intervals[j] += 1
     beyond, whole = np.zeros(tail.shape[0], np.int64), np.zeros(tail.shape[0], np.int64)
     taken = np.zeros(budget.shape[0], np.int64)
     for a in range(tail.shape[0]):
         u = tail[a]
+        decided[:] = known
+        toll[:] = 0
+        differs[:] = False
+        decided[column[u], at[u]] = 2
         e = place[u] * t + place[u]
         for r in range(starts[e], starts[e + 1]):
             beyond[a] += budget[listed[r]]
@@ -137,18 +167,25 @@ def gains_of_cuts(
         for b in range(tail.shape[0]):
             v = tail[b]
             if excludes[u, v]:
-                beyond[a] += left[v]
+                decided[column[v], at[v]] = 0
+                differs[column[v]] = True
                 whole[a] += costs[v]
             elif u != v:
                 e = place[min(u, v)] * t + place[max(u, v)]
-                rest, price = left[v], 0
+                rest, price = TOLL * costs[v], 0
                 for r in range(starts[e], starts[e + 1]):
                     y = min(rest, budget[listed[r]] - taken[listed[r]])
                     taken[listed[r]] += y
                     rest -= y
                     price += prices[listed[r]]
-                beyond[a] += left[v] - rest
+                toll[column[v], at[v]] = TOLL * costs[v] - rest
+                differs[column[v]] |= rest < TOLL * costs[v]
                 whole[a] += min(price, costs[v])
+        for j in range(q):
+            if differs[j]:
+                n = n_intervals[j]
+                square = runs[squares[j] : squares[j] + n * n].reshape(n, n)
+                beyond[a] += least_beyond(square, decided[j], paid[j], toll[j], least)
         for b in range(tail.shape[0]):
             e = place[min(u, tail[b])] * t + place[max(u, tail[b])]
             for r in range(starts[e], starts[e + 1]):
