@@ -103,7 +103,9 @@ def costs_of_cuts(states: States, first: Longs, squares: Longs, runs: Longs, cos
     """Return in ``costs`` what it adds to leave out each cut of the tail alone."""
     costs[:] = 0
     for j in range(squares.shape[0] - 1):
-        n = 1 + (states[first[j] : first[j + 1]] >= 1).sum()
+        n = 1
+        for v in range(first[j], first[j + 1]):
+            n += states[v] >= 1
         i = 0
         for v in range(first[j], first[j + 1]):
             if states[v] >= 1:
