@@ -141,20 +141,31 @@ def _paid(ladder: Ladder, tuple_of: Ints, class_of: Ints) -> Floats:
 
 def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int) -> Iterator[float]:
     """Yield ever higher bounds on the cost of all records, as long as there is time."""
-    ladder, k = tuples.ladder, problem.least_class_size
-    counts = ladder.counts
     ground = tuples.ground * problem.n_records
-    if not len(ladder.sizes):
+    if not len(tuples.ladder.sizes):
         yield ground
         return
-    room = overpaid_of(len(counts) + 64, (len(counts) + 64) * min(k, 16) + k)
-    looking = _Looking(problem, ladder, k, room)
     prices = tuples.most.copy()
     np.minimum.at(prices, tuples.tuple_of, tuples.cost)
-    if not looking.lower(prices, CAP, 0.0):
+    if not _Looking.at(problem, tuples).lower(prices, CAP, 0.0):
         return
-    best = _proved(counts, prices)
+    best = _proved(tuples.ladder.counts, prices)
     yield ground + best
+    for prices in fair_prices(problem, tuples, n_rounds):
+        if (proved := _proved(tuples.ladder.counts, prices)) > best:
+            best = proved
+            yield ground + best
+
+
+def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int | None = None) -> Iterator[Floats]:
+    """Yield prices of the tuples that no class overpays, one round after the other, as long as there is time.
+
+    With ``work``, the rounds end after about so many tuples have been looked at.
+    """
+    ladder = tuples.ladder
+    counts = ladder.counts
+    looking = _Looking.at(problem, tuples)
+    room = looking.overpaid
     paid = np.bincount(tuples.tuple_of, tuples.cost * tuples.counts, len(counts))
     kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
     prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
@@ -164,9 +175,9 @@ def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int) -> Iterat
         lowered = prices.copy()
         if pull <= 0 or not looking.lower(lowered, LOWER, (i + 1) / (n_rounds + 1)):
             return
-        if (proved := _proved(counts, lowered)) > best:
-            best = proved
-            yield ground + best
+        yield lowered
+        if work is not None and looking.work[0] > work:
+            return
         before = float(counts @ prices)
         pool.add(room)
         pool.raised(prices, tuples.most, counts, pull)
@@ -187,6 +198,13 @@ class _Looking:
     ladder: Ladder
     k: int
     overpaid: Overpaid
+    work: Ints  # (1)  tuples looked at
+
+    @classmethod
+    def at(cls, problem: Problem, tuples: PricedTuples) -> _Looking:
+        """Begin to look at the classes of these tuples."""
+        k, n = problem.least_class_size, len(tuples.ladder.counts) + 64
+        return cls(problem, tuples.ladder, k, overpaid_of(n, n * min(k, 16) + k), np.zeros(1, np.int64))
 
     def lower(self, prices: Floats, what: int, share: float) -> bool:
         """Lower prices until no class is overpaid; False if there is no time for it."""
@@ -198,6 +216,7 @@ class _Looking:
             if self.problem.out_of_time or visit.work[0] > MOST:
                 return False
             ended = visit_classes(self.ladder, visit, prices, self.k, what, self.overpaid, AT_ONCE)
+        self.work[0] += visit.work[0]
         return True
 
 
