@@ -112,7 +112,8 @@ def local(problem: Problem) -> Recoding:
         ended = Solution.of(problem, search.partition)
         if ended.loss < start.loss and ended.holds:
             found = ended
-    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition)
+    guess = search.prices / search.total if search.prices.any() else search.prices
+    bound, claim = least_loss(problem.given(problem.seconds_left - to_write), space, found.partition, guess)
     saved = 1 - found.loss / start.loss if start.loss else 0.0
     unfinished = _unfinished(problem, search.done, saved) if search.total > 1e-15 else ""
     return replace(found.recoding, n_evaluated=search.n_steps, bound=bound, claim=claim, unfinished=unfinished)
