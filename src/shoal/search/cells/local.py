@@ -61,7 +61,7 @@ STEPS = 14  # per record up to k = 5, without a time budget
 JUDGED = 11  # where proposals have to be judged
 FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
-PRICED = 0.25  # the share of the steps after which records are priced
+PRICED = 0.25  # the share of the planned steps after which records are priced
 PRICINGS = 8  # rounds, in which
 LOOKS = 20_000  # at each tuple are enough
 EXPLAINED = 0.75  # the share of the cost that prices must explain to be relied on
@@ -239,7 +239,7 @@ class _LocalSearch:
                     heat = (hot * (cold / hot) ** now, hot * (cold / hot) ** there) if hot else (hot, cold)
                     self._step(pool, threads, n_call, heat, sides, now)
                 self.total = self._renew()
-                if not (self.verify or self._priced) and until >= PRICED:
+                if not (self.verify or self._priced) and self.done >= PRICED:
                     self._price()
             for _ in range(0 if self.verify else REPAIRS):
                 saved = self._repair(pool, threads)
