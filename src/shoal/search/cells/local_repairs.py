@@ -70,7 +70,7 @@ class Repair(NamedTuple):
     room: Ints  # (atoms of a class)
     box: BoxCodes  # (members and more)
     free: Ints  # (all classes)  empty classes
-    n: Ints  # the mark of seen, the repair, free classes, the class that lacks a record (or -1), moves tried
+    n: Ints  # the mark of seen, the repair, free classes, the class that lacks a record (or -1), the first depth
 
 
 @compiled_within
@@ -148,7 +148,7 @@ def cost_above_worth(atoms: Atoms, classes: LinkedClasses, prices: Floats, c: In
 
 
 @compiled_within
-def _noted(repair: Repair, d: int, what: int, into: Int, gone: Int, more: float) -> None:
+def _noted(repair: Repair, d: Int, what: int, into: Int, gone: Int, more: float) -> None:
     """Add a continuation, if it is among the cheapest."""
     z = min(repair.n_next[d], BROAD - 1)
     if repair.n_next[d] == BROAD and repair.more[d, z] <= more:
@@ -163,7 +163,7 @@ def _noted(repair: Repair, d: int, what: int, into: Int, gone: Int, more: float)
 
 @compiled_within
 def _joining(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, d: int, f: Int, c: Int
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, d: Int, f: Int, c: Int
 ) -> None:  # fmt: skip
     """Note that a loose record joins a class, alone or in place of one of its records."""
     t = atoms.tuple_of[f]
@@ -186,7 +186,7 @@ def _joining(
 
 @compiled_within
 def _filling(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, d: int, f: Int, c: Int
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, d: Int, f: Int, c: Int
 ) -> None:  # fmt: skip
     """Note that a loose record joins the class that lacks one; that class has cost no more than its worth so far."""
     t = atoms.tuple_of[f]
@@ -200,7 +200,7 @@ def _filling(
 
 @compiled_within
 def _founding(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, repair: Repair, k: int, d: int, f: Int, n: int, price: float
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, repair: Repair, k: int, d: Int, f: Int, n: Int, price: float
 ) -> None:  # fmt: skip
     """Note that a loose record founds a class: each time with the one that adds the least cost above its worth."""
     box, crowd, worth = repair.box, repair.crowd, repair.worth
@@ -239,7 +239,7 @@ def _founding(
 
 @compiled_within
 def _look_around(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, k: int, side: int, d: int
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, k: int, side: int, d: Int
 ) -> None:  # fmt: skip
     """Choose the dearest of the loose records, and find its continuations."""
     n_loose, loose = repair.n_loose[d], repair.loose
@@ -252,10 +252,9 @@ def _look_around(
     f = loose[d, dearest]
     loose[d, dearest], loose[d, n_loose - 1] = loose[d, n_loose - 1], f
     t = atoms.tuple_of[f]
-    n = 0
-    for i in range(n_loose - 1):
-        repair.crowd[n], repair.worth[n] = loose[d, i], prices[atoms.tuple_of[loose[d, i]]]
-        n += 1
+    n = n_loose - 1
+    for i in range(n):
+        repair.crowd[i], repair.worth[i] = loose[d, i], prices[atoms.tuple_of[loose[d, i]]]
     repair.n[0] += 1
     lacking = repair.n[3]
     if lacking >= 0:
@@ -289,7 +288,7 @@ def _look_around(
 
 @compiled_within
 def _moves(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, d: int, i: Int
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, d: Int, i: Int
 ) -> None:  # fmt: skip
     """Make a continuation; the loose records after it are those of the next depth."""
     what, c, more = repair.what[d, i], repair.into[d, i], repair.more[d, i]
@@ -334,7 +333,7 @@ def _moves(
 
 
 @compiled_within
-def _takes_back(of: Boxes, atoms: Atoms, classes: LinkedClasses, repair: Repair, d: int) -> None:
+def _takes_back(of: Boxes, atoms: Atoms, classes: LinkedClasses, repair: Repair, d: Int) -> None:
     """Take back the continuation that was made at a depth, if any."""
     i = repair.made[d]
     if i < 0:
@@ -367,8 +366,9 @@ def _placed(
     of: Boxes, atoms: Atoms, classes: LinkedClasses, prices: Floats, repair: Repair, k: int, side: int, most: int
 ) -> float:  # fmt: skip
     """Find a place for all loose records that saves something; returns how much. If it is 0, all is as it was."""
-    _look_around(of, atoms, classes, prices, repair, k, side, 0)
-    d, tried = 0, 1
+    d = repair.n[4]  # a constant would be a type of its own, for which all would be compiled once more
+    _look_around(of, atoms, classes, prices, repair, k, side, d)
+    tried = 1
     while d >= 0:
         _takes_back(of, atoms, classes, repair, d)
         i = repair.at[d]
