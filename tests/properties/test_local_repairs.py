@@ -146,3 +146,21 @@ def test_other_sides_are_left_alone():
     before = search.classes.class_of.copy()
     assert repair_classes(search.boxes, search.atoms, search.classes, search.prices, 2, 0, 0, 4, 50) == 0
     assert (search.classes.class_of == before).all()
+
+
+def test_records_that_the_other_thread_moves_count_for_nothing():
+    # Six equal records of the other side come first; whether they have a class at the moment changes nothing.
+    records = [(0, 0)] * 6 + [(0, 0), (7, 2), (0, 0), (7, 2)]
+    found = []
+    for loose in (False, True):
+        search = begun(records, 2, [2, 2, 2, 3, 3, 3, 0, 0, 1, 1])
+        members = search.atoms.members[search.atoms.starts[0] : search.atoms.starts[1]]
+        others = members[search.classes.class_of[members] >= 3]
+        assert len(others) == 6
+        search.classes.side[:] = 0
+        search.classes.side[np.unique(search.classes.class_of[others])] = 1
+        if loose:
+            search.classes.class_of[others] = -1
+        of = (search.boxes, search.atoms, search.classes, search.prices)
+        found.append(repair_classes(*of, 2, 0, 0, len(search.row), 50))
+    assert found[0] == found[1] > 0

@@ -267,10 +267,11 @@ def _look_around(
         for i in range(atoms.starts[u], atoms.starts[u + 1]):
             a = atoms.members[i]
             c = classes.class_of[a]
-            if c < 0 or n_each == EACH:
+            # Those of the other thread may be on the move: whether they are must not count.
+            if c < 0 or classes.side[c] != side or n_each == EACH:
                 continue
             n_each += 1
-            if c in (APART, lacking) or classes.side[c] != side or classes.n_atoms[c] > LARGEST:
+            if c in (APART, lacking) or classes.n_atoms[c] > LARGEST:
                 continue
             spare = classes.n_records[c] > k and atoms.weights[a] == 1 and repair.moved[a] != repair.n[1]
             if spare and n < repair.crowd.shape[0]:
