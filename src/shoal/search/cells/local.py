@@ -260,7 +260,7 @@ class _LocalSearch:
         counts = tuples.ladder.counts
         best = EXPLAINED * self.total * problem.n_records
         for prices in fair_prices(within, tuples, PRICINGS, LOOKS * len(counts)):
-            if (total := float(counts @ prices)) > best:
+            if (total := float((counts * prices).sum())) > best:
                 best, self.prices = total, prices
         if self.prices.any():
             self.atoms = self.atoms._replace(floors=self.prices)

@@ -187,7 +187,7 @@ def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int
     kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
     prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
     pool = _Pool.of(tuples)
-    pull = PULL * float(counts @ prices) / problem.n_records
+    pull = PULL * float((counts * prices).sum()) / problem.n_records  # not by BLAS, which adds in its threads' order
     for i in range(n_rounds):
         lowered = prices.copy()
         if pull <= 0 or not looking.lower(lowered, LOWER, (i + 1) / (n_rounds + 1)):
@@ -195,10 +195,10 @@ def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int
         yield lowered
         if work is not None and looking.work[0] > work:
             return
-        before = float(counts @ prices)
+        before = float((counts * prices).sum())
         pool.add(room)
         pool.raised(prices, tuples.most, counts, pull)
-        if room.n[0] <= ENOUGH * len(counts) and abs(float(counts @ prices) - before) <= STEADY * before:
+        if room.n[0] <= ENOUGH * len(counts) and abs(float((counts * prices).sum()) - before) <= STEADY * before:
             return
 
 
