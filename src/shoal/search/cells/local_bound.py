@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +41,16 @@ MOST = 100 * AT_ONCE  # in a round; beyond, the bound is the best so far
 ROUNDS = 2  # a benchmark takes more: the bound gains little, and a run waits for it
 ENOUGH = 0.01  # overpaid classes for each tuple with which the rounds end,
 STEADY = 1e-4  # if the sum of all prices changed by no more than this share
+LIFTED = 1.02  # guessed prices: in most classes they are below what these cost
 PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
 PULLS, SWEEPS = 5, 10  # in a round
 
 
-def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[float | None, str]:
+def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floats) -> tuple[float | None, str]:
     """Return a bound on the objective in its published unit, and in words if it bounds another figure.
+
+    ``guess`` are prices of the tuples in proportion to the mean cost of a record, for columns of about these weights,
+    or zeros. They are only lowered until no class is overpaid, so whatever they are, the bound holds.
 
     In any class, at least k records of the table lie under the cells of its records. Ranges and sets may be cheaper
     than any label, so the bound assumes that their columns cost nothing.
@@ -53,7 +58,9 @@ def least_loss(problem: Problem, space: Space, partition: Partition) -> tuple[fl
     free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
-    found = list(least_costs(problem, PricedTuples.of(space, space.loss.slopes, partition), ROUNDS))
+    tuples = PricedTuples.of(space, space.loss.slopes, partition)
+    mean = float(tuples.cost @ tuples.counts) / max(1, problem.n_records)
+    found = list(least_costs(problem, tuples, 0 if guess.any() else ROUNDS, LIFTED * mean * guess))
     if not found:
         return None, ""
     total = found[-1]
@@ -139,38 +146,59 @@ def _paid(ladder: Ladder, tuple_of: Ints, class_of: Ints) -> Floats:
 # --- prices ------------------------------------------------------------------------------------------------------
 
 
-def least_costs(problem: Problem, tuples: PricedTuples, n_rounds: int) -> Iterator[float]:
-    """Yield ever higher bounds on the cost of all records, as long as there is time."""
-    ladder, k = tuples.ladder, problem.least_class_size
-    counts = ladder.counts
+def least_costs(
+    problem: Problem, tuples: PricedTuples, n_rounds: int, guess: Floats | None = None
+) -> Iterator[float]:  # fmt: skip
+    """Yield ever higher bounds on the cost of all records, as long as there is time; of the first, one from a guess."""
     ground = tuples.ground * problem.n_records
-    if not len(ladder.sizes):
+    if not len(tuples.ladder.sizes):
         yield ground
         return
-    room = overpaid_of(len(counts) + 64, (len(counts) + 64) * min(k, 16) + k)
-    looking = _Looking(problem, ladder, k, room)
     prices = tuples.most.copy()
     np.minimum.at(prices, tuples.tuple_of, tuples.cost)
-    if not looking.lower(prices, CAP, 0.0):
+    if not _Looking.at(problem, tuples).lower(prices, CAP, 0.0):
         return
-    best = _proved(counts, prices)
+    best = _proved(tuples.ladder.counts, prices)
     yield ground + best
+    for prices in chain(_lowered(problem, tuples, guess), fair_prices(problem, tuples, n_rounds)):
+        if (proved := _proved(tuples.ladder.counts, prices)) > best:
+            best = proved
+            yield ground + best
+
+
+def _lowered(problem: Problem, tuples: PricedTuples, guess: Floats | None) -> Iterator[Floats]:
+    """Yield the guessed prices, if any, lowered until no class is overpaid."""
+    if guess is not None and guess.any():
+        prices = np.minimum(tuples.most, guess)
+        if _Looking.at(problem, tuples).lower(prices, LOWER, 0.5):
+            yield prices
+
+
+def fair_prices(problem: Problem, tuples: PricedTuples, n_rounds: int, work: int | None = None) -> Iterator[Floats]:
+    """Yield prices of the tuples that no class overpays, one round after the other, as long as there is time.
+
+    With ``work``, the rounds end after about so many tuples have been looked at.
+    """
+    ladder = tuples.ladder
+    counts = ladder.counts
+    looking = _Looking.at(problem, tuples)
+    room = looking.overpaid
     paid = np.bincount(tuples.tuple_of, tuples.cost * tuples.counts, len(counts))
     kept = np.bincount(tuples.tuple_of, tuples.counts, len(counts))
     prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
     pool = _Pool.of(tuples)
-    pull = PULL * float(counts @ prices) / problem.n_records
+    pull = PULL * float((counts * prices).sum()) / problem.n_records  # not by BLAS, which adds in its threads' order
     for i in range(n_rounds):
         lowered = prices.copy()
         if pull <= 0 or not looking.lower(lowered, LOWER, (i + 1) / (n_rounds + 1)):
             return
-        if (proved := _proved(counts, lowered)) > best:
-            best = proved
-            yield ground + best
-        before = float(counts @ prices)
+        yield lowered
+        if work is not None and looking.work[0] > work:
+            return
+        before = float((counts * prices).sum())
         pool.add(room)
         pool.raised(prices, tuples.most, counts, pull)
-        if room.n[0] <= ENOUGH * len(counts) and abs(float(counts @ prices) - before) <= STEADY * before:
+        if room.n[0] <= ENOUGH * len(counts) and abs(float((counts * prices).sum()) - before) <= STEADY * before:
             return
 
 
@@ -187,6 +215,13 @@ class _Looking:
     ladder: Ladder
     k: int
     overpaid: Overpaid
+    work: Ints  # (1)  tuples looked at
+
+    @classmethod
+    def at(cls, problem: Problem, tuples: PricedTuples) -> _Looking:
+        """Begin to look at the classes of these tuples."""
+        k, n = problem.least_class_size, len(tuples.ladder.counts) + 64
+        return cls(problem, tuples.ladder, k, overpaid_of(n, n * min(k, 16) + k), np.zeros(1, np.int64))
 
     def lower(self, prices: Floats, what: int, share: float) -> bool:
         """Lower prices until no class is overpaid; False if there is no time for it."""
@@ -198,6 +233,7 @@ class _Looking:
             if self.problem.out_of_time or visit.work[0] > MOST:
                 return False
             ended = visit_classes(self.ladder, visit, prices, self.k, what, self.overpaid, AT_ONCE)
+        self.work[0] += visit.work[0]
         return True
 
 

@@ -234,7 +234,7 @@ class Space:
             if column.bits is not None and column.set_prices is not None:
                 n_bits = np.bitwise_count(box[1:, n_words : n_words + column.bits.shape[1]]).sum(axis=1)
                 n_words += column.bits.shape[1]
-                sums.append(float(n_records[1:] @ column.set_prices[np.where(n_records[1:] > 0, n_bits, 0)]))
+                sums.append(float((n_records[1:] * column.set_prices[np.where(n_records[1:] > 0, n_bits, 0)]).sum()))
                 continue
             a, b = box[1:, j], box[1:, q + j]
             j += 1
@@ -245,7 +245,7 @@ class Space:
                 a, b = np.where(n_records[1:] > 0, (a - LARGE, b), 0)
                 level = (column.nodes[:, a] != column.nodes[:, b]).sum(axis=0)
                 price = column.node_prices[level, a]
-            sums.append(float(n_records[1:] @ price))
+            sums.append(float((n_records[1:] * price).sum()))  # not by BLAS, which adds in its threads' order
         return np.asarray(np.array(sums) + n_records[0] * self._cells_of_suppressed)
 
     def shown(self, sums: Floats) -> float:

@@ -59,7 +59,7 @@ class Atoms(NamedTuple):
     starts: Ints  # (tuples + 1)  tuple u has members[starts[u]:starts[u+1]]
     members: Ints
     near: ShortInts  # (tuples, neighbours)  nearest first
-    floors: Floats  # (tuples)  approximate lower bound on the cost of a record
+    floors: Floats  # (tuples)  approximate lower bound on the cost of a record; or prices that no class overpays
     kinds: Ints  # (atoms)  a class of many kinds is more likely to pass, where it is judged by more than its size
 
 

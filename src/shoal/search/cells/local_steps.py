@@ -28,10 +28,13 @@ from shoal.search.cells.local_kernels import (
     widen,
     wider,
 )
+from shoal.search.cells.local_repairs import cost_above_worth
 from shoal.search.cells.local_scratch import Run, Scratch, scratch_of
 from shoal.search.cells.local_wishes import make_room, wished
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.jit import compiled, compiled_within
+
+DRAWN = 8  # atoms, of which the one with the class that is most overpaid is chosen
 
 
 class StepPlan(NamedTuple):
@@ -274,10 +277,24 @@ def _most_to_gain(atoms: Atoms, classes: LinkedClasses, side: int, state: Words)
 
 
 @compiled_within
+def _most_overpaid(atoms: Atoms, classes: LinkedClasses, side: int, state: Words) -> int:
+    """Return an atom of a class that costs much more than its records are worth; -1 if none is drawn that does."""
+    a, most = NOBODY, 1e-7
+    for _ in range(DRAWN):
+        other = int(random(state) * atoms.tuple_of.shape[0])
+        c = classes.class_of[other]
+        if c > APART and classes.side[c] == side and classes.n_atoms[c] <= MOST:
+            over = cost_above_worth(atoms, classes, atoms.floors, c) * random(state)
+            if over > most:
+                a, most = other, over
+    return a
+
+
+@compiled_within
 def _planned(
-    log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
+    atoms: Atoms, log: Log, run: Run, scratch: Scratch, n: int, n_log: Int, n_touched: Int, done: float, state: Words
 ) -> StepPlan:
-    """Draw the plan of a step: what each loose atom paid decides the order, and how much others rely on it."""
+    """Draw the plan of a step: what each loose atom paid, or is worth, decides the order, and how others rely on it."""
     trust = 0.7 + 0.5 * random(state)
     by_cost = random(state) < 0.6
     push = 0.0
@@ -290,6 +307,8 @@ def _planned(
         for t in range(n_touched, log.n[1]):
             if log.touched[t] == log.left[n_log + i]:
                 paid[i] = log.cost[t]
+        if run.priced:
+            paid[i] = atoms.floors[atoms.tuple_of[scratch.loose[i]]]
         scratch.keys[i] = -paid[i] * (0.7 + 0.6 * random(state)) if by_cost else random(state)
     temperature = run.hot * (run.cold / run.hot) ** done if run.hot > 0 else 0.0
     most = -1e-9 if run.verify else max(-1e-9, -temperature * np.log(1 - random(state)))
@@ -327,7 +346,10 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
             break
         n_steps += 1
         log.n[2] += 1
-        a = _most_to_gain(atoms, classes, run.side, state)
+        if run.priced:
+            a = _most_overpaid(atoms, classes, run.side, state)
+        else:
+            a = _most_to_gain(atoms, classes, run.side, state)
         if a < 0:
             continue
         n_chosen = 0
@@ -339,7 +361,7 @@ def improve(of: Boxes, atoms: Atoms, classes: LinkedClasses, log: Log, run: Run,
             n = _apart(of, atoms, classes, log, run, a, 1 + int(random(state) * run.n_ruined), scratch.loose, state)
         if n == 0:
             continue
-        plan = _planned(log, run, scratch, n, n_log, n_touched, n_steps / run.n_steps, state)
+        plan = _planned(atoms, log, run, scratch, n, n_log, n_touched, n_steps / run.n_steps, state)
         if n_chosen > 0:
             _found(of, atoms, classes, log, scratch, a, n_chosen, 0.0)
         whole = _rebuilt(of, atoms, classes, log, run, scratch, plan, state)

@@ -161,14 +161,20 @@ def test_the_nearest_are_nearest_or_nearly(monkeypatch, m, most):
 
 @pytest.mark.parametrize("k", [3, 40])  # of 40 no two classes are taken apart at once
 @pytest.mark.parametrize("hot", [0.0, 0.5])
-def test_steps_keep_the_books(hot, k):
+@pytest.mark.parametrize("priced", [False, True])
+def test_steps_keep_the_books(monkeypatch, hot, k, priced):
     problem = problem_of(300 if k == 3 else 600, k, limit=10)
     space = Space(problem)
     start = first_cover(problem, space, sizes_decide=True)
     search = local._LocalSearch(problem, space, start)
     search._split(1)
+    if priced:
+        monkeypatch.setattr(local, "EXPLAINED", 0)
+        search._price()
+        assert search.prices.any()
     atoms, classes = search.atoms, search.classes
-    run = Run(k, problem.limit, side=0, n_steps=3_000, hot=hot, cold=hot / 2, n_ruined=3, verify=False, wishes=0.5)
+    temperatures = (hot, hot / 2)
+    run = Run(k, problem.limit, 0, 3_000, *temperatures, n_ruined=3, verify=False, priced=priced, wishes=0.5)
     improve(search.boxes, atoms, classes, search.logs[0], run, 7)
     for c in range(len(classes.first)):
         members = np.flatnonzero(classes.class_of == c)
@@ -199,7 +205,7 @@ def test_a_tuple_with_many_records_lends_no_more_than_it_can_spare():
     search = local._LocalSearch(problem, space, first_cover(problem, space, sizes_decide=True))
     search._split(1)
     assert (search.atoms.weights >= 4).sum() > 5
-    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, wishes=0.5)
+    run = Run(4, limit=0, side=0, n_steps=500, hot=1.0, cold=1.0, n_ruined=3, verify=False, priced=False, wishes=0.5)
     for seed in range(20):
         improve(search.boxes, search.atoms, search.classes, search.logs[0], run, seed)
         sizes = search.classes.n_records
@@ -213,7 +219,9 @@ def test_what_is_undone_is_as_it_was():
     sides = search._split(1)
     before = {name: of.copy() for name, of in search.classes._asdict().items()}
     log = search.logs[0]
-    run = Run(3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, wishes=0.5)
+    run = Run(
+        3, limit=0, side=0, n_steps=2_000, hot=0.0, cold=search.total, n_ruined=3, verify=True, priced=False, wishes=0.5
+    )
     _, n = improve(search.boxes, search.atoms, search.classes, log, run, 1)
     assert n > 0
     assert (search.classes.class_of != before["class_of"]).any()
