@@ -90,7 +90,10 @@ def already_there(target: object) -> OutputError:
 
 
 class PartyError(ShoalError):
-    """A party of a joint computation is missing, slow, not who it should be, or disagrees; nothing was opened."""
+    """A party of a joint computation is missing, slow, not who it should be, or disagrees.
+
+    The message says whether anything may have been opened.
+    """
 
 
 class CiphertextError(ShoalError):

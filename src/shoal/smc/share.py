@@ -230,12 +230,13 @@ async def _computed(
                 option="--at-least",
             )
     common = own.get(("common", ""))
+    # The others can open a figure without this party as soon as they have its shares.
+    links.so_far = "some figures may have been opened, and none is shown"
     parts = await _sums(runtime, {figure: number for figure, number in own.items() if figure[0] != "common"})
     if common is not None:
         key = hashlib.sha256("".join(session["nonces"]).encode()).digest()
         parts["common", ""] = await intersection.common(runtime, rows.digests(key), plan.at_most, common)
     await runtime.gather([*parts.values()])
-    links.so_far = "some figures may have been opened, and none is shown"
     found, noise = await _open(runtime, rows, parts)
     figures = _additive(plan, found)
     ranks: list[tuple[str, str, Fraction | None]] = [(f"minimum of {name}", name, None) for name in plan.minimum]
