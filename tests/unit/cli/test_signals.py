@@ -110,9 +110,9 @@ def test_an_import_is_not_torn_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_a_command_has_loaded_is_not_searched_for_cycles() -> None:
     before = gc.get_freeze_count()
-    with signals.loading():  # called from Python, all is as it was
+    with signals.loading():  # called from Python, all is as it was; what was frozen before may be gone
         pass
-    assert gc.get_freeze_count() == before
+    assert gc.get_freeze_count() <= before
     assert gc.isenabled()
     gc.disable()  # as the program begins
     try:
@@ -120,9 +120,12 @@ def test_what_a_command_has_loaded_is_not_searched_for_cycles() -> None:
             pass
         assert gc.isenabled()
         frozen = gc.get_freeze_count()
+        later: list[object] = []
         with signals.loading():  # what is made later, such as a connection, is found
             pass
-        assert before < frozen == gc.get_freeze_count()
+        assert before < frozen
+        assert gc.get_freeze_count() <= frozen
+        assert any(found is later for found in gc.get_objects())  # which leaves out what is frozen
     finally:
         gc.unfreeze()
         gc.enable()
