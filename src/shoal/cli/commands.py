@@ -145,6 +145,7 @@ def main() -> None:
     except BaseException as error:
         code = exits.failed(error)
     finally:
+        sys.excepthook = exits.last_resort  # Typer has set its own
         signals.ignore(numbers)  # cleaning up takes a while, and a signal would interrupt it
     signals.exit_at_once(exits.final_exit_code(code, output))
 

@@ -51,6 +51,11 @@ def failed(error: BaseException) -> int:
     return code
 
 
+def last_resort(_: object, error: BaseException, __: object) -> None:
+    """Report an exception that nothing caught, as Python may lose one where memory is short; its text may be data."""
+    failed(error)
+
+
 def _told(error: BaseException) -> tuple[int, str]:
     kind = type(error).__name__
     # An interrupted query or compiler may raise an error of its own.

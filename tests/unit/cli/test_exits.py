@@ -269,6 +269,28 @@ def test_a_library_that_exits_on_its_own_gives_no_verdict() -> None:
     assert subprocess.run([sys.executable, "-c", EXITS], check=False).returncode == 70
 
 
+LOSES = """
+import sys
+from shoal.cli import commands, signals
+
+def lose(code):
+    raise SystemError("a value of the data")
+
+signals.exit_at_once = lose
+sys.argv = ["shoal", "--version"]
+commands.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the C library of Linux")
+def test_an_exception_that_nothing_caught_shows_no_value_and_gives_no_verdict() -> None:
+    done = subprocess.run([sys.executable, "-c", LOSES], check=False, capture_output=True, text=True)
+    assert done.returncode == 70
+    assert done.stderr.startswith("InternalError: SystemError at shoal.cli.commands:")
+    assert "Traceback" not in done.stderr
+    assert "a value" not in done.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are heeded on Linux")
 @pytest.mark.parametrize("megabytes", [300, 400])
 def test_a_limit_of_memory_gives_no_verdict(finished: Place, megabytes: int) -> None:
