@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from shoal import __version__
 from shoal.cli import exits, signals
@@ -128,6 +129,11 @@ def build_only(name: str) -> None:
         _registered[:] = named
 
 
+def run_command() -> None:
+    """Run the command that the arguments name; ``app()`` would set an exception hook of its own."""
+    get_command(app)()
+
+
 def main() -> None:
     """Run the command line as a program."""
     build_only(next(iter(sys.argv[1:]), ""))
@@ -136,16 +142,16 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 50)
     output = exits.guard()
     exits.guard_exit()
+    sys.excepthook = exits.last_resort
     numbers = signals.listen()
     code: Any = None
     try:
-        app()
+        run_command()
     except SystemExit as end:
         code = end.code
     except BaseException as error:
         code = exits.failed(error)
     finally:
-        sys.excepthook = exits.last_resort  # Typer has set its own
         signals.ignore(numbers)  # cleaning up takes a while, and a signal would interrupt it
     signals.exit_at_once(exits.final_exit_code(code, output))
 

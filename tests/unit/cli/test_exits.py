@@ -258,7 +258,7 @@ def test_it_runs_as_a_module(module: str) -> None:
 EXITS = """
 import ctypes
 from shoal.cli import commands
-commands.app = lambda: ctypes.CDLL(None).exit(1)
+commands.run_command = lambda: ctypes.CDLL(None).exit(1)
 commands.main()
 """
 

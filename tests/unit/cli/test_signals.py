@@ -46,8 +46,8 @@ if stage != "start":
 
     setattr(owner, name, linger)
 else:
-    program = cli.app
-    cli.app = lambda: (print("here", flush=True), program())
+    program = cli.run_command
+    cli.run_command = lambda: (print("here", flush=True), program())
 cli.main()
 """
 STAGES = [
@@ -144,7 +144,7 @@ def program():
     except KeyboardInterrupt:  # at once or a little later: only what was loaded by then tells anything
         print("stopped after", getattr(sys.modules.get("late"), "whole", "half of it"))
 
-cli.app = program
+cli.run_command = program
 cli.main()
 """
 
@@ -175,7 +175,7 @@ def program():
     except KeyboardInterrupt:
         print("stopped")
 
-cli.app = program
+cli.run_command = program
 cli.main()
 """
 
@@ -216,8 +216,8 @@ NOHUP = """
 import os, signal
 from shoal.cli import commands as cli
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-program = cli.app
-cli.app = lambda: (os.kill(os.getpid(), signal.SIGHUP), program())
+program = cli.run_command
+cli.run_command = lambda: (os.kill(os.getpid(), signal.SIGHUP), program())
 cli.main()
 """
 
