@@ -107,6 +107,7 @@ class Tab:
         self.served = served
         self.page.goto(served.address)
         self.page.wait_for_selector("nav .steps")
+        self.page.wait_for_load_state("load")  # with its style sheet
 
     def press(self, name: str) -> None:
         with self.page.expect_navigation():
