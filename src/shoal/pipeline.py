@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shoal.attacks.limits import measured
 from shoal.engines.base import Counted, Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
-from shoal.engines.files.formats import write_text
+from shoal.engines.files.whole_files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, rows_of, sensitive_of
 from shoal.errors import PolicyError

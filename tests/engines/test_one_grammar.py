@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.cli.commands import app
 from shoal.engines import connect, scratch
-from shoal.engines.files import formats
+from shoal.engines.files import formats, sql_files
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import opened
 from shoal.errors import DataError
@@ -155,8 +155,8 @@ def test_a_copy_that_duckdb_reads_is_nobody_elses(tmp_path: Path) -> None:
 def test_records_that_duckdb_loses_are_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "people.csv"
     path.write_text("zip,disease\n1,flu\n2,cold\n3,flu\n", encoding="utf-8")
-    source = formats.sql_source
-    monkeypatch.setattr(formats, "sql_source", lambda *given, **named: f"(FROM {source(*given, **named)} LIMIT 2)")
+    source = sql_files.sql_source
+    monkeypatch.setattr(sql_files, "sql_source", lambda *given, **named: f"(FROM {source(*given, **named)} LIMIT 2)")
     with pytest.raises(DataError, match="3 records were counted but 2 were read"):
         connect.from_files(path)
 
@@ -211,7 +211,7 @@ def test_the_second_count_reads_the_same_records(tmp_path: Path) -> None:
     for rows in (table, table.select(["zip"])):
         path = tmp_path / f"{rows.num_columns}.csv"
         formats.write_table_file(rows, path, verify=lambda _: None)
-        found = duckdb.sql(f"FROM {formats.sql_source(path, None, rows.column_names)}").to_arrow_table()
+        found = duckdb.sql(f"FROM {sql_files.sql_source(path, None, rows.column_names)}").to_arrow_table()
         assert formats.read_table_file(path, separator=",").table.to_pylist() == rows.to_pylist()
         assert reading(path, "duckdb")[0] == sorted(rows.to_pylist(), key=repr)
         assert len(found) == len(rows)

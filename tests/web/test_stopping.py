@@ -79,7 +79,7 @@ def test_a_signal_stops_the_server_and_leaves_no_child(tmp_path: Path, number: s
         require_end(process, number, tmp_path)
 
 
-SEARCH, WRITE = ("shoal.pipeline", "anonymize"), ("shoal.engines.files.formats", "_publish")
+SEARCH, WRITE = ("shoal.pipeline", "anonymize"), ("shoal.engines.files.whole_files", "publish")
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def decrypt(
     """Decrypt a result with the secret key, check it, and say how exact it is; nothing is shown if it is not right."""
     check_text_target(output, force, [result, key])
     with loading():
-        from shoal.engines.files.formats import write_bytes
+        from shoal.engines.files.whole_files import write_bytes
         from shoal.he.compute import EncryptedResult
         from shoal.he.decrypt import decrypt as run
 

@@ -15,7 +15,7 @@ from shoal.attacks.once import reading_once
 from shoal.demo.hospital import ANALYSIS_POLICY, POLICY, hospital, voters
 from shoal.demo.linkage import Linkage, link
 from shoal.engines.base import Rows
-from shoal.engines.files import formats
+from shoal.engines.files import formats, whole_files
 from shoal.engines.opening import engine_of
 from shoal.errors import OutputError
 from shoal.pipeline import anonymize
@@ -87,7 +87,7 @@ def demo(
     """
 
     def write(name: str, text: str) -> None:
-        formats.write_text(folder / name, text, force=True)
+        whole_files.write_text(folder / name, text, force=True)
         written(folder / name)
 
     claim(folder)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from shoal.engines.backends import BACKENDS, place_class, schemes
 from shoal.engines.backends.duckdb import DuckDB
 from shoal.engines.base import Engine
-from shoal.engines.files import formats
+from shoal.engines.files import formats, sql_files
 from shoal.engines.files.formulas import unescaped_source
 from shoal.engines.files.layout import Layout, Raw, decompressed_chunks, layout_of, rewritten
 from shoal.engines.ibis import IbisEngine
@@ -104,7 +104,7 @@ def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[
     """Return a DuckDB table expression for a scanned CSV file, with notes; it must return every scanned record."""
     raw = partial(decompressed_chunks, path)
     plain = found.plain and path.suffix.lower() != ".gz"
-    source = formats.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
+    source = sql_files.sql_source(path if plain else _copied(raw, path.name, found), None, found.names, found=found)
     source, more, n = unescaped_source(lambda query: connection.execute(query).fetchall()[0], source, found.names)
     formats.require_records(path.name, n, found.records)
     return source, found.notes + more
@@ -128,7 +128,7 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
             raise DataError(message, "write it again, or rename it if it is CSV") from None
         notes |= dict.fromkeys(formats.parquet_notes(schema))
         finer |= dict.fromkeys(formats.nanoseconds(schema))
-    source = formats.parquet_folder(path) if path.is_dir() else formats.sql_source(path, None, [])
+    source = sql_files.parquet_folder(path) if path.is_dir() else sql_files.sql_source(path, None, [])
     if finer:
         coarse = ", ".join(f"CAST({quoted(name)} AS TIMESTAMPTZ) AS {quoted(name)}" for name in finer)
         source = f"(SELECT * REPLACE ({coarse}) FROM {source})"

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from shoal.engines import scratch
 from shoal.engines.base import Groups, Query, Rows, WrittenFile
 from shoal.engines.files import office_files
-from shoal.engines.files.formats import PARQUET, parsed_lines, separator_of, sql_source, typed
+from shoal.engines.files.formats import PARQUET, parsed_lines, separator_of
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.lines import DistinctLines
+from shoal.engines.files.read_back import typed
+from shoal.engines.files.sql_files import sql_source
 from shoal.engines.sql import quoted, unused
 from shoal.errors import ShoalError, UnreadableError, VerificationError
 from shoal.judge.original import people_like

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.files.formats import write_text
+from shoal.engines.files.whole_files import write_text
 from shoal.errors import DataError, OutputError
 from shoal.output.asked import AskedTable, Key
 from shoal.text.jsonable import read_json

@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from shoal.engines.data import Data
-from shoal.engines.files.formats import write_text
+from shoal.engines.files.whole_files import write_text
 from shoal.engines.opening import engine_of
 from shoal.errors import PolicyError
 from shoal.policy import PolicySource, policy_of

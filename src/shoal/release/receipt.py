@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.files import formats
+from shoal.engines.files import whole_files
 from shoal.errors import DataError
 from shoal.text.jsonable import finite, read_json
 
@@ -61,7 +61,9 @@ def receipt_of(release: Release, certificate: Mapping[str, Any]) -> dict[str, An
 
 def write_receipt(receipt: Mapping[str, Any], path: str | Path, *, force: bool = False) -> None:
     """Write a receipt that only its owner may read."""
-    formats.write_text(Path(path), json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", force=force, private=True)
+    whole_files.write_text(
+        Path(path), json.dumps(receipt, indent=2, ensure_ascii=False) + "\n", force=force, private=True
+    )
 
 
 def read_receipt(receipt: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shoal.attacks.risk import Attacks, Risk
 from shoal.engines.base import Counted, Engine, Query, Rows
-from shoal.engines.files import formats
+from shoal.engines.files import whole_files
 from shoal.errors import OutputError
 from shoal.judge.figures import Figures
 from shoal.judge.recount import Reference
@@ -149,7 +149,7 @@ class Release(Publishable, Shown):
             columns=columns,
             originals=show_originals,
         )
-        formats.write_text(Path(path), page, force=force)
+        whole_files.write_text(Path(path), page, force=force)
 
     def charts(
         self,

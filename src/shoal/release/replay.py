@@ -22,7 +22,7 @@ from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.dependence import dependence_of
-from shoal.engines.files import formats
+from shoal.engines.files import whole_files
 from shoal.engines.opening import engine_of, order_of_release, population_of
 from shoal.errors import DataError, InfeasibleError, PolicyError
 from shoal.judge import Gaps, judge_release, require
@@ -112,7 +112,7 @@ def _tuples(recoding: Cells, table: FrequencyTable) -> list[list[list[Label]]]:
 def save_recoding(release: Release, path: str | Path, *, force: bool = False) -> None:
     """Write the recoding of a release for replay; it contains values from the data, and only its owner may read it."""
     text = json.dumps(described(release), ensure_ascii=False) + "\n"
-    formats.write_text(Path(path), text, force=force, private=True)
+    whole_files.write_text(Path(path), text, force=force, private=True)
 
 
 # ── replayed ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.files import formats
+from shoal.engines.files import whole_files
 from shoal.errors import DataError, ShoalError, already_there
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)
     shown = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-    formats.write_bytes(private, secret, force=force, private=True)
-    formats.write_bytes(public, shown, force=force)
+    whole_files.write_bytes(private, secret, force=force, private=True)
+    whole_files.write_bytes(public, shown, force=force)
     return private, public
 
 

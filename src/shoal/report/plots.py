@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.alternatives.compare import Comparison
 from shoal.alternatives.recommend import Exploration
-from shoal.engines.files.formats import write_bytes
+from shoal.engines.files.whole_files import write_bytes
 from shoal.errors import OutputError
 from shoal.propose.preview import Preview
 from shoal.report.charts import frontier_chart

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.files import formats
+from shoal.engines.files import whole_files
 from shoal.errors import DataError, PartyError
 from shoal.release.signatures import make_keys, read_private
 from shoal.text import toml
@@ -85,10 +85,10 @@ def make_party(
     """
     host, port = _address(address, "the address")
     block = Path(f"{name}.party.toml")
-    formats.check_place(block, force)
+    whole_files.check_place(block, force)
     private, _ = make_keys(name, password=password, force=force)
     party = Party(Path(name).name, host, port, _certificate(read_private(private, password=password), Path(name).name))
-    formats.write_bytes(block, party.as_toml().encode(), force=force)
+    whole_files.write_bytes(block, party.as_toml().encode(), force=force)
     return private, block, party
 
 

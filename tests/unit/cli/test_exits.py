@@ -22,7 +22,7 @@ import processes
 from people import SECRET, Place
 from shoal import errors
 from shoal.cli import commands, exits
-from shoal.engines.files import formats
+from shoal.engines.files import formats, whole_files
 from shoal.judge import recount
 
 MAIN = [sys.executable, "-m", "shoal"]
@@ -327,14 +327,14 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
     place: Place, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     target = place.folder / "beside.x"
-    publish = formats._publish
+    publish = whole_files.publish
 
     def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
         if path == target:
             raise OSError(errno.EROFS, "Read-only file system")
         publish(hidden, path, *more, **named)
 
-    monkeypatch.setattr(formats, "_publish", read_only)
+    monkeypatch.setattr(whole_files, "publish", read_only)
     done = CliRunner().invoke(commands.app, place.anonymize(option, target))
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
@@ -345,14 +345,14 @@ def test_where_a_later_file_fails_the_message_says_what_was_written(
 
 
 def test_a_demo_that_fails_says_what_it_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    publish = formats._publish
+    publish = whole_files.publish
 
     def read_only(hidden: Path, path: Path, *more: Any, **named: Any) -> None:
         if path.name == "certificate.json":
             raise OSError(errno.EROFS, "Read-only file system")
         publish(hidden, path, *more, **named)
 
-    monkeypatch.setattr(formats, "_publish", read_only)
+    monkeypatch.setattr(whole_files, "publish", read_only)
     folder = tmp_path / "demo"
     done = CliRunner().invoke(commands.app, ["demo", str(folder)])
     assert done.exit_code == 2

@@ -56,7 +56,7 @@ STAGES = [
     ("shoal.pipeline:recounted", "lost"),
     ("shoal.engines.files.formats:_write_csv", "after"),
     ("shoal.release.release:Release._verify", "turned"),
-    ("shoal.engines.files.formats:_publish", "before"),
+    ("shoal.engines.files.whole_files:publish", "before"),
 ]
 
 

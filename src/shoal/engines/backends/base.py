@@ -18,7 +18,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.reaching import failure, reaching, safe_uri
-from shoal.engines.files import formats
+from shoal.engines.files import whole_files
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.read_back import plain_schema
 from shoal.engines.repeated import Repeated
@@ -271,7 +271,7 @@ class IbisPlace:
 
     def resolved(self, path: str) -> PurePath:
         """Return the absolute path without links."""
-        with formats.output_errors(Path(path)):
+        with whole_files.output_errors(Path(path)):
             return Path(path).resolve()
 
     def table_named(self, target: str) -> tuple[str | None, str]:

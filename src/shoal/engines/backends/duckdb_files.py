@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from shoal.engines.backends.base import Judge
-from shoal.engines.files import formats
+from shoal.engines.files import formats, sql_files
 from shoal.engines.files.folders import write_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.read_back import typed_as
@@ -34,7 +34,7 @@ def write_pieces(
 
         def verify_folder(aside: Path) -> None:
             with place.failing("read the written files back"):
-                judge(place.view(formats.parquet_folder(aside)))
+                judge(place.view(sql_files.parquet_folder(aside)))
 
         write_folder(pieces, path, force, verify_folder)
         return ""
@@ -42,7 +42,7 @@ def write_pieces(
 
     def verify(written: Path) -> None:
         with place.failing("read the written file back"):
-            source = formats.sql_source(written, place.dialect, names if formulas is None else formulas.names(names))
+            source = sql_files.sql_source(written, place.dialect, names if formulas is None else formulas.names(names))
             plain = source if formulas is None else formulas.undone(source, names)
             judge(place.view(plain), lambda groups: typed_as(groups, schema))
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import IbisPlace
-from shoal.engines.files import formats
+from shoal.engines.files import csv_text
 from shoal.engines.frames import with_plain_types
 from shoal.engines.sql import quoted
 
@@ -68,7 +68,7 @@ class PostgreSQL(IbisPlace):
                 cursor.copy(f"COPY {quoted(name)} ({names}) FROM STDIN (FORMAT csv)") as copy,
             ):
                 for batch in with_plain_types(table).to_batches(max_chunksize=PIECE) if len(table) else ():
-                    copy.write(formats.csv_lines(batch, ","))
+                    copy.write(csv_text.csv_lines(batch, ","))
             with self.backend.con.cursor() as cursor:
                 cursor.execute(f"ANALYZE {quoted(name)}")
         return made

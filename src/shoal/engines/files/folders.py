@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.engines.files import formats, office_files
+from shoal.engines.files import formats, office_files, whole_files
 from shoal.errors import OutputError, already_there
 
 FILE_ROWS = 32 * formats.ROW_GROUP
@@ -19,7 +19,7 @@ def write_folder(pieces: Iterator[pa.Table], path: Path, force: bool, verify: Ca
     """Write files of a fixed number of rows, in the order of ``pieces``; ``verify`` judges them before renaming."""
     aside = aside_of(path, force)
     try:
-        with formats.output_errors(path):
+        with whole_files.output_errors(path):
             aside.mkdir(mode=0o700)
         n_files = 0
         for n_files, piece in enumerate(_folded(pieces), 1):
@@ -84,12 +84,12 @@ def aside_of(path: Path, force: bool) -> Path:
 
 def _publish(aside: Path, path: Path, force: bool) -> None:
     """Rename a finished folder into place; an existing one is removed only then."""
-    with formats.output_errors(path):
+    with whole_files.output_errors(path):
         old = path.with_name(f".shoal-{secrets.token_hex(8)}")
         if force and path.exists():
             path.rename(old)
         try:
-            formats.open_up(aside)
+            whole_files.open_up(aside)
             aside.rename(path)
         except OSError:
             if old.exists():

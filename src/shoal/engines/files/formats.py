@@ -25,28 +25,23 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from shoal.engines.codebook import NO_LABELS, Codebook
-from shoal.engines.files import layout, office_files
+from shoal.engines.files import csv_text, layout, office_files, whole_files
 from shoal.engines.files.layout import Dialect, Layout
 from shoal.engines.files.lines import DistinctLines, few_lines
 from shoal.engines.files.numbered import numbered_columns, numbered_texts
-from shoal.engines.frames import require_names, small_slices, string_bytes, with_plain_types
-from shoal.errors import DataError, OutputError, VerificationError, already_there
+from shoal.engines.frames import require_names, small_slices, with_plain_types
+from shoal.errors import DataError, OutputError, VerificationError
 from shoal.table.frequency import Counts
-from shoal.table.pieces import copies_in_pieces
 
 FileBytes = bytearray | memoryview
 TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
 ROW_GROUP = 2**18  # rows; the writer holds about three times as many
-WRITTEN = 2**20  # bytes of a CSV file written at a time, where lines are repeated
-BUFFER = 2**25  # bytes of a CSV file that DuckDB processes at a time; at least one record
 DIGITS = 38  # of a decimal, in SQL
-PARQUET_OPTIONS = "binary_as_string = true, hive_partitioning = false, union_by_name = false, filename = false"
 
 
 @dataclass(frozen=True)
@@ -218,59 +213,7 @@ def check_target(path: Path, force: bool = False) -> None:
     elif path.suffix.lower() not in TEXT + PARQUET:
         known = " ".join(TEXT + PARQUET + office_files.WRITTEN)
         raise OutputError(f"unknown extension: {path.name}", f"use one of {known}")
-    check_place(path, force)
-
-
-def check_place(path: Path, force: bool = False) -> None:
-    """Raise an error if no file can be written at this path."""
-    with output_errors(path):
-        if "\0" in str(path):
-            raise OutputError(f"{str(path)!r}: not a valid file name")
-        if not path.is_absolute() and _is_nowhere():
-            raise OutputError(f"{path} cannot be written: the current folder was deleted", "change to another folder")
-        if not path.parent.is_dir():
-            raise OutputError(f"the folder {path.parent} does not exist", "create it first")
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise OutputError(f"the folder {path.parent} is not writable", "name a file elsewhere")
-        if path.is_dir():
-            raise OutputError(f"{path} is a directory", "name a file")
-        if path.exists() and not path.is_file():  # renaming onto a device or a pipe would replace it by a file
-            raise OutputError(f"{path} is not a regular file", "name another one", option="with -q nothing is printed")
-        if not force and (path.exists() or path.is_symlink()):
-            raise already_there(path)
-
-
-def _is_nowhere() -> bool:
-    """Return whether the current folder was deleted."""
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return True
-    return False
-
-
-def write_text(path: Path, text: str, *, force: bool = False, private: bool = False) -> None:
-    """Write a file that accompanies a release, such as its policy or certificate, completely or not at all.
-
-    ``private``: only the owner may read it, regardless of the umask; for files that contain originals or keys.
-    """
-    write_bytes(path, text.encode(), force=force, private=private)
-
-
-def write_bytes(path: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
-    """Write binary content, such as an image, in the same way."""
-    check_place(path, force)
-    hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
-    try:
-        with output_errors(path):
-            with _private(hidden) as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            _publish(hidden, path, force, private=private)
-    finally:
-        with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
-            hidden.unlink(missing_ok=True)
+    whole_files.check_place(path, force)
 
 
 def write_table_file(
@@ -308,7 +251,7 @@ def write_table_file(
             yield table
 
     try:
-        with output_errors(path), _private(hidden) as file:
+        with whole_files.output_errors(path), whole_files.private_file(hidden) as file:
             if path.suffix.lower() in office_files.WRITTEN:
                 office_files.write_office_file(pa.concat_tables(counted()), hidden, codebook or NO_LABELS)
             elif path.suffix.lower() in PARQUET:
@@ -319,7 +262,7 @@ def write_table_file(
             os.fsync(file.fileno())
         lines = None
         if path.suffix.lower() in TEXT:
-            with output_errors(path):
+            with whole_files.output_errors(path):
                 lines = few_lines(hidden, separator_of(path, dialect))
         if lines is None or verify_lines is None:
             verify(hidden)
@@ -328,9 +271,9 @@ def write_table_file(
         if path.suffix.lower() in TEXT:
             n_records = n_rows if counts is None else int(counts.sum())
             _require_readable(hidden, lines, separator_of(path, dialect), first.column_names, n_records)
-        with output_errors(path):
+        with whole_files.output_errors(path):
             digest = _sha256(hidden) if lines is None else lines.sha256
-            _publish(hidden, path, force)
+            whole_files.publish(hidden, path, force)
     finally:
         with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
             hidden.unlink(missing_ok=True)
@@ -363,65 +306,6 @@ def _require_readable(
         )
 
 
-@contextlib.contextmanager
-def output_errors(path: Path) -> Iterator[None]:
-    """Convert system errors about a path that cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise OutputError(f"{path} cannot be written: {reason}") from None
-    except UnicodeEncodeError:  # a lone surrogate, which no file system accepts
-        raise OutputError(f"{str(path)!r}: not a valid file name") from None
-
-
-def _private(path: Path) -> BinaryIO:
-    """Create a file that only its owner can read and write from the start, regardless of the umask."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb")
-
-
-def open_up(path: Path) -> None:
-    """Give a finished file or folder the mode that the umask grants to new ones."""
-    # The mask can only be read by setting it; a strict one for a moment harms no other thread.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    with contextlib.suppress(OSError):  # not every file system has modes
-        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
-
-
-def _publish(hidden: Path, path: Path, force: bool, *, private: bool = False) -> None:
-    """Rename the finished file into place atomically; unless forced, a file that exists by then stays."""
-    if not private:
-        open_up(hidden)
-    if force:
-        hidden.replace(path)
-    else:
-        try:
-            path.hardlink_to(hidden)
-        except FileExistsError:
-            raise already_there(path) from None
-        except OSError:  # on a file system without links: reserve the name, then fill the file
-            _claim(path)
-            try:
-                hidden.replace(path)
-            except BaseException:
-                path.unlink(missing_ok=True)
-                raise
-    with contextlib.suppress(OSError):  # not every system can sync a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _claim(path: Path) -> None:
-    try:
-        _private(path).close()
-    except FileExistsError:
-        raise already_there(path) from None
-
-
 def separator_of(path: Path, dialect: Dialect | None) -> str:
     """Return the field separator of a file that ``write_table_file`` makes."""
     if path.suffix.lower() == ".tsv":
@@ -448,74 +332,17 @@ def _write_csv(tables: Iterable[pa.Table], file: BinaryIO, separator: str, count
     for i, table in enumerate(tables):
         if i == 0:
             names = [pa.array([name]) for name in table.column_names]
-            file.write(csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
+            file.write(csv_text.csv_lines(pa.RecordBatch.from_arrays(names, table.column_names), separator))
         for batch in table.to_batches(max_chunksize=2**16):
             for piece in small_slices(batch):
                 if not piece.num_rows:
                     continue
                 if counts is None:
-                    file.write(csv_lines(piece, separator))
+                    file.write(csv_text.csv_lines(piece, separator))
                 else:
                     own = counts[n_rows : n_rows + len(piece)]
-                    file.writelines(_repeated_lines(_line_texts(piece, separator), own))
+                    file.writelines(csv_text.repeated_lines(csv_text.line_texts(piece, separator), own))
                 n_rows += len(piece)
-
-
-def _repeated_lines(lines: pa.StringArray, counts: Counts) -> Iterator[bytes]:
-    """Yield each line as often as it occurs, some megabytes at a time."""
-    longest = int(pc.max(pc.binary_length(lines)).as_py() or 1)
-    size = max(1, WRITTEN // longest)
-    for first, copies in copies_in_pieces(counts, size):
-        places = np.repeat(np.arange(first, first + len(copies)), copies)
-        yield string_bytes(lines.take(pa.array(places)))
-
-
-def csv_lines(batch: pa.RecordBatch, separator: str) -> bytes:
-    """Join the values of a string array, each with its LF, into the bytes of the file: they are contiguous."""
-    return string_bytes(_line_texts(batch, separator))
-
-
-def _line_texts(batch: pa.RecordBatch, separator: str) -> pa.StringArray:
-    """Return the lines of some rows, each with its LF."""
-    columns = zip(batch.schema.names, batch.columns, strict=True)
-    fields = [_fields(name, column, separator) for name, column in columns]
-    fields[-1] = pc.binary_join_element_wise(fields[-1], "\n", "")
-    return pc.binary_join_element_wise(*fields, separator) if len(fields) > 1 else fields[0]
-
-
-def _fields(name: str, column: pa.Array, separator: str) -> pa.Array:
-    text = _spelled(column)
-    content = string_bytes(text)
-    if b"\0" in content:
-        raise OutputError(f"column {name!r} holds NUL characters, CSV cannot", "write Parquet instead")
-    if any(mark.encode() in content for mark in (separator, '"', "\r", "\n", "\ufeff")):
-        # A byte order mark at the start of the first field would otherwise be read as that of the file.
-        special = pc.match_substring_regex(text, f'[{re.escape(separator)}"\r\n\ufeff]')
-        doubled = pc.replace_substring(text, '"', '""')
-        text = pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), text)
-    return pc.fill_null(pc.if_else(pc.equal(text, ""), '""', text), "")
-
-
-def _spelled(column: pa.Array) -> pa.Array:
-    """Format values as text: shortest floats that round-trip, plain decimals, ISO dates, instants in UTC."""
-    kind = column.type
-    if pa.types.is_string(kind):
-        return column
-    if pa.types.is_decimal(kind):  # Arrow would write 1E-8
-        distinct = column.dictionary_encode()
-        spelled = pa.array([format(value, "f") for value in distinct.dictionary.to_pylist()], pa.string())
-        return spelled.take(distinct.indices)
-    if pa.types.is_timestamp(kind):
-        # Without a zone, an instant is shown as its UTC wall time, so no time zone database is needed.
-        text = column.cast(pa.timestamp(kind.unit)).cast(pa.string())
-        text = pc.replace_substring(_without_zero_fraction(text), " ", "T")
-        return pc.binary_join_element_wise(text, "Z", "") if kind.tz else text
-    text = column.cast(pa.string())
-    return _without_zero_fraction(text) if pa.types.is_time(kind) else text
-
-
-def _without_zero_fraction(text: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(text, r"\.0+$", "")
 
 
 def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
@@ -537,75 +364,3 @@ def _write_parquet(tables: Iterable[pa.Table], file: BinaryIO) -> None:
 
 def _decoded_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Convert a column read back as text to the type that was written."""
-    if column.type == kind:
-        return column
-    if pa.types.is_time(kind) and pa.types.is_string(column.type):  # Arrow reads times only as parts of a date
-        column = pc.binary_join_element_wise("1970-01-01T", column, "").cast(pa.timestamp(kind.unit))
-    return column.cast(kind)
-
-
-# ── the second path ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, found: Layout | None = None) -> str:
-    """Return a DuckDB table expression for a file made by ``write_table_file``: CSV as VARCHAR, types not detected.
-
-    ``found``: the scan of a file from another source, whose lines may end in LF or all in CRLF. DuckDB's messages quote
-    the line that they reject: the caller must not pass them on.
-    """
-    lowered = [name.encode().lower() for name in columns]  # bytes: DuckDB folds ASCII letters only
-    clashing = [name for name, low in zip(columns, lowered, strict=True) if lowered.count(low) > 1]
-    if clashing:
-        named = ", ".join(map(repr, clashing[:10]))
-        raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot distinguish them")
-    # Absolute, so that `~` is not expanded; every glob character of DuckDB is put in brackets.
-    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
-    if path.suffix.lower() in PARQUET:
-        return f"read_parquet({location}, {PARQUET_OPTIONS})"
-    if found is None:
-        longest = min(max(path.stat().st_size, 2**21), 2**28) if path.exists() else 2**28
-        separator = separator_of(path, dialect)
-    else:
-        # Twice: a copy in plain spelling has more quotes than the file.
-        longest, separator = max(2 * found.longest + 64, BUFFER), found.dialect.separator
-    options: dict[str, str] = {
-        "auto_detect": "false",
-        "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
-        "header": "true",
-        "skip": "0",
-        "delim": _literal(separator),
-        "quote": _literal('"'),
-        "escape": _literal('"'),
-        "comment": "''",
-        "new_line": r"'\n'",
-        "nullstr": "''",
-        "allow_quoted_nulls": "false",
-        "null_padding": "false",
-        "ignore_errors": "false",
-        "strict_mode": "true",
-        "encoding": "'utf-8'",
-        "compression": "'none'",
-        "hive_partitioning": "false",
-        "union_by_name": "false",
-        "filename": "false",
-        "parallel": "false",  # a quoted field may hold any number of line breaks
-        "max_line_size": str(longest),
-        "buffer_size": str(longest),
-    }
-    if found is not None and found.plain and found.ends == ("CRLF",):
-        del options["new_line"]  # otherwise DuckDB would find no lines
-    return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
-
-
-def parquet_folder(path: Path) -> str:
-    """Return a DuckDB table expression for the Parquet files of a folder."""
-    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())) + "/**/*.parquet")
-    return f"read_parquet({location}, {PARQUET_OPTIONS})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from shoal.engines.files.formats import write_text
+from shoal.engines.files.whole_files import write_text
 from shoal.release import replay
 from shoal.release.receipt import receipt_of, write_receipt
 from shoal.release.signatures import read_private, sign

@@ -20,9 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import examples
-from shoal.engines.files import formats, layout
-from shoal.engines.files.formats import check_target, read_table_file, sql_source, write_table_file, write_text
+from shoal.engines.files import csv_text, formats, layout
+from shoal.engines.files.formats import check_target, read_table_file, write_table_file
 from shoal.engines.files.layout import Dialect
+from shoal.engines.files.sql_files import sql_source
+from shoal.engines.files.whole_files import write_text
 from shoal.errors import DataError, OutputError, VerificationError
 
 SECRET = "Wilhelmina-Secret"  # stands for a cell: no message may ever contain it
@@ -378,10 +380,10 @@ def test_a_reader_that_loses_records_is_found_out(tmp_path: Path, monkeypatch: p
 
 def test_what_our_own_readers_would_refuse_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = iter([b"a,b\n", b'1,"2\n'])
-    monkeypatch.setattr(formats, "csv_lines", lambda batch, separator: next(lines))
+    monkeypatch.setattr(csv_text, "csv_lines", lambda batch, separator: next(lines))
     with pytest.raises(VerificationError, match="never closed"):
         write_table_file(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
-    monkeypatch.setattr(formats, "csv_lines", lambda batch, separator: b"a,b\n" * 2)
+    monkeypatch.setattr(csv_text, "csv_lines", lambda batch, separator: b"a,b\n" * 2)
     with pytest.raises(VerificationError, match="columns or rows of the written file differ"):
         write_table_file(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "safe.csv", verify=fine)
     assert list(tmp_path.iterdir()) == []

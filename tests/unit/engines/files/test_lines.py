@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.engines.files import formats, lines
+from shoal.engines.files import csv_text, formats, lines
 from shoal.engines.files.layout import decompressed_chunks, layout_of
 from shoal.engines.files.lines import few_lines
 from shoal.errors import VerificationError
@@ -106,7 +106,7 @@ def test_rows_with_counts_are_written_as_rows(
     counts = np.array([n for _, n in rows])
     folder = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "WRITTEN", size)
+        patch.setattr(csv_text, "WRITTEN", size)
         short = formats.write_table_file(table, folder / "short.csv", force=True, verify=lambda _: None, counts=counts)
     every = table.take(np.repeat(np.arange(len(rows)), counts))
     assert formats.write_table_file(every, folder / "every.csv", force=True, verify=lambda _: None) == short
