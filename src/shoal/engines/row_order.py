@@ -46,7 +46,7 @@ def order_of_distinct(table: pa.Table, seed: int) -> NDArray[np.int64]:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("rows", table)
         # md5_number_upper is the same, and takes three times as long.
-        first = f"CAST(md5_number({_text(table.schema, seed)}) & {2**64 - 1} AS UBIGINT)"
+        first = f"CAST(md5_number({_text(table.schema, seed)}) & CAST({2**64 - 1} AS UHUGEINT) AS UBIGINT)"
         found = connection.sql(f"SELECT {first} AS hashed FROM rows").fetchnumpy()
     hashed = np.asarray(found["hashed"], np.uint64).byteswap()  # DuckDB reads the bytes of the hash from the last one
     order = np.argsort(hashed)

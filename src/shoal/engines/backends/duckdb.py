@@ -14,6 +14,7 @@ from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
+from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.backends.duckdb_files import write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, without_nan
 from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
@@ -140,8 +141,8 @@ class DuckDB(IbisPlace):
         query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return [name for (name,) in self.backend.con.execute(query, [] if schema is None else [schema]).fetchall()]
 
-    def view(self, source: str) -> ir.Table:
-        """Wrap a table expression of DuckDB as an Ibis table."""
+    def view(self, source: str) -> View:
+        """Give a table expression of DuckDB a name."""
         name = f"shoal_{secrets.token_hex(8)}"
         self.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
-        return self.backend.table(name)
+        return View(self, name)
