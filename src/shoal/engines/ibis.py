@@ -30,6 +30,7 @@ from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
+from shoal.engines.joined_rows import JoinedRows, joined_rows
 from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of, regrouped_and_recoded
 from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.repeated import Repeated, rows_from_counts
@@ -267,7 +268,12 @@ class IbisEngine(IbisColumns):
 
         if not (np.diff(parts.row) == 1).all():
             return self._released(deal, expected, policy)
-        return self._released(join, expected, policy, regroup)
+        released = self._released(join, expected, policy, regroup)
+        if not isinstance(source.rows, View) or source.stand_ins:
+            return released
+        seed = policy.release.seed
+        made_of = (source.rows, keys, counted.rows, row_of, changed, kept, released.columns, seed)
+        return replace(released, numbered=partial(joined_rows, *made_of))
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
@@ -350,8 +356,8 @@ class IbisEngine(IbisColumns):
         rows = _query(rows)
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
-        repeated = self._repeated(rows, target, policy)
-        shown = rows if repeated is not None else self.shown(rows, policy)
+        in_order = self._repeated(rows, target, policy) or self._joined(rows, target, policy)
+        shown = rows if in_order is not None else self.shown(rows, policy)
 
         def judge(table: ir.Table | View, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
             if list(table.columns) != list(shown.columns):
@@ -365,20 +371,19 @@ class IbisEngine(IbisColumns):
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
-        if repeated is None:
+        if in_order is None:
             file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
         else:
-            file = self.place.write_rows(repeated, target, force=force, judge=judge, formulas=formulas)
+            file = self.place.write_rows(in_order, target, force=force, judge=judge, formulas=formulas)
         return file or digest_of_counts(written[-1])
 
     def _repeated(self, rows: Query, target: str, policy: Policy) -> Repeated | None:
         """Return the rows made from their counts, if these cover all columns and the query would return them alike."""
-        if not (self.place.writes_files and policy.release.shuffle) or target.startswith(TABLE) or added(policy):
+        if not self._is_sorted_file(target, policy):
             return None
         groups = rows.groups
         if not set(rows.columns) <= set(groups.table.column_names):
-            told = self.told(rows.columns).select(*rows.columns)
-            if rows.recounted is None or not self.place.repeats(told, rows.n_records):
+            if rows.recounted is None or not self.place.repeats(self._asked(rows.columns), rows.n_records):
                 return None
             groups = rows.recounted()
         types = self._arrow_types(rows.columns, groups.table.column_names)
@@ -386,6 +391,22 @@ class IbisEngine(IbisColumns):
             if groups.table[name].type not in (types.field(name).type, pa.string()):
                 return None
         return rows_from_counts(groups, rows.columns, policy.release.seed)
+
+    def _joined(self, rows: Query, target: str, policy: Policy) -> JoinedRows | None:
+        """Return a query for the rows with numbers in place of their tuples, if there is one."""
+        if rows.numbered is None or not self._is_sorted_file(target, policy):
+            return None
+        return rows.numbered()
+
+    def _is_sorted_file(self, target: str, policy: Policy) -> bool:
+        """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
+        files = self.place.writes_files and not target.startswith(TABLE)
+        return files and policy.release.shuffle and not added(policy)
+
+    def _asked(self, names: Sequence[str]) -> ir.Table | str:
+        """Return a query for some columns, as compared values: in SQL if that is simple."""
+        found = self.rows.told(names) if isinstance(self.rows, View) and not self.stand_ins else None
+        return self.told(names).select(*names) if found is None else found
 
     def _arrow_types(self, names: Sequence[str], keys: Sequence[str]) -> pa.Schema:
         """Return the types in which the backend writes some columns; ``keys`` are those that tuples are matched by."""

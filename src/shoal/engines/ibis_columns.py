@@ -18,7 +18,7 @@ from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import require_names_apart
-from shoal.engines.sql import unused
+from shoal.engines.sql import quoted, unused
 from shoal.table.frequency import Counts
 
 TOGETHER = 16  # columns or pairs that are counted in one statement
@@ -148,6 +148,9 @@ class IbisColumns:
 
     def _seen(self, names: Sequence[str]) -> str:
         """Return the query for some columns, called c0, c1, …, in the dialect of the place."""
+        told = self.rows.told(names) if isinstance(self.rows, View) and not self.stand_ins else None
+        if told is not None:
+            return f"SELECT {', '.join(f'{quoted(name)} AS c{j}' for j, name in enumerate(names))} FROM ({told})"
         rows = self.told(names)
         return str(ibis.to_sql(rows.select(**{f"c{j}": rows[name] for j, name in enumerate(names)}), pretty=False))
 
@@ -162,6 +165,7 @@ class Partly:
     def __init__(self, columns: IbisColumns, rows: LocalEngine) -> None:
         self._there = columns
         self._here = rows
+        self._spreads: dict[str, Spread] = {}
 
     def _has(self, *names: str) -> bool:
         return set(names) <= set(self._here.columns)
@@ -173,9 +177,10 @@ class Partly:
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
         """Count how well each of some columns distinguishes the records."""
-        far = [name for name in names if not self._has(name)]
-        told = self._here.spreads([name for name in names if name not in far]) | self._there.spreads(far)
-        return {name: told[name] for name in names}
+        new = [name for name in names if name not in self._spreads]
+        far = [name for name in new if not self._has(name)]
+        self._spreads |= self._here.spreads([name for name in new if name not in far]) | self._there.spreads(far)
+        return {name: self._spreads[name] for name in names}
 
     def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
         """Count how far the first column of each pair determines the second."""

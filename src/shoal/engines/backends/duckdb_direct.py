@@ -7,7 +7,7 @@ results and types that Ibis returns. Everything else is asked through Ibis, whic
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ class View:
 
     def grouped(self, names: Sequence[str], weight: str) -> pa.Table | None:
         """Return the distinct tuples of some columns and their counts; None if Ibis may treat a column specially."""
-        if (rows := self._told(names)) is None:
+        if (rows := self.told(names)) is None:
             return None
         by = ", ".join(map(quoted, names))
         with self._place.reading():
@@ -76,12 +76,12 @@ class View:
 
     def arrow_types(self, names: Sequence[str]) -> pa.Schema | None:
         """Return the types of some columns in results; None if Ibis may treat one of them specially."""
-        if (rows := self._told(names)) is None:
+        if (rows := self.told(names)) is None:
             return None
         with self._place.failing("read"):
             return plain_schema(self._fetched(f"{rows} LIMIT 0").schema)
 
-    def _told(self, names: Sequence[str]) -> str | None:
+    def told(self, names: Sequence[str]) -> str | None:
         """Return a query for some columns, without NaN and -0.0, as ``without_nan`` replaces them."""
         columns = []
         for name in names:
@@ -95,6 +95,16 @@ class View:
             else:
                 return None
         return f"SELECT {', '.join(columns)} FROM {self.name}"
+
+    def register(self, name: str, table: pa.Table) -> None:
+        """Show a table in memory to queries."""
+        self._place.backend.con.register(name, table)
+
+    def in_pieces(self, query: str, size: int) -> Iterator[pa.Table]:
+        """Yield the rows of a query that are to be written, in tables of some size."""
+        with self._place.failing("write the release"):
+            for batch in self._place.backend.con.sql(query).to_arrow_reader(size):
+                yield pa.Table.from_batches([batch])
 
     def _fetched(self, query: str) -> pa.Table:
         return self._place.backend.con.sql(query).to_arrow_table()
