@@ -12,6 +12,7 @@ import pytest
 import shoal
 from shoal.engines import connect, ibis, repeated
 from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.joined_rows import JoinedRows
 from shoal.errors import VerificationError
 
 N = 240
@@ -70,6 +71,19 @@ def bytes_of(release: shoal.Release, target: Path) -> bytes:
     return target.read_bytes()
 
 
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[type]:
+    """The kinds of rows that are put in order here, in turn."""
+    written: list[type] = []
+    inner = DuckDB.write_rows
+
+    def write_rows(place: DuckDB, rows: repeated.RowsInOrder, *given, **named) -> str:
+        written.append(type(rows))
+        return inner(place, rows, *given, **named)
+
+    monkeypatch.setattr(DuckDB, "write_rows", write_rows)
+    return written
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize(
     ("table", "algorithm", "release"),
@@ -90,14 +104,14 @@ def test_the_bytes_are_those_of_the_query_and_of_memory(
     source = tmp_path / "people.parquet"
     pq.write_table(table, source)
     policy = shoal.Policy.of(asked(table, algorithm, **release))
-    written: list[bool] = []
-    inner = DuckDB.write_rows
-    monkeypatch.setattr(DuckDB, "write_rows", lambda *given, **named: written.append(True) or inner(*given, **named))
+    written = watched(monkeypatch)
     there = bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"there.{suffix}")
-    assert bool(written) == ("ranges" not in release and "clock" not in table.column_names)
+    assert written == [repeated.Repeated] * ("ranges" not in release and "clock" not in table.column_names)
     assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / f"here.{suffix}")
     monkeypatch.setattr(ibis.IbisEngine, "_repeated", lambda *_: None)
     assert there == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"query.{suffix}")
+    monkeypatch.setattr(ibis.IbisEngine, "_joined", lambda *_: None)
+    assert there == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / f"ibis.{suffix}")
 
 
 def test_a_folder_holds_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,14 +182,16 @@ def test_plain_columns_that_repeat_are_counted_again(
     given = asked(table, algorithm, **release)
     given["columns"][kind] = {"role": "plain"}
     policy = shoal.Policy.of(given)
-    written: list[bool] = []
-    inner = DuckDB.write_rows
-    monkeypatch.setattr(DuckDB, "write_rows", lambda *given, **named: written.append(True) or inner(*given, **named))
+    written = watched(monkeypatch)
     found = []
     for repeats in (True, False):
         monkeypatch.setattr(DuckDB, "repeats", lambda *_, few=repeats: few)
         found.append(bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "there.parquet"))
-    assert len(written) == (algorithm == "optimal" and kind != "clock")
+    monkeypatch.setattr(ibis.IbisEngine, "_joined", lambda *_: None)
+    assert found[1] == bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "ibis.parquet")
+    counted = algorithm == "optimal" and kind != "clock"
+    joined = algorithm == "optimal" and kind not in ("clock", "at") and "max_tuples" not in release
+    assert written == [repeated.Repeated] * counted + [JoinedRows] * joined  # others are joined by Ibis
     assert found[0] == found[1]
     if "max_tuples" not in release:
         assert found[0] == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from shoal.engines.backends import BACKENDS, place_class, schemes
 from shoal.engines.backends.duckdb import DuckDB
+from shoal.engines.backends.duckdb_direct import LaterBackend
 from shoal.engines.base import Engine
 from shoal.engines.files import formats, sql_files
 from shoal.engines.files.formulas import unescaped_source
@@ -77,7 +78,7 @@ def from_files(
 ) -> IbisEngine:
     """Open a CSV or Parquet file, or a folder of Parquet files, with DuckDB; ``memory`` is a size such as 4GB."""
     budget = _bytes(memory)
-    backend = ibis.duckdb.connect(**spilling())
+    backend = LaterBackend()
     found: Layout | None = None
     notes: tuple[str, ...] = ()
     if path.is_dir() or path.suffix.lower() in formats.PARQUET:

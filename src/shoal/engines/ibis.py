@@ -20,6 +20,7 @@ from ibis.expr.operations import DatabaseTable
 from numpy.typing import NDArray
 
 from shoal.engines.backends.base import TABLE, Place
+from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Counted, Groups, Query, Rows, Verify, require_columns
 from shoal.engines.cells import Spellings, read_expression
 from shoal.engines.codebook import NO_LABELS
@@ -29,6 +30,7 @@ from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_columns import IbisColumns, Inside, Partly
 from shoal.engines.ibis_order import order_keys
+from shoal.engines.joined_rows import JoinedRows, joined_rows
 from shoal.engines.joining import foreseen, join_dealt, join_recoded, labels_of, regrouped_and_recoded
 from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.repeated import Repeated, rows_from_counts
@@ -54,7 +56,7 @@ class IbisEngine(IbisColumns):
 
     def __init__(
         self,
-        table: ir.Table,
+        table: ir.Table | View,
         place: Place,
         *,
         notes: tuple[str, ...] = (),
@@ -82,8 +84,9 @@ class IbisEngine(IbisColumns):
 
     def spelled(self, spellings: Spellings) -> IbisEngine:
         """Return the rows with cells parsed according to their spelling."""
-        table = read_expression(self.expression, spellings)
-        return self if table is self.expression else self._with(table)
+        if all(name not in spellings or spellings[name].is_plain for name in self.columns):
+            return self
+        return self._with(read_expression(self.expression, spellings))
 
     def _with(self, table: ir.Table, stand_ins: Mapping[str, ir.Table] | None = None) -> IbisEngine:
         return IbisEngine(
@@ -248,15 +251,29 @@ class IbisEngine(IbisColumns):
         kept = np.ones(len(parts.row), np.bool_) if stars else ~parts.suppressed
         apart = counted.apart
         keys = [*policy.quasi, *(policy.sensitive if apart else ()), *([entity] if apart and entity else [])]
-        rows = self._raising(counted.raised).told(counted.rows.columns)
+        source = self._raising(counted.raised)
         expected = foreseen(counted.rows, row_of, parts, changed, kept, policy)
+
+        def told() -> ir.Table:
+            return source.told(counted.rows.columns)
+
+        def deal() -> ir.Table:
+            return join_dealt(self.place, told(), keys, groups, row_of, parts, changed, kept, policy)
+
+        def join() -> ir.Table:
+            return join_recoded(self.place, told(), keys, groups, row_of, changed, kept)
+
+        def regroup(names: Sequence[str]) -> Groups:
+            return regrouped_and_recoded(self.place, told(), keys, groups, row_of, changed, kept, names)
+
         if not (np.diff(parts.row) == 1).all():
-            join = partial(join_dealt, self.place, rows, keys, groups, row_of, parts, changed, kept, policy)
-            return self._released(join, expected, policy)
-        made_of = (self.place, rows, keys, groups, row_of, changed, kept)
-        return self._released(
-            partial(join_recoded, *made_of), expected, policy, partial(regrouped_and_recoded, *made_of)
-        )
+            return self._released(deal, expected, policy)
+        released = self._released(join, expected, policy, regroup)
+        if not isinstance(source.rows, View) or source.stand_ins:
+            return released
+        seed = policy.release.seed
+        made_of = (source.rows, keys, counted.rows, row_of, changed, kept, released.columns, seed)
+        return replace(released, numbered=partial(joined_rows, *made_of))
 
     def recoded(
         self, rows: LocalEngine, labels: Mapping[str, pa.Array], kept: NDArray[np.bool_], policy: Policy
@@ -310,9 +327,10 @@ class IbisEngine(IbisColumns):
 
     def check_target(self, target: str, force: bool) -> None:
         """Raise errors about the target of ``write`` before the long computation; the input is never overwritten."""
-        for table in self.expression.op().find(DatabaseTable):
-            if self.place.is_table(target, table.name, table.namespace.database):
-                raise OutputError(f"{target} is the input itself", "write to another table")
+        if target.startswith(TABLE):
+            for table in self.expression.op().find(DatabaseTable):
+                if self.place.is_table(target, table.name, table.namespace.database):
+                    raise OutputError(f"{target} is the input itself", "write to another table")
         if self.source is not None and not target.startswith(TABLE):
             here, there = self.place.resolved(str(self.source)), self.place.resolved(target)
             if there in (here, *here.parents):
@@ -338,10 +356,10 @@ class IbisEngine(IbisColumns):
         rows = _query(rows)
         names = [*policy.quasi, *policy.sensitive]
         written: list[Groups] = []
-        repeated = self._repeated(rows, target, policy)
-        shown = rows if repeated is not None else self.shown(rows, policy)
+        in_order = self._repeated(rows, target, policy) or self._joined(rows, target, policy)
+        shown = rows if in_order is not None else self.shown(rows, policy)
 
-        def judge(table: ir.Table, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
+        def judge(table: ir.Table | View, typed: Callable[[pa.Table], pa.Table] = lambda groups: groups) -> None:
             if list(table.columns) != list(shown.columns):
                 raise VerificationError(
                     "the columns of the written table differ from those of the release; nothing was released"
@@ -353,27 +371,47 @@ class IbisEngine(IbisColumns):
             written.append(found)
             verify(found if rows.persons is None else self._with_persons(rows, found, policy))
 
-        if repeated is None:
+        if in_order is None:
             file = self.place.write(shown, target, force=force, judge=judge, formulas=formulas)
         else:
-            file = self.place.write_rows(repeated, target, force=force, judge=judge, formulas=formulas)
+            file = self.place.write_rows(in_order, target, force=force, judge=judge, formulas=formulas)
         return file or digest_of_counts(written[-1])
 
     def _repeated(self, rows: Query, target: str, policy: Policy) -> Repeated | None:
         """Return the rows made from their counts, if these cover all columns and the query would return them alike."""
-        if not (self.place.writes_files and policy.release.shuffle) or target.startswith(TABLE) or added(policy):
+        if not self._is_sorted_file(target, policy):
             return None
         groups = rows.groups
         if not set(rows.columns) <= set(groups.table.column_names):
-            told = self.told(rows.columns).select(*rows.columns)
-            if rows.recounted is None or not self.place.repeats(told, rows.n_records):
+            if rows.recounted is None or not self.place.repeats(self._asked(rows.columns), rows.n_records):
                 return None
             groups = rows.recounted()
-        types = self.place.arrow_types(self.told(groups.table.column_names).select(*rows.columns))
+        types = self._arrow_types(rows.columns, groups.table.column_names)
         for name in rows.columns:  # recoded columns are texts
             if groups.table[name].type not in (types.field(name).type, pa.string()):
                 return None
         return rows_from_counts(groups, rows.columns, policy.release.seed)
+
+    def _joined(self, rows: Query, target: str, policy: Policy) -> JoinedRows | None:
+        """Return a query for the rows with numbers in place of their tuples, if there is one."""
+        if rows.numbered is None or not self._is_sorted_file(target, policy):
+            return None
+        return rows.numbered()
+
+    def _is_sorted_file(self, target: str, policy: Policy) -> bool:
+        """Return whether rows are written by this process, in hash order, with no columns but those of the input."""
+        files = self.place.writes_files and not target.startswith(TABLE)
+        return files and policy.release.shuffle and not added(policy)
+
+    def _asked(self, names: Sequence[str]) -> ir.Table | str:
+        """Return a query for some columns, as compared values: in SQL if that is simple."""
+        found = self.rows.told(names) if isinstance(self.rows, View) and not self.stand_ins else None
+        return self.told(names).select(*names) if found is None else found
+
+    def _arrow_types(self, names: Sequence[str], keys: Sequence[str]) -> pa.Schema:
+        """Return the types in which the backend writes some columns; ``keys`` are those that tuples are matched by."""
+        found = self.rows.arrow_types(names) if isinstance(self.rows, View) else None
+        return self.place.arrow_types(self.told(keys).select(*names)) if found is None else found
 
     def shown(self, rows: Rows | Query, policy: Policy) -> ir.Table:
         """Return the released rows in the same order, with the bound columns that the policy asks for."""

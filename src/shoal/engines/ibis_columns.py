@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import ibis
 import numpy as np
@@ -10,44 +11,57 @@ import pyarrow as pa
 from ibis.expr import types as ir
 
 from shoal.engines.backends.base import Place
+from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Groups
 from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_query, spread_query
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import require_names_apart
-from shoal.engines.sql import unused
+from shoal.engines.sql import quoted, unused
 from shoal.table.frequency import Counts
 
 TOGETHER = 16  # columns or pairs that are counted in one statement
 
 
+def as_ibis(table: ir.Table | View) -> ir.Table:
+    """Return rows as an Ibis table."""
+    return table.table if isinstance(table, View) else table
+
+
 class IbisColumns:
     """Rows that stay in their engine."""
 
-    def __init__(self, table: ir.Table, place: Place, stand_ins: Mapping[str, ir.Table] | None = None) -> None:
+    def __init__(self, table: ir.Table | View, place: Place, stand_ins: Mapping[str, ir.Table] | None = None) -> None:
         require_names_apart(list(table.columns))
-        self.expression = table
+        self.rows = table
         self.place = place
         self.stand_ins = stand_ins or {}  # if a budget raises columns, one value for all with the same label
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(self.expression.columns)
+        return list(self.rows.columns)
+
+    @cached_property
+    def expression(self) -> ir.Table:
+        """The rows as an Ibis table."""
+        return as_ibis(self.rows)
 
     @property
     def text_columns(self) -> list[str]:
         """The columns that contain texts."""
         return [name for name, kind in self.expression.schema().items() if kind.is_string()]
 
-    def groups(self, names: Sequence[str], table: ir.Table | None = None) -> Groups:
+    def groups(self, names: Sequence[str], table: ir.Table | View | None = None) -> Groups:
         """Return the distinct tuples of some columns, and the number of records of each."""
-        rows = self.told(names) if table is None else table
         weight = unused("n", names)
-        return Groups(
-            with_plain_types(self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))), weight
-        )
+        asked = self.rows if table is None else table
+        found = asked.grouped(names, weight) if isinstance(asked, View) and not self.stand_ins else None
+        if found is None:
+            rows = self.told(names) if table is None else as_ibis(table)
+            found = self.place.fetch(rows.group_by(list(names)).agg(**{weight: rows.count()}))
+        return Groups(with_plain_types(found), weight)
 
     def told(self, keys: Sequence[str]) -> ir.Table:
         """Return the rows with values compared as in memory: no NaN, no -0.0, and ``keys`` of types that round-trip."""
@@ -134,6 +148,9 @@ class IbisColumns:
 
     def _seen(self, names: Sequence[str]) -> str:
         """Return the query for some columns, called c0, c1, …, in the dialect of the place."""
+        told = self.rows.told(names) if isinstance(self.rows, View) and not self.stand_ins else None
+        if told is not None:
+            return f"SELECT {', '.join(f'{quoted(name)} AS c{j}' for j, name in enumerate(names))} FROM ({told})"
         rows = self.told(names)
         return str(ibis.to_sql(rows.select(**{f"c{j}": rows[name] for j, name in enumerate(names)}), pretty=False))
 
@@ -148,6 +165,7 @@ class Partly:
     def __init__(self, columns: IbisColumns, rows: LocalEngine) -> None:
         self._there = columns
         self._here = rows
+        self._spreads: dict[str, Spread] = {}
 
     def _has(self, *names: str) -> bool:
         return set(names) <= set(self._here.columns)
@@ -159,9 +177,10 @@ class Partly:
 
     def spreads(self, names: Sequence[str]) -> dict[str, Spread]:
         """Count how well each of some columns distinguishes the records."""
-        far = [name for name in names if not self._has(name)]
-        told = self._here.spreads([name for name in names if name not in far]) | self._there.spreads(far)
-        return {name: told[name] for name in names}
+        new = [name for name in names if name not in self._spreads]
+        far = [name for name in new if not self._has(name)]
+        self._spreads |= self._here.spreads([name for name in new if name not in far]) | self._there.spreads(far)
+        return {name: self._spreads[name] for name in names}
 
     def dependences(self, pairs: Sequence[TellingPair]) -> dict[TellingPair, Dependence]:
         """Count how far the first column of each pair determines the second."""

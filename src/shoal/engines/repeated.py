@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,26 @@ from shoal.table.pieces import copies_in_pieces
 DICTIONARY = 2**19  # bytes of texts; beyond 2^20, a Parquet writer gives up its dictionary at a point of its own
 TUPLE = 400  # bytes of a distinct row in memory on its way to a file, with eight columns
 PAGE = 20_000  # rows; the first page of a Parquet column has no fewer, unless it is the only one
+
+
+class WrittenDifferentlyError(Exception):
+    """A Parquet file would not have the same bytes if a column of texts were written as codes."""
+
+
+class RowsInOrder(Protocol):
+    """Rows in the order of a release, that this process writes."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The types of the rows."""
+
+    def pieces(self, size: int, *, as_codes: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows in tables of ``size`` rows.
+
+        ``as_codes``: texts may come as dictionaries of the values in that table, in the order of their first
+        appearance, if a Parquet writer makes the same bytes of them as of the texts. Raises WrittenDifferentlyError if
+        that turns out to be wrong.
+        """
 
 
 def few_distinct(connection: Any, query: str, n_rows: int, memory: int | None) -> bool:
@@ -77,7 +97,7 @@ class Repeated:
         columns = []
         for j, values in enumerate(self.values):
             own = self.codes[first : first + len(copies), j]
-            columns.append(_dictionary(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
+            columns.append(dictionary_of(values, own, copies) if coded[j] else values.take(np.repeat(own, copies)))
         return pa.table(columns, names=list(self.names))
 
     def _is_written_alike(self, j: int, size: int) -> bool:
@@ -92,24 +112,25 @@ class Repeated:
         for first, copies in copies_in_pieces(self.counts, size):
             own = self.codes[first : first + len(copies), j]
             n_early = int(np.searchsorted(np.cumsum(copies), PAGE)) + 1
-            if _code_bits(own[:n_early], len(values)) != _code_bits(own, len(values)):
+            if code_bits(own[:n_early], len(values)) != code_bits(own, len(values)):
                 return False
         return True
 
 
-def _code_bits(codes: NDArray[np.int32], n_values: int) -> int:
+def code_bits(codes: NDArray[np.int32], n_values: int) -> int:
     """Return how many bits number the distinct values; 0 for one value."""
     return int(np.count_nonzero(np.bincount(codes, minlength=n_values)) - 1).bit_length()
 
 
-def _dictionary(values: pa.Array, codes: NDArray[np.int32], copies: Counts) -> pa.DictionaryArray:
+def dictionary_of(values: pa.Array, codes: NDArray[np.int32], copies: Counts | None = None) -> pa.DictionaryArray:
     """Return repeated values, none of them null, as a dictionary of those that occur, by first appearance."""
     firsts = np.full(len(values), len(codes))
     firsts[codes[::-1]] = np.arange(len(codes))[::-1]  # the last assignment is that of the first appearance
     there = np.argsort(firsts, kind="stable")[: np.count_nonzero(firsts < len(codes))]
     renumbered = np.zeros(len(values), np.int32)
     renumbered[there] = np.arange(len(there), dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(np.repeat(renumbered[codes], copies)), values.take(there))
+    own = renumbered[codes] if copies is None else np.repeat(renumbered[codes], copies)
+    return pa.DictionaryArray.from_arrays(pa.array(own), values.take(there))
 
 
 def rows_from_counts(groups: Groups, names: Sequence[str], seed: int) -> Repeated:

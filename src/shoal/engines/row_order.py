@@ -32,7 +32,7 @@ def hash_order(table: pa.Table, seed: int) -> NDArray[np.int64]:
         connection.register("rows", rows)
         ordered = connection.sql(
             f"SELECT {quoted(place)} FROM rows "
-            f"ORDER BY md5({_text(table.schema, seed)}), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
+            f"ORDER BY md5({hashed_text(table.schema, seed)}), {', '.join(names)}, hash({quoted(place)}, '{seed}')"
         )
         return np.asarray(ordered.fetchnumpy()[place], np.int64)
 
@@ -45,14 +45,16 @@ def order_of_distinct(table: pa.Table, seed: int) -> NDArray[np.int64]:
     with scratch.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("rows", table)
-        found = connection.sql(f"SELECT md5_number_upper({_text(table.schema, seed)}) AS hashed FROM rows").fetchnumpy()
+        # md5_number_upper is the same, and takes three times as long.
+        first = f"CAST(md5_number({hashed_text(table.schema, seed)}) & CAST({2**64 - 1} AS UHUGEINT) AS UBIGINT)"
+        found = connection.sql(f"SELECT {first} AS hashed FROM rows").fetchnumpy()
     hashed = np.asarray(found["hashed"], np.uint64).byteswap()  # DuckDB reads the bytes of the hash from the last one
     order = np.argsort(hashed)
     hashed = hashed[order]
     return hash_order(table, seed) if (hashed[1:] == hashed[:-1]).any() else order
 
 
-def _text(schema: pa.Schema, seed: int) -> str:
+def hashed_text(schema: pa.Schema, seed: int) -> str:
     """Return the text of a row that is hashed, in SQL."""
     texts = ", ".join(f"coalesce({_hashed(quoted(field.name), field.type)}, chr(30))" for field in schema)
     return f"concat_ws(chr(31), '{seed}', {texts})"

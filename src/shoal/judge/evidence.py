@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from shoal.columns.telling import MISSED
 from shoal.engines.base import Counted, Engine, Query, Rows
-from shoal.engines.dependence import Countable, Dependence, dependence_of
+from shoal.engines.dependence import Countable, Dependence, Spread, dependence_of
 from shoal.engines.local import LocalEngine
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
@@ -22,19 +23,36 @@ class Evidence:
 
     policy: Policy
     table: FrequencyTable  # the classes of the released rows, recounted
-    published: Countable  # the released rows; only their plain columns are used
+    released: Callable[[], Countable]  # the released rows; only their plain columns are used
     original: Countable | None = None  # the rows before generalization, if they are known
     # For each generalized quasi column, how far its released values determine the original ones, if known.
     generalized: Mapping[str, Dependence | None] = field(default_factory=dict)
     suppressed: tuple[int, int] = (0, 0)  # suppressed records, and the number of all records
+    left_out: int = 0  # original records that the released rows lack, if all others are original ones
     loss: float | None = None
     notes: Sequence[str] = ()  # notes of the engine about reading
     unfinished: str = ""  # the progress of the search when its time ended
+
+    @cached_property
+    def published(self) -> Countable:
+        """The released rows; an engine joins them for this."""
+        return self.released()
 
     @property
     def known(self) -> Countable:
         """The most informative rows: the original ones, if they are known."""
         return self.published if self.original is None else self.original
+
+    def may_be_published(self, names: Sequence[str], possible: Callable[[Spread, int], bool]) -> list[str]:
+        """Return the columns that may have some property in the release, as far as the original rows tell.
+
+        ``possible`` returns whether a column may have it after that many records were left out. Asking the original is
+        cheaper: the released rows must be joined first.
+        """
+        if self.original is None or not self.left_out:
+            return list(names)
+        told = self.original.spreads(names)
+        return [name for name in names if possible(told[name], self.left_out)]
 
     def hidden(self, name: str, guesses: int) -> bool:
         """Return whether the release itself does not determine a column within this number of guesses."""
@@ -58,10 +76,11 @@ def of_release(
     return Evidence(
         policy,
         released,
-        original if same else engine.released(rows),
+        lambda: original if same else engine.released(rows),
         original,
         {name: told for name, told in zip(policy.quasi, _told(parts, table), strict=True) if told.errors(1)},
         (parts.n_suppressed, counted.n_records),
+        counted.n_records - rows.n_records,
         loss,
         (*engine.notes, *counted.notes, *rows.notes),
         recoding.unfinished,
@@ -97,10 +116,11 @@ def of_replay(
     return Evidence(
         policy,
         released,
-        engine.released(rows) if held_back else original,
+        lambda: engine.released(rows) if held_back else original,
         original,
         {name: told for name, told in generalized.items() if told.errors(1)},
         (held_back, seen.n_records),
+        held_back,
         notes=(*engine.notes, *rows.notes),
     )
 
@@ -111,12 +131,12 @@ def of_table(
     """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
     published = engine.knowing(seen)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
-        return Evidence(policy, table, published, notes=engine.notes)
+        return Evidence(policy, table, lambda: published, notes=engine.notes)
     n = int(original.frequencies(policy.quasi[0]).sum())
     return Evidence(
         policy,
         table,
-        published,
+        lambda: published,
         original,
         dict.fromkeys(name for name in policy.quasi if _generalized(name, published, original)),
         (max(0, n - table.n_records), n),

@@ -114,10 +114,11 @@ def _persons_repeat(evidence: Evidence) -> Iterator[Caution]:
 def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
     """Warn of plain columns in which at least half of the values occur only once."""
     n = evidence.table.n_records
-    names = [name for name in evidence.policy.having("plain") if name in evidence.published.columns]
+    possible = evidence.may_be_published(evidence.policy.having("plain"), _may_be_alone)
+    names = [name for name in possible if name in evidence.published.columns] if possible else []
     found = {
         name: spread
-        for name, spread in evidence.published.spreads(names).items()
+        for name, spread in (evidence.published.spreads(names) if names else {}).items()
         if 2 * spread.alone >= spread.records >= max(2, FILLED * n)
     }
     if not found:
@@ -132,6 +133,11 @@ def _unique_plain(evidence: Evidence) -> Iterator[Caution]:
         f"{'it identifies' if one else 'they identify'} people to anyone who knows {'it' if one else 'them'}",
         'Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them',
     )
+
+
+def _may_be_alone(spread: Spread, n_gone: int) -> bool:
+    """Return whether half of the records may have a unique value after some are gone: each makes one more unique."""
+    return 2 * (spread.alone + n_gone) >= spread.records - n_gone
 
 
 def _different(spread: Spread, n: int) -> str:

@@ -41,10 +41,15 @@ def longest(starts: Counts) -> int:
     return most
 
 
-@compiled_when_long(lambda _, counts: len(counts))
 def entropies(starts: Counts, counts: Counts) -> Floats:
     """Return the entropy of each class in nats: ln n − Σ r ln r / n."""
-    out = np.zeros(starts.shape[0] - 1)
+    out = np.zeros(len(starts) - 1)
+    _entropies(starts, counts, out)
+    return out
+
+
+@compiled_when_long(lambda _, counts, out: len(counts))
+def _entropies(starts: Counts, counts: Counts, out: Floats) -> None:
     for c in range(out.shape[0]):
         n, total = 0, 0.0
         for e in range(starts[c], starts[c + 1]):
@@ -54,16 +59,20 @@ def entropies(starts: Counts, counts: Counts) -> Floats:
                 total += r * log(float(r))
         if n:
             out[c] = log(float(n)) - total / n
-    return out
 
 
-@compiled_when_long(lambda _, counts, l: 2 * len(counts))
 def heads_and_tails(starts: Counts, counts: Counts, l: int) -> tuple[Counts, Counts]:
     """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class, where r_1 ≥ r_2 ≥ … are its counts."""
-    n_classes = starts.shape[0] - 1
-    heads, tails = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
-    ranked = np.empty(longest(starts))
-    for c in range(n_classes):
+    heads, tails = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)
+    ranked = np.empty(int(np.diff(starts).max(initial=0)))
+    _heads_and_tails(starts, counts, l, ranked, heads, tails)
+    return heads, tails
+
+
+@compiled_when_long(lambda _, counts, *rest: 2 * len(counts))
+def _heads_and_tails(starts: Counts, counts: Counts, l: int, ranked: Floats, heads: Counts, tails: Counts) -> None:
+    """Write both numbers of each class; ``ranked`` has room for the counts of any class."""
+    for c in range(heads.shape[0]):
         m = starts[c + 1] - starts[c]
         for i in range(m):
             ranked[i] = counts[starts[c] + i]
@@ -71,7 +80,6 @@ def heads_and_tails(starts: Counts, counts: Counts, l: int) -> tuple[Counts, Cou
         heads[c] = ranked[m - 1] if m else 0
         for i in range(m - max(l, 1) + 1):
             tails[c] += np.int64(ranked[i])
-    return heads, tails
 
 
 @compiled_when_long(lambda _, values, *rest: 2 * len(values))

@@ -21,7 +21,7 @@ from shoal.engines.backends.reaching import failure, reaching, safe_uri
 from shoal.engines.files import whole_files
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.read_back import plain_schema
-from shoal.engines.repeated import Repeated
+from shoal.engines.repeated import RowsInOrder
 from shoal.engines.sql import quoted
 from shoal.errors import DataError, OutputError, ShoalError, already_there
 
@@ -37,7 +37,7 @@ class Place(Protocol):
     name: str
     backend: Any
     keeps_order: bool  # whether the rows of a file can be read in their order in the file
-    writes_files: bool  # whether ``write_rows`` writes rows that were made here
+    writes_files: bool  # whether ``write_rows`` writes rows that are put in order here
 
     @property
     def shortage(self) -> str:
@@ -85,14 +85,14 @@ class Place(Protocol):
         """
 
     def write_rows(
-        self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+        self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
         """Write rows that were made here to a file or folder in the same way, if the backend ``writes_files``."""
 
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types in which the backend writes the rows of a query to a file."""
 
-    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
+    def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
         """Return whether a query seems to return few distinct rows, which can be held in memory."""
 
 
@@ -169,7 +169,7 @@ class IbisPlace:
         with self.reading():
             return expression.to_pyarrow()
 
-    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
+    def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
         """Return False: it is asked only where rows that were made here can be written."""
         return False
 
@@ -207,7 +207,7 @@ class IbisPlace:
         return ""
 
     def write_rows(
-        self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+        self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
         """Raise an error: rows are written where they are."""
         raise NotImplementedError(f"{self.name} writes no files")

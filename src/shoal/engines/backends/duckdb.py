@@ -14,16 +14,16 @@ from ibis.expr import types as ir
 
 from shoal.engines import memory as limits
 from shoal.engines.backends.base import TABLE, Context, IbisPlace, Judge
-from shoal.engines.backends.duckdb_files import write_pieces
+from shoal.engines.backends.duckdb_direct import View
+from shoal.engines.backends.duckdb_files import write_in_order, write_pieces
 from shoal.engines.backends.duckdb_functions import maxima, without_nan
 from shoal.engines.backends.duckdb_results import fetched, in_pieces, types_of
 from shoal.engines.backends.reaching import reaching
-from shoal.engines.files import formats
 from shoal.engines.files.folders import check_file_or_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.read_back import plain_schema
-from shoal.engines.repeated import Repeated, few_distinct
+from shoal.engines.repeated import RowsInOrder, few_distinct
 from shoal.engines.scratch import spilling
 from shoal.errors import DataError
 
@@ -115,24 +115,23 @@ class DuckDB(IbisPlace):
         return write_pieces(self, in_pieces(self, expression), schema, Path(target), force, judge, formulas)
 
     def write_rows(
-        self, rows: Repeated, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
+        self, rows: RowsInOrder, target: str, *, force: bool, judge: Judge, formulas: Formulas | None = None
     ) -> str:
-        """Write a file or a folder of Parquet files; a Parquet file gets its texts as codes, for the same bytes."""
+        """Write a file or a folder of Parquet files."""
         self.check_target(target, force)
         self._make_room()
-        as_codes = Path(target).suffix.lower() in formats.PARQUET
-        pieces = rows.pieces(formats.ROW_GROUP, as_codes=as_codes)
-        return write_pieces(self, pieces, rows.schema, Path(target), force, judge, formulas, in_row_groups=as_codes)
+        return write_in_order(self, rows, Path(target), force, judge, formulas)
 
     def arrow_types(self, expression: ir.Table) -> pa.Schema:
         """Return the types of DuckDB's results, which name the time zone of the session."""
         with self.failing("read"):
             return types_of(self.backend, expression)
 
-    def repeats(self, expression: ir.Table, n_rows: int) -> bool:
+    def repeats(self, query: ir.Table | str, n_rows: int) -> bool:
         """Estimate from hashes of the rows whether few of them are distinct, and fit in half of the memory."""
+        sql = query if isinstance(query, str) else str(ibis.to_sql(query, dialect="duckdb"))
         with self.reading():
-            return few_distinct(self.backend.con, ibis.to_sql(expression, dialect="duckdb"), n_rows, self.memory)
+            return few_distinct(self.backend.con, sql, n_rows, self.memory)
 
     def tables(self, schema: str | None) -> list[str]:
         """Return the names of the existing tables; the query that Ibis 12 uses does not work with DuckDB 2."""
@@ -140,8 +139,8 @@ class DuckDB(IbisPlace):
         query = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {where}"
         return [name for (name,) in self.backend.con.execute(query, [] if schema is None else [schema]).fetchall()]
 
-    def view(self, source: str) -> ir.Table:
-        """Wrap a table expression of DuckDB as an Ibis table."""
+    def view(self, source: str) -> View:
+        """Give a table expression of DuckDB a name."""
         name = f"shoal_{secrets.token_hex(8)}"
         self.backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {source}")
-        return self.backend.table(name)
+        return View(self, name)

@@ -13,9 +13,23 @@ from shoal.engines.files import formats, sql_files
 from shoal.engines.files.folders import write_folder
 from shoal.engines.files.formulas import Formulas
 from shoal.engines.files.read_back import typed_as
+from shoal.engines.repeated import RowsInOrder, WrittenDifferentlyError
 
 if TYPE_CHECKING:
     from shoal.engines.backends.duckdb import DuckDB
+
+
+def write_in_order(
+    place: DuckDB, rows: RowsInOrder, path: Path, force: bool, judge: Judge, formulas: Formulas | None
+) -> str:
+    """Write rows in pieces; a Parquet file gets its texts as codes, if that makes the same bytes."""
+    is_parquet = path.suffix.lower() in formats.PARQUET
+    pieces = rows.pieces(formats.ROW_GROUP, as_codes=is_parquet)
+    try:
+        return write_pieces(place, pieces, rows.schema, path, force, judge, formulas, in_row_groups=is_parquet)
+    except WrittenDifferentlyError:
+        pieces = rows.pieces(formats.ROW_GROUP)
+        return write_pieces(place, pieces, rows.schema, path, force, judge, formulas, in_row_groups=is_parquet)
 
 
 def write_pieces(

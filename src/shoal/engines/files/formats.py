@@ -237,7 +237,7 @@ def write_table_file(
     """
     check_target(path, force)
     pieces = [table] if isinstance(table, pa.Table) else table
-    tables = iter(pieces) if in_row_groups else _row_groups(pieces)
+    tables = iter(pieces) if in_row_groups else row_groups(pieces)
     first = next(tables, None)
     if first is None:
         raise OutputError("the release has no rows", "every record was suppressed: relax the requirements")
@@ -313,15 +313,15 @@ def separator_of(path: Path, dialect: Dialect | None) -> str:
     return dialect.separator if dialect else ","
 
 
-def _row_groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def row_groups(tables: Iterable[pa.Table], size: int = ROW_GROUP) -> Iterator[pa.Table]:
     """Split the rows into tables of a fixed size with one chunk per column, so that equal rows give equal bytes."""
     held: list[pa.Table] = []
     for table in tables:
         held.append(table)
-        while sum(map(len, held)) >= ROW_GROUP:
+        while sum(map(len, held)) >= size:
             whole = pa.concat_tables(held)
-            yield with_plain_types(whole.slice(0, ROW_GROUP)).combine_chunks()
-            held = [whole.slice(ROW_GROUP)]
+            yield with_plain_types(whole.slice(0, size)).combine_chunks()
+            held = [whole.slice(size)]
     if sum(map(len, held)):
         yield with_plain_types(pa.concat_tables(held)).combine_chunks()
 

@@ -17,6 +17,7 @@ from shoal.table.jit import compiled
 
 PIECE = 12  # bits of a key that are looked up at once, unless one column has more
 INNER = 1 << 11  # cells that share the first columns
+BLOCK = 512  # rows whose cells are looked up together
 
 PackedKeys = NDArray[np.uint64]  # (classes, words)
 CellNumbers = NDArray[np.int64]
@@ -109,7 +110,8 @@ def count_cells(
     """
     sums = np.zeros(len(cells.outer) * len(cells.inner), np.int64)
     cell_of = np.empty(len(keys) if with_classes else 0, np.uint32)
-    add_to_cells(keys, counts, cells.words, cells.shifts, cells.masks, cells.starts, cells.terms, sums, cell_of)
+    some = np.empty(BLOCK, np.uint32)
+    add_to_cells(keys, counts, cells.words, cells.shifts, cells.masks, cells.starts, cells.terms, sums, cell_of, some)
     n_classes = np.count_nonzero(sums)
     out, totals = np.empty((n_classes + 1, keys.shape[1]), np.uint64), np.empty(n_classes + 1, np.int64)
     number_of = np.empty(len(sums) if with_classes else 0, np.int64)
@@ -128,13 +130,14 @@ def add_to_cells(
     terms: NDArray[np.uint32],
     sums: CellNumbers,
     cell_of: NDArray[np.uint32],
+    cells: NDArray[np.uint32],
 ) -> None:
     """Add the ``counts`` of rows to the ``sums`` of their cells, and write the cell of each row if there is room.
 
-    ``words``, ``shifts``, ``masks``, ``starts`` and ``terms`` are those of ``NodeCells``.
+    ``words``, ``shifts``, ``masks``, ``starts`` and ``terms`` are those of ``NodeCells``; ``cells`` is room for those
+    of a block of rows.
     """
-    block = 512
-    cells = np.empty(block, np.uint32)
+    block = cells.shape[0]
     for first in range(0, keys.shape[0], block):
         rows = keys[first : first + block]
         number = counts[first : first + block]
