@@ -191,8 +191,9 @@ def _called_with_plain_types(made: Any) -> None:
     Numba would compile it once for the constant 0, once for 1, once for a number of 32 bits and once for one of 64; in
     all of them it computes with 64 bits.
     """
-    from numba.core import types
+    from numba.core import types as kinds
 
+    types: Any = kinds  # whose annotations lack some attributes
     usual = made.get_call_template
 
     def plain(kind: Any) -> Any:
