@@ -20,8 +20,7 @@ are the same, and tests run them both ways.
 Compiling takes as long as Numba makes it, so it is spared what these loops do not need. One that only fills arrays that
 it is given counts no references to them, and needs no memory manager, which is compiled in every process. One that only
 other loops call becomes machine code as a part of them, and not for itself too; and it is compiled once, whether they
-pass constants, numbers of 32 bits or of 64. What the compiler leaves in memory is looked through for cycles when old
-objects are, not after every loop.
+pass constants, numbers of 32 bits or of 64.
 """
 
 from __future__ import annotations
@@ -275,7 +274,6 @@ def _cached(found: Any, options: dict[str, Any]) -> Any:
                     return compile_loop(signature)
                 finally:
                     if collecting:
-                        _age()
                         gc.enable()
                     turn.end()
 
@@ -284,16 +282,6 @@ def _cached(found: Any, options: dict[str, Any]) -> Any:
         if hasattr(cache, "_load_overload"):  # if this Numba loads code as the known ones do
             cache.load_overload = load_overload
     return found
-
-
-def _age() -> None:
-    """Make all objects old, so that the next look for cycles among the young ones does not walk through a compiler's.
-
-    They are walked through when the old ones are.
-    """
-    if gc.get_freeze_count() == 0:  # else somebody froze objects, and wants them to stay so
-        gc.freeze()
-        gc.unfreeze()
 
 
 def _compiled_with(loop: Callable[..., Any]) -> list[tuple[str, object]]:

@@ -373,18 +373,6 @@ def test_loops_are_compiled_once_for_constants_and_numbers_of_32_and_of_64_bits(
     assert [len(loop.made().signatures) for loop in (called.chosen, called.kept)] == [2, 1]  # 64 bits, and a float
 
 
-def test_what_a_compiler_leaves_is_collected_with_old_objects(begun: Callable[[], Any]) -> None:
-    begun()(3)
-    assert gc.get_freeze_count() == 0
-    gc.freeze()  # as a server does before it forks
-    try:
-        frozen = gc.get_freeze_count()
-        begun()(2.5)
-        assert gc.get_freeze_count() >= frozen - 100  # some have ended since
-    finally:
-        gc.unfreeze()
-
-
 def test_a_loop_is_interpreted_until_it_is_long(tmp_path: Path) -> None:
     (tmp_path / "tiers.py").write_text(TIERED, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
