@@ -19,7 +19,8 @@ are the same, and tests run them both ways.
 
 Compiling takes as long as Numba makes it, so it is spared what these loops do not need. One that only fills arrays that
 it is given counts no references to them, and needs no memory manager, which is compiled in every process. One that only
-other loops call becomes machine code as a part of them, and not for itself too.
+other loops call becomes machine code as a part of them, and not for itself too; and it is compiled once, whether they
+pass constants, numbers of 32 bits or of 64.
 """
 
 from __future__ import annotations
@@ -146,6 +147,8 @@ class CompiledLoop:
                     self._made = _cached(jit(**options)(self.py_func), options)
                 else:
                     self._made = jit(**options, **({"pipeline_class": _linked()} if spared else {}))(self.py_func)
+                if spared:
+                    _called_with_plain_types(self._made)
             return self._made
 
     def _kept(self) -> bool:
@@ -179,6 +182,24 @@ def _tell_numba() -> None:
 
         typeof_impl.register(CompiledLoop)(lambda loop, context: typeof_impl(loop.made(), context))
         _told = True
+
+
+def _called_with_plain_types(made: Any) -> None:
+    """Make the other loops that call a loop share its code.
+
+    Numba would compile it once for the constant 0, once for 1, once for a number of 32 bits and once for one of 64; in
+    all of them it computes with 64 bits.
+    """
+    from numba.core import types as kinds
+
+    types: Any = kinds  # whose annotations lack some attributes
+    usual = made.get_call_template
+
+    def plain(kind: Any) -> Any:
+        kind = types.unliteral(kind)
+        return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
+
+    made.get_call_template = lambda given, named: usual([plain(kind) for kind in given], named)
 
 
 @cache

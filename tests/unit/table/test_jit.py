@@ -336,6 +336,43 @@ def test_loops_of_parts_are_right_whether_they_make_arrays_or_only_fill_them(
     assert answer() == [1, 1, 1]
 
 
+CALLED = """
+import numpy as np
+from shoal.table.jit import compiled, compiled_within
+
+
+@compiled_within
+def chosen(i, first):
+    return 2 * i if first else i - 7
+
+
+@compiled
+def kept(i):
+    return 3 * i
+
+
+@compiled
+def total(shorts, n, x):
+    found = chosen(0, True) + chosen(1, False) + chosen(n, True) + kept(2) + kept(n)
+    for i in range(shorts.shape[0]):
+        found += chosen(shorts[i], i > 1) + kept(shorts[i])
+    return found + chosen(x, True)
+"""
+
+
+def test_loops_are_compiled_once_for_constants_and_numbers_of_32_and_of_64_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "kept"))
+    (tmp_path / "called.py").write_text(CALLED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("called", None)
+    called = import_module("called")
+    shorts = np.array([2**31 - 1, -5, 2**31 - 2], np.int32)
+    assert called.total(shorts, 2**40, 0.5) == called.total.py_func(shorts.astype(np.int64), 2**40, 0.5)
+    assert [len(loop.made().signatures) for loop in (called.chosen, called.kept)] == [2, 1]  # 64 bits, and a float
+
+
 def test_a_loop_is_interpreted_until_it_is_long(tmp_path: Path) -> None:
     (tmp_path / "tiers.py").write_text(TIERED, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
