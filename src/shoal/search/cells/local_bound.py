@@ -57,6 +57,7 @@ PASSING_ROUNDS = 5  # where classes must pass more than a size,
 PASSING_LOOKS = 5_000  # at each tuple and value, after which there is no further one
 PASSING_PULL = 0.4  # of the mean price that the first of them proves
 BETWEEN = 1 / 3  # the power of a bound's share of the cost that is the share to begin with
+FAINT = 0.1  # that share at the least
 MEMBERS = 24  # of an overpaid class, for which there is room on average
 
 
@@ -85,7 +86,8 @@ def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floa
     if not isinstance(space.loss, ArxLoss):
         return bound, ""
     mean = math.floor(space.loss.mean_at_least(total) * 1e4) / 1e4  # down: what is claimed must hold
-    return bound, f"no recoding along these hierarchies has a mean cell loss below {mean:.4f}"
+    meeting = "" if rules.column is None else " that meets the requirements"
+    return bound, f"no recoding along these hierarchies{meeting} has a mean cell loss below {mean:.4f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +279,7 @@ def least_costs_of_passing(problem: Problem, values: PricedValues, n_rounds: int
     prices = np.minimum(tuples.most, (paid + (counts - kept) * tuples.most) / counts)
     if not looking.lower(low, CAP, 0.0) or (whole := float((counts * prices).sum())) <= 0:
         return
-    prices *= (float((counts * low).sum()) / whole) ** BETWEEN
+    prices *= max(FAINT, float((counts * low).sum()) / whole) ** BETWEEN
     n = len(counts) + 64
     room, pool, lists = overpaid_of(n, n * MEMBERS), _Pool.of(tuples), lists_of(rules)
     best, pull, least = 0.0, 0.0, -float(tuples.most.max())
@@ -289,8 +291,10 @@ def least_costs_of_passing(problem: Problem, values: PricedValues, n_rounds: int
         if proved > best:
             best = proved
             yield tuples.ground * problem.n_records + best
-        pull = pull or PASSING_PULL * best / problem.n_records
-        if pull <= 0 or looking.work[0] > PASSING_LOOKS * len(counts):
+        else:
+            pull *= 2
+        pull = pull or PASSING_PULL * max(FAINT * whole, best) / problem.n_records
+        if looking.work[0] > PASSING_LOOKS * len(counts):
             return
         pool.add(room)
         prices = (prices + low) / 2
@@ -325,7 +329,6 @@ class _Looking:
             ended = visit_classes(self.ladder, visit, prices, self.k, what, self.overpaid, AT_ONCE)
         self.work[0] += visit.work[0]
         return True
-
 
     def lower_passing(self, prices: Floats, rules: ValueRules, lists: Lists, room: Overpaid, share: float) -> bool:
         """Lower prices until no class is overpaid that may pass; False if there is no time for it."""

@@ -88,8 +88,10 @@ def value_rules(values: Ints, rows: Sequence[SizeRule]) -> ValueRules:
         caps,
         floors,
         np.array([row.distinct for row in rows], np.int64),
-        *(np.ascontiguousarray(np.stack([getattr(row, of) for row in rows], axis=1)) for of in ("rate", "full", "part")),
-        np.ascontiguousarray(np.stack([row.wanted for row in rows], axis=1)),
+        np.array([row.rate for row in rows]).swapaxes(0, 1).copy(),
+        np.array([row.full for row in rows]).swapaxes(0, 1).copy(),
+        np.array([row.part for row in rows]).swapaxes(0, 1).copy(),
+        np.array([row.wanted for row in rows]).T.copy(),
         np.ceil(caps.max(axis=0)).astype(np.int64),
         np.flatnonzero(floors.any(axis=0)),
     )
@@ -98,15 +100,32 @@ def value_rules(values: Ints, rows: Sequence[SizeRule]) -> ValueRules:
 def lists_of(rules: ValueRules) -> Lists:
     """Return empty lists."""
     m, room = len(rules.room), int(rules.room.max(initial=0)) + 1
-    ints, floats = [np.zeros(m, np.int64) for _ in range(4)], [np.zeros(m) for _ in range(5)]
     return Lists(
-        np.zeros(1, np.int64), *ints[:3], np.empty((m, room)), np.empty((m, room), np.int32), ints[3], *floats,
-        np.zeros((len(rules.wanted), len(rules.sizes) + 1)), np.zeros(3),
-    )  # fmt: skip
+        n_values=np.zeros(1, np.int64),
+        present=np.zeros(m, np.int64),
+        length=np.zeros(m, np.int64),
+        records=np.zeros(m, np.int64),
+        price=np.empty((m, room)),
+        who=np.empty((m, room), np.int32),
+        at=np.zeros(m, np.int64),
+        ends=np.zeros(m),
+        taken=np.zeros(m),
+        low=np.zeros(m),
+        high=np.zeros(m),
+        best=np.zeros(m),
+        multipliers=np.zeros((len(rules.wanted), len(rules.sizes) + 1)),
+        found=np.zeros(3),
+    )
+
+
+# --- the dearest class of a group ----------------------------------------------------------------------------------
 
 
 @compiled_within
-def _list_prices(ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Lists, prices: Floats, d: Int, first: Int, last: Int) -> None:
+def _list_prices(
+    ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Lists, prices: Floats, d: Int, first: Int, last: Int
+) -> None:  # fmt: skip
+    """List the highest prices of every value in a part of a group, for as many records as a class can have of it."""
     counts, group, values, room = ladder.counts, visit.group, rules.values, rules.room
     length, records, price, who = lists.length, lists.records, lists.price, lists.who
     for i in range(lists.n_values[0]):
@@ -142,7 +161,7 @@ def _list_prices(ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Li
 def _take(ladder: Ladder, lists: Lists, v: Int, amount: float) -> float:
     """Take some of the next record of a value; returns what it adds to the worth."""
     x = lists.taken[v] + amount
-    worth = amount * lists.price[v, lists.at[v]]
+    worth = float(amount * lists.price[v, lists.at[v]])
     lists.taken[v] = x
     if x + STEP >= lists.ends[v]:
         lists.taken[v] = lists.ends[v]
@@ -153,8 +172,14 @@ def _take(ladder: Ladder, lists: Lists, v: Int, amount: float) -> float:
 
 
 @compiled_within
-def _dearest(ladder: Ladder, rules: ValueRules, lists: Lists, row: Int, test: Int, n: float, factor: float, multiplier: float) -> tuple[bool, float, float, float]:
+def _dearest(
+    ladder: Ladder, rules: ValueRules, lists: Lists, row: Int, test: Int, n: float, factor: float, multiplier: float
+) -> tuple[bool, float, float, float]:  # fmt: skip
     """Choose ``n`` records with the highest prices plus what they add to a sum, by a multiplier.
+
+    First what every class must have of a value, then the dearest records of as many other values as it needs, then the
+    dearest of all. That is the best choice, because in every value the records get cheaper and add no more: a choice
+    without one of these values has a record of a value that it needs less, which can be exchanged.
 
     Returns whether there are so many, what they are worth, what they add, and the sum of absolute amounts.
     """
@@ -225,14 +250,15 @@ def _dearest(ladder: Ladder, rules: ValueRules, lists: Lists, row: Int, test: In
         gain += limit * own_rate
         size += limit
         total += limit * (abs(price) + multiplier * abs(own_rate))
-    return False, 0.0, 0.0, 0.0
 
 
 @compiled_within
-def _worth(ladder: Ladder, rules: ValueRules, lists: Lists, row: Int, n: float, factor: float, cost: float, exact: bool) -> float:
-    """Return by how much the records of a class of size ``n`` can be worth more than it costs, at most; -1 if not.
+def _worth(
+    ladder: Ladder, rules: ValueRules, lists: Lists, row: Int, n: float, factor: float, cost: float, exact: bool
+) -> float:  # fmt: skip
+    """Return an upper bound on what the records of a class of size ``n`` are worth above its cost; -1 if not above.
 
-    The choice is in ``lists.best``.
+    The choice is in ``lists.best``. Where ``exact`` is false, it is enough to know that some choice is above.
     """
     least = np.inf
     present, m = lists.present, lists.n_values[0]
@@ -280,18 +306,27 @@ def _worth(ladder: Ladder, rules: ValueRules, lists: Lists, row: Int, n: float, 
         if over < least:
             least = over
             share = 1.0 if has_high else 0.0
-            if has_low and has_high and low_gain < want:
+            if has_low and has_high:
                 share = (want - low_gain) / (high_gain - low_gain)
-            for i in range(m):
+            for i in range(m):  # of the last two choices, such that the sum is just large enough
                 v = present[i]
-                lists.best[v] = (share * lists.high[v] if has_high else 0.0) + ((1 - share) * lists.low[v] if has_low else 0.0)
+                lists.best[v] = 0.0
+                if has_high:
+                    lists.best[v] += share * lists.high[v]
+                if has_low:
+                    lists.best[v] += (1 - share) * lists.low[v]
         lists.multipliers[test, warm] = multiplier
     return least
 
 
 @compiled_within
-def _overpaid(ladder: Ladder, rules: ValueRules, lists: Lists, n_records: Int, cost: float, before: Int, exact: bool) -> bool:
-    """Look whether a class of listed records can be worth more than it costs; it is in ``best`` and ``found``."""
+def _overpaid(
+    ladder: Ladder, rules: ValueRules, lists: Lists, n_records: Int, cost: float, before: Int, exact: bool
+) -> bool:  # fmt: skip
+    """Return whether a class of listed records may be worth more than it costs; it is in ``best`` and ``found``.
+
+    The row ``before``, if any, is looked at first.
+    """
     last = rules.sizes.shape[0] - 1
     largest = float(rules.sizes[last])
     for i in range(-1 if before >= 0 else 0, last + 1):
@@ -312,10 +347,14 @@ def _overpaid(ladder: Ladder, rules: ValueRules, lists: Lists, n_records: Int, c
     return False
 
 
+# --- what happens to it ---------------------------------------------------------------------------------------------
+
+
 @compiled_within
 def _list_class(ladder: Ladder, lists: Lists, overpaid: Overpaid, cost: float) -> None:
+    """List the class in ``best`` as overpaid, if there is room."""
     c = overpaid.n[0]
-    start = end = overpaid.starts[c]
+    end = overpaid.starts[c]
     if c == overpaid.limits.shape[0]:
         return
     for i in range(lists.n_values[0]):
@@ -337,8 +376,15 @@ def _list_class(ladder: Ladder, lists: Lists, overpaid: Overpaid, cost: float) -
 
 
 @compiled_within
-def _lower_class(ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Lists, prices: Floats, overpaid: Overpaid, d: Int, first: Int, last: Int, n_records: Int, cost: float) -> None:
-    """Lower the prices of the records that make a class worth too much, until none is; list some that are."""
+def _lower_class(
+    ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Lists, prices: Floats, overpaid: Overpaid, d: Int,
+    first: Int, last: Int, n_records: Int, cost: float,
+) -> None:  # fmt: skip
+    """Lower prices until no class of a part of a group is worth too much; list some that are.
+
+    First only the records of such a class get cheaper. Where that does not end, there are many more like them: then no
+    record of a value remains dearer than the cheapest of the class.
+    """
     for i in range(SHRINKS):
         _list_prices(ladder, visit, rules, lists, prices, d, first, last)
         if not _overpaid(ladder, rules, lists, n_records, cost, -1 if i == 0 else int(lists.found[0]), True):
@@ -372,7 +418,10 @@ def _lower_class(ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Li
 def visit_passing_classes(
     ladder: Ladder, visit: ClassVisit, rules: ValueRules, lists: Lists, prices: Floats, overpaid: Overpaid, work: int
 ) -> bool:
-    """Visit the classes that may pass and are overpaid, as ``visit_classes``."""
+    """Visit the classes that may pass and are overpaid, as ``visit_classes`` does, and lower their prices.
+
+    Returns whether all are visited; otherwise, the next call goes on.
+    """
     m, q = ladder.codes.shape
     k = rules.sizes[0]
     until = visit.work[0] + work
@@ -382,8 +431,8 @@ def visit_passing_classes(
         enter_group(ladder, visit, prices, k, 0, m, 0.0)
     while visit.depth[0] >= 0 and visit.work[0] < until:
         d = visit.depth[0]
-        first, last, worth_it, cost = next_part(ladder, visit, k)
-        if not worth_it:
+        first, last, promising, cost = next_part(ladder, visit, k)
+        if not promising:
             continue
         _list_prices(ladder, visit, rules, lists, prices, d, first, last)
         n_records = 0

@@ -146,7 +146,7 @@ class _ColumnRules:
             self.tests.append(_Test(f, np.full(len(f), np.inf), float(self.domain.shares @ f) - model.t))
 
     def _add_subtrees(self, q: Floats, t: float, codes: Codes) -> None:
-        """Shares within t in a tree: what leaves a subtree moves at least to its parent, priced by the latter's height."""
+        """Shares within t in a tree: what leaves a subtree moves at least to its parent, at the price of its height."""
         height = len(codes) - 1
         for level in range(height):
             within = t * height / (level + 1)
