@@ -19,7 +19,7 @@ from shoal.search.cells.local_bound import PricedTuples, PricedValues, least_cos
 from shoal.search.cells.local_boxes import Space
 from shoal.search.cells.local_prices import overpaid_of, visit_of
 from shoal.search.cells.local_rule_prices import lists_of, visit_passing_classes
-from shoal.search.cells.local_rules import ClassRules, rules_of
+from shoal.search.cells.local_rules import ClassRules, class_rules_of
 from shoal.search.problem import Terms
 from strategies import SENSITIVE_PATHS, SHAPES, models_of, table_of
 
@@ -158,7 +158,7 @@ def test_no_partition_into_passing_classes_is_below_the_bound(monkeypatch, numbe
         none = np.zeros(len(space.codes))
         bound, _ = least_loss(problem, space, whole, none)
         with monkeypatch.context() as patched:
-            patched.setattr(local_bound, "rules_of", by_size_alone)
+            patched.setattr(local_bound, "class_rules_of", by_size_alone)
             of_size, _ = least_loss(problem, space, whole, none)
         assert bound is not None
         assert of_size is not None
@@ -188,7 +188,7 @@ def test_every_histogram_that_passes_meets_the_rules(monkeypatch, number, n_size
         sensitive = {"s": Sensitive("s", values, tuple(SENSITIVE_PATHS), SENSITIVE_PATHS)}
         case = Case((column,), (("a",),) * len(values), asked, sensitive)
         problem, _, _ = problem_of(case, (1,))
-        rules = rules_of(problem)
+        rules = class_rules_of(problem)
         texts = problem.table.sensitive["s"].domain.texts
         smallest = len(values) + 1
         for counts in itertools.product(*(range(values.count(text) + 1) for text in texts)):
@@ -230,7 +230,7 @@ def assert_met(rules: ClassRules, counts) -> None:
 def priced(case: Case, weights) -> tuple[Problem, PricedValues, list[int]]:
     """The problem, its records by tuple and value, and which of these each record of the case is."""
     problem, space, whole = problem_of(case, weights)
-    rules = rules_of(problem)
+    rules = class_rules_of(problem)
     tuples = PricedTuples.of(space, space.loss.slopes, whole, rules.least)
     units = PricedValues.of(space, tuples, whole, rules)
     histogram = problem.table.sensitive[rules.column]
@@ -253,7 +253,7 @@ def with_rules(rng: random.Random) -> tuple[Case, tuple[int, ...]]:
         case = replace(case, limit=0, persons=None)
         weights = tuple(rng.choice((1, 1, 2)) for _ in case.columns)
         problem, _, _ = problem_of(case, weights)
-        if rules_of(problem).column is not None:
+        if class_rules_of(problem).column is not None:
             return case, weights
 
 

@@ -38,7 +38,7 @@ from shoal.search.cells.local_rule_prices import (
     value_rules,
     visit_passing_classes,
 )
-from shoal.search.cells.local_rules import ClassRules, rules_of
+from shoal.search.cells.local_rules import ClassRules, class_rules_of
 from shoal.search.losses.definitions import ArxLoss
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
@@ -73,7 +73,7 @@ def least_loss(problem: Problem, space: Space, partition: Partition, guess: Floa
     free_of_charge = space.loss.mean_of_kept and problem.limit > 0  # to suppress a record
     if not isinstance(problem.objective, CellLoss) or free_of_charge:
         return None, ""
-    rules = rules_of(problem)
+    rules = class_rules_of(problem)
     tuples = PricedTuples.of(space, space.loss.slopes, partition, rules.least)
     mean = float(tuples.cost @ tuples.counts) / max(1, problem.n_records)
     found = list(least_costs(problem, tuples, 0 if guess.any() else ROUNDS, LIFTED * mean * guess))

@@ -98,7 +98,7 @@ def value_rules(values: Ints, rows: Sequence[SizeRule]) -> ValueRules:
 
 
 def lists_of(rules: ValueRules) -> Lists:
-    """Return empty lists."""
+    """Return lists without prices, with room for as many records of a value as a class can have."""
     m, room = len(rules.room), int(rules.room.max(initial=0)) + 1
     return Lists(
         n_values=np.zeros(1, np.int64),

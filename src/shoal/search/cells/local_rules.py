@@ -59,7 +59,7 @@ class ClassRules:
     rows: tuple[SizeRule, ...]
 
 
-def rules_of(problem: Problem) -> ClassRules:
+def class_rules_of(problem: Problem) -> ClassRules:
     """Return the rules that the requirements of a problem imply; of several columns, those with the largest classes."""
     table = problem.table
     k = problem.least_class_size
