@@ -65,7 +65,7 @@ class Overpaid(NamedTuple):
     n: Ints  # (1)
     starts: Ints  # (room + 1)
     members: ShortInts
-    shares: ShortInts
+    shares: Floats
     limits: Floats  # (room)
 
 
@@ -96,7 +96,7 @@ def overpaid_of(n_classes: int, n_members: int) -> Overpaid:
         np.zeros(1, np.int64),
         np.zeros(n_classes + 1, np.int64),
         np.empty(n_members, np.int32),
-        np.empty(n_members, np.int32),
+        np.empty(n_members),
         np.empty(n_classes),
     )
 
@@ -136,7 +136,7 @@ def _sorted(ladder: Ladder, visit: ClassVisit, d: Int, s: Int) -> None:
 
 
 @compiled_within
-def _entered(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, s: Int, cost: float) -> None:
+def enter_group(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, s: Int, cost: float) -> None:
     """Begin with the group of ``s`` tuples at a depth: divide it into runs of equal ranks."""
     codes, counts, group = ladder.codes, ladder.counts, visit.group
     _sorted(ladder, visit, d, s)
@@ -148,7 +148,7 @@ def _entered(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, 
             n += 1
             last = codes[u, d]
             visit.records[d, n] = 0
-            visit.highest[d, n] = 0.0
+            visit.highest[d, n] = -np.inf
         visit.records[d, n] = min(k, visit.records[d, n] + counts[u])
         visit.highest[d, n] = max(visit.highest[d, n], prices[u])
         visit.ends[d, n] = i + 1
@@ -157,6 +157,45 @@ def _entered(ladder: Ladder, visit: ClassVisit, prices: Floats, k: int, d: Int, 
     visit.cost[d] = cost
     visit.depth[0] = d
     visit.work[0] += s
+
+
+@compiled_within
+def next_part(ladder: Ladder, visit: ClassVisit, k: int) -> tuple[int, int, bool, float]:
+    """Go on to the next label of the group at hand; if all are done, to that of a group above.
+
+    Returns the part of the group with the label, whether it may be overpaid, and what it costs; no part if all labels
+    of a level are done.
+    """
+    codes, nodes, costs = ladder.codes, ladder.nodes, ladder.costs
+    d = visit.depth[0]
+    if visit.at[d] == visit.n_runs[d]:
+        visit.at[d] = 0
+        visit.level[d] += 1
+        if visit.level[d] == ladder.heights[d]:
+            visit.depth[0] -= 1
+        return 0, 0, False, 0.0
+    x = visit.at[d]
+    first = 0 if x == 0 else visit.ends[d, x - 1]
+    row = ladder.starts[d] + visit.level[d] * ladder.sizes[d]
+    below = row - ladder.sizes[d] if visit.level[d] > 0 else row
+    rank = codes[visit.group[d, first], d]
+    node, under = nodes[row + rank], nodes[below + rank]
+    cost = visit.cost[d] + costs[row + rank]
+    new = visit.level[d] == 0 or costs[row + rank] < costs[below + rank]
+    n_records, highest, same = 0, -np.inf, True
+    while same:  # the runs under one label; with the same ones the level below was no dearer
+        n_records = min(k, n_records + visit.records[d, x])
+        highest = max(highest, visit.highest[d, x])
+        x += 1
+        if x < visit.n_runs[d]:
+            rank = codes[visit.group[d, visit.ends[d, x - 1]], d]
+            same = nodes[row + rank] == node
+            new = new or (same and nodes[below + rank] != under)
+        else:
+            same = False
+    visit.work[0] += x - visit.at[d]
+    visit.at[d] = x
+    return first, visit.ends[d, x - 1], new and n_records >= k and highest > cost, cost
 
 
 @compiled_within
@@ -240,52 +279,24 @@ def visit_classes(
     Prices only fall, so whatever was fine remains so: once all are visited, no class is overpaid. Returns whether that
     is so; otherwise, the next call goes on.
     """
-    codes, nodes, costs = ladder.codes, ladder.nodes, ladder.costs
-    m, q = codes.shape
+    m, q = ladder.codes.shape
     until = visit.work[0] + work
     if visit.work[0] == 0:
         for i in range(m):
             visit.group[0, i] = i
-        _entered(ladder, visit, prices, k, 0, m, 0.0)
+        enter_group(ladder, visit, prices, k, 0, m, 0.0)
     while visit.depth[0] >= 0 and visit.work[0] < until:
         d = visit.depth[0]
-        if visit.at[d] == visit.n_runs[d]:
-            visit.at[d] = 0
-            visit.level[d] += 1
-            if visit.level[d] == ladder.heights[d]:
-                visit.depth[0] -= 1
+        first, last, promising, cost = next_part(ladder, visit, k)
+        if not promising:
             continue
-        x = visit.at[d]
-        first = 0 if x == 0 else visit.ends[d, x - 1]
-        row = ladder.starts[d] + visit.level[d] * ladder.sizes[d]
-        below = row - ladder.sizes[d] if visit.level[d] > 0 else row
-        rank = codes[visit.group[d, first], d]
-        node, under = nodes[row + rank], nodes[below + rank]
-        cost = visit.cost[d] + costs[row + rank]
-        new = visit.level[d] == 0 or costs[row + rank] < costs[below + rank]
-        n_records, highest, same = 0, 0.0, True
-        while same:  # the runs under one label; with the same ones the level below was no dearer
-            n_records = min(k, n_records + visit.records[d, x])
-            highest = max(highest, visit.highest[d, x])
-            x += 1
-            if x < visit.n_runs[d]:
-                rank = codes[visit.group[d, visit.ends[d, x - 1]], d]
-                same = nodes[row + rank] == node
-                new = new or (same and nodes[below + rank] != under)
-            else:
-                same = False
-        visit.work[0] += x - visit.at[d]
-        visit.at[d] = x
-        if not new or n_records < k or highest <= cost:
-            continue
-        last = visit.ends[d, x - 1]
         total, _ = _top(ladder, visit, prices, k, d, first, last)
         if visit.top[0] <= cost or (what == LOWER and total <= k * cost * (1 + OVER) + OVER * OVER):
             continue
         if d + 1 < q:
             for i in range(first, last):
                 visit.group[d + 1, i - first] = visit.group[d, i]
-            _entered(ladder, visit, prices, k, d + 1, last - first, cost)
+            enter_group(ladder, visit, prices, k, d + 1, last - first, cost)
         elif what == CAP:
             _capped(visit, prices, d, first, last, cost)
         else:
@@ -299,7 +310,7 @@ def visit_classes(
 @compiled
 def raise_prices(
     prices: Floats, most: Floats, counts: Floats, use: Floats, starts: Ints, members: ShortInts, shares: Floats,
-    limits: Floats, pull: float, n_rounds: int, n_sweeps: int,
+    limits: Floats, least: float, pull: float, n_rounds: int, n_sweeps: int,
 ) -> None:  # fmt: skip
     """Raise the sum of all prices while listed classes are not overpaid, approximately.
 
@@ -318,12 +329,12 @@ def raise_prices(
     free = prices.copy()  # without limits; the price is the nearest within
     for _ in range(n_rounds):
         for u in range(m):
-            free[u] = min(most[u], max(0.0, free[u])) + pull * missing[u]
+            free[u] = min(most[u], max(least, free[u])) + pull * missing[u]
         for _ in range(n_sweeps):
             for c in range(n):
                 over = -limits[c]
                 for i in range(starts[c], starts[c + 1]):
-                    over += shares[i] * min(most[members[i]], max(0.0, free[members[i]]))
+                    over += shares[i] * min(most[members[i]], max(least, free[members[i]]))
                 more = max(-use[c], over / scale[c])
                 if more != 0:
                     use[c] += more
@@ -332,4 +343,4 @@ def raise_prices(
                         missing[u] -= more * shares[i] / counts[u]
                         free[u] -= pull * more * shares[i] / counts[u]
     for u in range(m):
-        prices[u] = min(most[u], max(0.0, free[u]))
+        prices[u] = min(most[u], max(least, free[u]))
