@@ -106,9 +106,15 @@ _tell: Callable[[], None] | None = None
 
 
 def _load_numba() -> None:
-    with suppress(Exception):  # whoever needs it will be told
-        import numba
-        import numba.np.arrayobj  # noqa: F401  which every loop needs
+    collecting = gc.isenabled()
+    gc.disable()  # its many objects make Python look through all of them for cycles, a tenth of a second for nothing
+    try:
+        with suppress(Exception):  # whoever needs it will be told
+            import numba
+            import numba.np.arrayobj  # noqa: F401  which every loop needs
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class CompiledLoop:
