@@ -32,14 +32,14 @@ def _cores() -> int:
 THREADS = min(2, _cores())
 
 
-class _Own(local):
-    """What a thread knows of itself."""
+class _PartOfThread(local):
+    """What a thread knows of the part that it is doing."""
 
     at_work = False  # whether it is doing a part
     dropped: Event | None = None  # of a thread that helps: set when an exception has ended what it helps with
 
 
-_own = _Own()
+_own = _PartOfThread()
 
 
 def done_in_parts(

@@ -20,6 +20,7 @@ from shoal.table.threads import done_in_parts, go_on_if_wanted
 FEW = 1 << 15  # distinct tuples up to which a node takes less time than threads that take turns in Python
 ROOM = 1 << 23  # classes of the nodes that wait to be asked for
 QUICK = 1 << 12  # classes that are grouped before a thread has woken up
+HUGE = 1 << 17  # classes from which a node by itself is derived on both cores (``rollup.HUGE``)
 FIRST, MOST = 4, 128  # nodes that are evaluated together, at first and if all of them were asked for
 
 
@@ -66,8 +67,8 @@ class LooksAhead:
         return found
 
     def _next(self, node: Node) -> Iterator[Node]:
-        """Yield nodes that are expected after ``node``, more of them if all were asked for; none if it is quick."""
-        if self._most == 1 or self.problem.rollup.n_to_group(node) <= QUICK:
+        """Yield nodes that are expected after ``node``, more if all were asked for; none if that does not pay."""
+        if self._most == 1 or not QUICK < self.problem.rollup.n_to_group(node) <= HUGE:
             return iter(())
         self._size = FIRST if self._ready else min(2 * self._size, self._most)
         return islice((other for other in self._expected if other != node), self._size - 1)
