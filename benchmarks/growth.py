@@ -61,7 +61,7 @@ def tables(largest: int) -> Iterator[tuple[str, int, int, int | None]]:
     yield from (("distinct", largest, len(census.COLUMNS) - 1, n) for n in sizes)
 
 
-def counted(rows: int, columns: int, distinct: int | None) -> FrequencyTable:
+def counted(rows: int, columns: int, distinct: int | None, *, apart: bool = False) -> FrequencyTable:
     """The counted table; with ``distinct``, tuples are drawn from so many, and jobs from all."""
     policy = Policy.parse(census.policy(5, SHARE))
     drawn = [np.concatenate(batches) for batches in zip(*census.codes(rows), strict=True)]
@@ -79,7 +79,8 @@ def counted(rows: int, columns: int, distinct: int | None) -> FrequencyTable:
     values = drawn[SENSITIVE].astype(np.int32)
     domain = Domain(jobs.name, jobs.values, np.bincount(values, minlength=len(jobs.values)))
     names = tuple(hierarchy.column for hierarchy in hierarchies)
-    return count_records(names, np.column_stack(codes).astype(np.int32), {domain: values}, None, tuple(hierarchies))[0]
+    all_codes = np.column_stack(codes).astype(np.int32)
+    return count_records(names, all_codes, {domain: values}, None, tuple(hierarchies), apart=apart)[0]
 
 
 def solved(table: FrequencyTable, what: str) -> Recoding:

@@ -65,6 +65,12 @@ Fifteen columns of four levels, {large_rows:,} records, {large_distinct:,} disti
 the bound does not close in time, the gap is told: the best answer found, and what no answer can be below.
 
 {large}
+
+## On both cores
+
+Searches that take longer than a second, with one thread and with two. The answers are the same, to the byte.
+
+{cores_of_searches}
 """
 
 
@@ -76,6 +82,13 @@ def between(page: Path, program: str, text: str) -> None:
     if not found or not closed:
         raise SystemExit(f"{page.name} has no place for benchmarks/{program}")
     page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+
+
+def kept(page: Path, program: str) -> str:
+    """The part of a page that another program writes, with its marks; only these if it has not been written yet."""
+    begin, end = f"<!-- benchmarks/{program} writes from here -->", "<!-- to here -->"
+    _, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    return f"{begin}{rest.partition(end)[0]}{end}" if found else f"{begin}\n{end}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -154,6 +167,7 @@ def page(optimal: dict[str, Any], scale: dict[str, Any]) -> str:
         large_rows=scale["large"]["rows"],
         large_distinct=scale["large"]["distinct"],
         large=scaled([scale["large"]]),
+        cores_of_searches=kept(DOCS / "performance.md", "cores.py"),
     )
 
 

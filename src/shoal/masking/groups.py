@@ -10,6 +10,9 @@ S. L. Hansen, S. Mukherjee, "A polynomial algorithm for optimal univariate micro
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +20,14 @@ from numpy.typing import NDArray
 from shoal.masking.kernels import distances, exchanged, from_centre, least, shortest_path, sums_of
 from shoal.masking.points import Points, scaled_to_unit
 from shoal.table.frequency import Floats
+from shoal.table.threads import done_in_parts, kept_threads
 
+Values = TypeVar("Values", NDArray[np.int64], Floats)
 GroupOf = NDArray[np.int64]  # the number of the group of each record
 Heard = Callable[[float], None]  # the share that is done; it may raise an exception to stop the computation
 
 BATCH = 64  # records between two checks of the time: no loop delays an interrupt for long
+MANY = 1 << 14  # records from which two threads need less time, although one has to wake up the other
 NEAR = 8  # groups that a record may move to or swap with
 
 
@@ -39,27 +45,32 @@ def mdav_groups(points: Points, k: int, heard: Heard = unheard) -> GroupOf:
     held = _held(points, left)
     n_groups = 0
 
-    def close(away: Floats) -> NDArray[np.bool_]:
+    def close(away: Floats) -> NDArray[np.int64]:
         nonlocal n_groups
         members = least(away, k)
         group[left[members]] = n_groups
         n_groups += 1
         np.subtract.at(held, points.signs[left[members]].ravel(), 1.0)
-        stays = np.ones(len(left), np.bool_)
-        stays[members] = False
-        return stays
+        return np.sort(members)
 
-    while len(left) >= 2 * k:
-        heard(1 - len(left) / points.n)
-        first = left[int(_from_mean(points, left, held).argmax())]
-        away = _from(points, int(first), left)
-        stays = close(away)
-        left, away = left[stays], away[stays]
-        if len(left) >= 2 * k:  # 3k when the round began
-            last = left[int(away.argmax())]
-            left = left[close(_from(points, int(last), left))]
+    with kept_threads() as pool:
+        while len(left) >= 2 * k:
+            heard(1 - len(left) / points.n)
+            first = left[int(_from_mean(points, left, held, pool).argmax())]
+            away = _from(points, int(first), left, pool)
+            gone = close(away)
+            left, away = _without(left, gone), _without(away, gone)
+            if len(left) >= 2 * k:  # 3k when the round began
+                last = left[int(away.argmax())]
+                left = _without(left, close(_from(points, int(last), left, pool)))
     group[left] = n_groups
     return group
+
+
+def _without(values: Values, places: NDArray[np.int64]) -> Values:
+    """Return the values at all other places; the ``places`` ascend, and are so few that what is between is copied."""
+    starts, ends = [0, *(places + 1).tolist()], [*places.tolist(), len(values)]
+    return np.concatenate([values[start:end] for start, end in zip(starts, ends, strict=True)])
 
 
 def v_mdav(points: Points, k: int, gamma: float = 0.2, heard: Heard = unheard) -> GroupOf:
@@ -143,14 +154,25 @@ def _halved(points: Points, group: GroupOf, k: int) -> GroupOf:
     return group
 
 
-def _from(points: Points, i: int, left: NDArray[np.int64]) -> Floats:
-    return np.asarray(distances(points.numbers, points.signs, points.prices, points.squared, i, left))
+def _from(points: Points, i: int, left: NDArray[np.int64], pool: ThreadPoolExecutor | None = None) -> Floats:
+    given = (points.numbers, points.signs, points.prices, points.squared)
+    return _one_by_one(partial(distances, *given, i), left, pool)
 
 
-def _from_mean(points: Points, left: NDArray[np.int64], held: Floats) -> Floats:
+def _from_mean(points: Points, left: NDArray[np.int64], held: Floats, pool: ThreadPoolExecutor | None = None) -> Floats:
     """Return each distance from the mean of ``left``; for a sign, how often another record has a different one."""
     given = (points.numbers, points.signs, points.prices, points.squared)
-    return np.asarray(from_centre(*given, sums_of(points.numbers, left) / len(left), held / len(left), left))
+    mean = sums_of(points.numbers, left) / len(left)
+    return _one_by_one(partial(from_centre, *given, mean, held / len(left)), left, pool)
+
+
+def _one_by_one(
+    measured: Callable[[NDArray[np.int64]], Floats], left: NDArray[np.int64], pool: ThreadPoolExecutor | None
+) -> Floats:
+    """Measure each record of ``left`` by itself, half of them on the other core if they are many."""
+    if pool is None or len(left) < MANY:
+        return np.asarray(measured(left))
+    return np.concatenate(done_in_parts(measured, np.array_split(left, 2), pool))
 
 
 def _held(points: Points, records: NDArray[np.int64]) -> Floats:

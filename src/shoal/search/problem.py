@@ -261,13 +261,31 @@ class Problem:
         ``bounded``: stop if the small classes alone have more records than may be suppressed; the evaluation then
         tells of these only.
         """
-        self.n_evaluated += 1
-        seen = self._evaluated(node, bounded=bounded and self.visits is None)
-        if self.visits is not None:
-            self.visits.add(self, seen)
+        seen = self.evaluated(node, bounded=bounded and self.visits is None)
+        self.count_visit(seen)
         return seen
 
-    def _evaluated(self, node: Node, *, bounded: bool) -> Evaluation:
+    def count_visit(self, seen: Evaluation) -> None:
+        """Count a node as evaluated."""
+        self.n_evaluated += 1
+        if self.visits is not None:
+            self.visits.add(self, seen)
+
+    def branch(self) -> Problem:
+        """Return the same problem for one part of the work, while other parts evaluate other nodes (``Rollup``)."""
+        found = copy(self)
+        found.rollup = self.rollup.branch()
+        found.people = None if self.people is None else self.people.branch()
+        return found
+
+    def join(self, branch: Problem) -> None:
+        """Keep the tables that a branch has derived."""
+        self.rollup.join(branch.rollup)
+        if self.people is not None and branch.people is not None:
+            self.people.join(branch.people)
+
+    def evaluated(self, node: Node, *, bounded: bool = False) -> Evaluation:
+        """Evaluate a node without counting it."""
         table = self.rollup.at(node)
         if self.sizes_decide or bounded:
             failing, lost, n_lost = too_small(table.counts, self.least_class_size)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.table.jit import compiled, compiled_when_long, compiled_within
 from shoal.table.kernels import MIX, slot_bits
+from shoal.table.threads import done_in_parts
 
 BLOCK = 512  # rows that are recoded together
 
@@ -41,6 +42,34 @@ def derive(
     n_labels[:, 1] += offsets >= 0
     begins[:, 0, 1] = offsets
     return derive_node(keys, counts, here, there, shifts, masks, n_labels, begins, steps, with_classes, most, most)
+
+
+def derive_in_halves(
+    keys: NDArray[np.uint64],
+    counts: NDArray[np.int64],
+    shifts: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    steps: NDArray[np.uint64],
+    most: int,
+    with_classes: bool,
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Apply ``derive`` to many rows with few different keys: to each half on its own core, then to the two results.
+
+    The keys come in the same order: those of the first half as they appear there, then the others.
+    """
+
+    middle = len(keys) // 2
+    (first, sums, class_of), (more, more_sums, more_classes) = done_in_parts(
+        lambda half: derive(*half, shifts, masks, offsets, steps, most, with_classes),
+        [(keys[:middle], counts[:middle]), (keys[middle:], counts[middle:])],
+    )
+    keys, counts = np.concatenate([first, more]), np.concatenate([sums, more_sums])
+    # No column is recoded again.
+    found, sums, number = derive(keys, counts, shifts[:0], masks[:0], offsets[:0], steps, most, with_classes)
+    if with_classes:
+        class_of = np.concatenate([number[: len(first)][class_of], number[len(first) :][more_classes]])
+    return found, sums, class_of
 
 
 def derive_node(

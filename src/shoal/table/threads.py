@@ -6,15 +6,18 @@ the time.
 
 The calling thread works too, from the last part towards the first, the others from the first on. So a signal, or the
 exception that cancels a job, finds it at its work as ever, and it waits for others only while they end their last
-part. Parts are short, since nothing stops one that has begun; if an exception ends the computation, those that have
-not begun are dropped.
+part. Parts are short, or ask between their steps whether they are still wanted; if an exception ends the computation,
+those that have not begun are dropped. What a part does in parts is done by its own thread: the other is busy too.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from itertools import islice
+from threading import Event, local
 from typing import TypeVar
 
 Part = TypeVar("Part")
@@ -29,16 +32,62 @@ def _cores() -> int:
 THREADS = min(2, _cores())
 
 
-def done_in_parts(work: Callable[[Part], Done], parts: Sequence[Part]) -> list[Done]:
-    """Return what ``work`` returns for each part, in their order."""
-    n_others = min(THREADS, len(parts)) - 1
-    if n_others < 1:
+class _PartOfThread(local):
+    """What a thread knows of the part that it is doing."""
+
+    at_work = False  # whether it is doing a part
+    dropped: Event | None = None  # of a thread that helps: set when an exception has ended what it helps with
+
+
+_own = _PartOfThread()
+
+
+def done_in_parts(
+    work: Callable[[Part], Done], parts: Sequence[Part], pool: ThreadPoolExecutor | None = None
+) -> list[Done]:
+    """Return what ``work`` returns for each part, in their order; ``pool``: the threads to help, if they are there."""
+    if min(THREADS, len(parts)) < 2 or _own.at_work:
         return [work(part) for part in parts]
-    with ThreadPoolExecutor(n_others) as pool:
+    with nullcontext(pool) if pool is not None else kept_threads() as others:
+        dropped = Event()
+        theirs = [others.submit(_help, work, part, dropped) for part in parts]
+        _own.at_work = True
         try:
-            theirs = [pool.submit(work, part) for part in parts]
             own = {i: work(parts[i]) for i in reversed(range(len(parts))) if theirs[i].cancel()}
             return [own[i] if i in own else future.result() for i, future in enumerate(theirs)]
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            dropped.set()
+            wait([future for future in theirs if not future.cancel()])
             raise
+        finally:
+            _own.at_work = False
+
+
+def _help(work: Callable[[Part], Done], part: Part, dropped: Event) -> Done:
+    _own.at_work, _own.dropped = True, dropped
+    return work(part)
+
+
+def kept_threads() -> ThreadPoolExecutor:
+    """Return threads to help with many short parts: to start them takes as long as a part. They end with a ``with``."""
+    return ThreadPoolExecutor(max(1, THREADS - 1))
+
+
+def done_ahead(work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
+    """Yield what ``work`` returns for each part, in their order, as many at a time as there are threads.
+
+    For work whose result depends on nothing but the part: who no longer asks for results wastes the last few.
+    """
+    waiting = iter(parts)
+    while some := list(islice(waiting, THREADS)):
+        yield from done_in_parts(work, some)
+
+
+class _DroppedError(Exception):
+    """Ends a part that nobody waits for any more."""
+
+
+def go_on_if_wanted() -> None:
+    """End the part that this thread helps with if an exception has ended the computation."""
+    if _own.dropped is not None and _own.dropped.is_set():
+        raise _DroppedError

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from shoal.table import threads
-from shoal.table.threads import done_in_parts
+from shoal.table.threads import done_ahead, done_in_parts, go_on_if_wanted, kept_threads
 
 
 @pytest.fixture(params=[1, 2, 4])
@@ -68,6 +68,52 @@ def test_an_interrupt_drops_what_has_not_begun(n_threads):
     n_done = len(done)
     time.sleep(0.05)
     assert len(done) == n_done  # all threads have ended
+
+
+def test_a_part_that_helps_can_notice_that_nobody_waits_for_it(monkeypatch):
+    monkeypatch.setattr(threads, "THREADS", 2)
+    begun, steps = threading.Event(), []
+
+    def work(part):
+        if threading.current_thread() is threading.main_thread():
+            begun.wait(5)
+            raise KeyboardInterrupt
+        begun.set()
+        for step in range(1000):
+            go_on_if_wanted()
+            steps.append(step)
+            time.sleep(0.005)
+
+    with pytest.raises(KeyboardInterrupt):
+        done_in_parts(work, range(2))
+    assert len(steps) < 1000
+    go_on_if_wanted()  # who does not help goes on
+
+
+def test_what_a_part_does_in_parts_is_done_by_its_own_thread(n_threads):
+    def work(part):
+        return {threading.get_ident(), *done_in_parts(lambda _: threading.get_ident(), range(3))}
+
+    assert all(len(who) == 1 for who in done_in_parts(work, range(4)))
+    done = done_in_parts(lambda _: (time.sleep(0.005), threading.get_ident())[1], range(12))
+    assert len(set(done)) == n_threads  # afterwards the caller has help again
+
+
+def test_threads_that_are_kept_help_again_and_again(n_threads):
+    with kept_threads() as pool:
+        for _ in range(3):
+            assert done_in_parts(lambda part: -part, range(9), pool) == [-part for part in range(9)]
+        kept = [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
+        assert len(kept) == n_threads - 1
+    assert not any(thread.is_alive() for thread in kept)
+
+
+def test_results_ahead_are_as_many_as_there_are_threads(n_threads):
+    begun = []
+    results = done_ahead(lambda part: begun.append(part) or 10 * part, iter(range(11)))
+    assert [next(results), next(results)] == [0, 10]
+    assert len(begun) == max(2, n_threads)
+    assert list(results) == [10 * part for part in range(2, 11)]
 
 
 def test_no_more_threads_than_cores_that_may_be_used(monkeypatch):

@@ -11,7 +11,7 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,12 @@ from shoal.search.cells.classes import SUPPRESSED, Partition, class_table, passi
 from shoal.search.problem import Problem
 from shoal.table.frequency import ClassOf, Codes, Counts, Floats, packed
 from shoal.table.kernels import group, sum_by_class
+from shoal.table.threads import done_in_parts
 
 Pattern = NDArray[np.bool_]  # (columns)  which are hidden
 
 PATTERNS = 1024  # patterns that are tried, cheapest first: all of them up to ten columns
+TOGETHER = 32  # patterns that are tried on both cores before the least costs are compared
 CHOICES = 2500  # choices of rows between classes up to which a whole table is solved exactly
 BRANCHES = 500  # nodes that the solver may visit for that
 ROUNDS = 100  # neighbourhoods of a larger table that are solved separately
@@ -129,15 +131,24 @@ def cheapest(weights: Floats, most: int) -> Iterator[Pattern]:
 
 def bound(cells: HideableCells) -> float:
     """Return a lower bound on the cost: every record at its cheapest pattern with a group that could pass."""
-    rows = np.arange(len(cells.counts))
     least = left_out(cells)
-    for pattern in cells.patterns:
+    for first in range(0, len(cells.patterns), TOGETHER):
+        some = cells.patterns[first : first + TOGETHER]
+        parts = done_in_parts(partial(_least_costs, cells, least), [some[::2], some[1::2]])
+        least = np.minimum(*parts)
+    return float(cells.counts @ least)
+
+
+def _least_costs(cells: HideableCells, least: Floats, patterns: list[Pattern]) -> Floats:
+    """Return what each row costs at the least, given the ``least`` cost under other patterns."""
+    rows = np.arange(len(cells.counts))
+    for pattern in patterns:
         cost = cells.cost(pattern)
         if (cost < least).any():
             class_of, n_classes = cells.groups(pattern, rows)
             reach = cells.within_reach(rows, class_of, n_classes)[class_of]
             least = np.where(reach, np.minimum(least, cost), least)
-    return float(cells.counts @ least)
+    return least
 
 
 def left_out(cells: HideableCells) -> Floats:

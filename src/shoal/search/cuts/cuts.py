@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 from shoal.recoding import Cuts
 from shoal.search.cells.classes import passing
 from shoal.search.problem import Problem
-from shoal.table.deriving import derive, unpack
+from shoal.table.deriving import derive, derive_in_halves, unpack
 from shoal.table.frequency import Codes, FrequencyTable, packed
 from shoal.table.kernels import group
 from shoal.table.values import Ids, Values, Vocabulary
 
 Pieces = NDArray[np.int32]  # (leaves)  the piece of each leaf; any numbers that are not negative
+
+MANY = 1 << 18  # rows from which two threads group in less time, although one has to wake up the other
+FEW = 16  # rows per class from which it hardly counts that the classes of two halves are grouped again
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +69,7 @@ class RowsToGroup:
 
     def __init__(self, table: FrequencyTable, codes: NDArray[np.integer[Any]], sizes: Sequence[int]) -> None:
         self.table, self._codes = table, codes
+        self._in_halves = False  # on both cores: if the last choice left few classes, the next is probably similar
         bits = [max(0, size - 1).bit_length() for size in sizes]
         self._fits = sum(bits) <= 64
         if self._fits:
@@ -84,10 +88,11 @@ class RowsToGroup:
         bare = not table.sensitive and table.entities is None and table.population is None
         starts = np.cumsum([0, *map(len, pieces)])[:-1]
         most = min(table.n_classes, math.prod(int(np.count_nonzero(np.bincount(of))) for of in pieces))
-        keys, counts, class_of = derive(
+        keys, counts, class_of = (derive_in_halves if self._in_halves else derive)(
             *(self._keys, table.counts, self._shifts, self._masks, starts),
             *(np.concatenate(pieces).astype(np.uint64), most, not bare),
         )
+        self._in_halves = table.n_classes >= max(MANY, FEW * len(counts))
         codes = unpack(keys[:, None], np.zeros(len(pieces), np.int64), self._shifts, self._masks)
         if bare:
             return replace(table, codes=codes, counts=counts)

@@ -41,8 +41,8 @@ from shoal.search.full_domain.deep_kernels import split_classes, split_sizes
 from shoal.search.full_domain.lattice import Node
 from shoal.search.losses.lattice import CellLoss
 from shoal.search.problem import Problem
+from shoal.table import threads
 from shoal.table.frequency import Floats
-from shoal.table.threads import THREADS
 
 MOST_ROWS = 1 << 27  # the classes of rows in memory: one number per row and level of the way to the current box
 MOST_PARTS = 1 << 26  # the parts of all classes in memory, four bytes each: a column of many values splits into many
@@ -120,7 +120,7 @@ class DeepSearch:
             return math.inf
         trunk = Branch(self.best)
         pieces = self._pieces(box, threshold, trunk, DECIDED)
-        with ThreadPoolExecutor(THREADS) as pool:
+        with ThreadPoolExecutor(threads.THREADS) as pool:
             try:
                 while trunk.in_time and (wave := list(islice(pieces, WAVE))):
                     branches = [Branch(copy(self.best)) for _ in wave]

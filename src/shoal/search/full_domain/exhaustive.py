@@ -8,19 +8,21 @@ Costs  one grouping per node.
 from __future__ import annotations
 
 from shoal.recoding import Recoding
+from shoal.search.full_domain.ahead import LooksAhead
 from shoal.search.full_domain.best import Best
 from shoal.search.problem import Problem
 
 
 def exhaustive(problem: Problem) -> Recoding:
     """Evaluate every node of the lattice."""
-    best = Best()
+    best, ahead = Best(), LooksAhead(problem)
+    ahead.expect(problem.lattice)
     for i, node in enumerate(problem.lattice):
         if problem.out_of_time:
             return _unproved(problem, best)
-        seen = problem.evaluate(node)
+        seen, value, _ = ahead.at(node)
         if seen.feasible:
-            best.offer(problem.objective.value(seen), seen)
+            best.offer(value, seen)
         problem.progress("looking at every node", (i + 1) / problem.lattice.n_nodes)
     if best.seen is None:
         raise problem.infeasible()

@@ -65,13 +65,15 @@ def _searched(looks: Looks, columns: ColumnNumbers, smaller: dict[ColumnNumbers,
         candidates &= np.expand_dims(part, i)  # join and prune in one step: each part of a candidate satisfies
         np.moveaxis(found, i, 0)[-1] = part  # a column at its highest level is equivalent to leaving it out
     unknown = np.argwhere(candidates & ~found)
-    for levels in unknown[np.argsort(unknown.sum(axis=1), kind="stable")].tolist():
-        if not found[tuple(levels)] and looks.satisfies(_raised(looks.problem, columns, levels)):
-            found[from_node_up(tuple(levels))] = True
+    in_order: list[Node] = list(map(tuple, unknown[np.argsort(unknown.sum(axis=1), kind="stable")].tolist()))
+    looks.expect(_raised(looks.problem, columns, levels) for levels in in_order if not found[levels])
+    for levels in in_order:
+        if not found[levels] and looks.satisfies(_raised(looks.problem, columns, levels)):
+            found[from_node_up(levels)] = True
     return found
 
 
-def _raised(problem: Problem, columns: ColumnNumbers, levels: list[int]) -> Node:
+def _raised(problem: Problem, columns: ColumnNumbers, levels: Node) -> Node:
     """Return the node of all columns, with those not in ``columns`` at their highest level."""
     node = list(problem.lattice.top)
     for j, level in zip(columns, levels, strict=True):

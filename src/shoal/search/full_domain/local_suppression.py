@@ -13,7 +13,10 @@ visited node and compares the policy's objective.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -26,6 +29,7 @@ from shoal.search.full_domain.lattice import Node, moved_to_level
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Problem
+from shoal.table.threads import done_ahead, go_on_if_wanted
 
 SHARES = (0.0, 0.02, 0.1)  # of records that may still fail at the nodes from which the search starts
 NODES = 60  # visited nodes
@@ -36,7 +40,6 @@ class SuppressedNode:
     """A node, and its cost after cell suppression."""
 
     node: Node
-    cells: cell_suppression.HideableCells
     value: float
 
 
@@ -47,19 +50,18 @@ def local_suppression(problem: Problem) -> Recoding:
     top = _cells(problem, problem.lattice.top)
     if not top.passes(np.arange(n_rows), np.zeros(n_rows, np.int64), 1)[0]:
         raise problem.infeasible() if problem.monotone else not_as_one(problem, "local_suppression")
-    looks: dict[Node, SuppressedNode] = {}
-    best = min((_look(problem, node, looks) for node in _starts(problem)), key=_rank)
+    seen: set[Node] = set()
+    best = min(_looks(problem, _starts(problem), seen), key=_rank)
     better: SuppressedNode | None = best
     while better is not None:
         best = better
-        better = _better_neighbour(problem, best, looks)
-    partition, _ = cell_suppression.partition_and_bound(best.cells)
+        better = _better_neighbour(problem, best, seen)
+    cells = _cells(problem, best.node)
+    partition, _ = cell_suppression.partition_and_bound(cells)
     if partition is None:
         raise ValueError("what passes as one class passes when dealt out")
-    answer = min(
-        (_answer(problem, best.cells, p) for p in (partition, cell_suppression.covered(best.cells))), key=lambda a: a[0]
-    )
-    return replace(answer[1], n_evaluated=len(looks), n_nodes=problem.lattice.n_nodes)
+    answer = min((_answer(problem, cells, p) for p in (partition, cell_suppression.covered(cells))), key=lambda a: a[0])
+    return replace(answer[1], n_evaluated=len(seen), n_nodes=problem.lattice.n_nodes)
 
 
 def _rank(look: SuppressedNode) -> tuple[float, Node]:
@@ -83,29 +85,43 @@ def _starts(problem: Problem) -> list[Node]:
     return list(dict.fromkeys(found))
 
 
-def _better_neighbour(
-    problem: Problem, best: SuppressedNode, looks: dict[Node, SuppressedNode]
-) -> SuppressedNode | None:
+def _better_neighbour(problem: Problem, best: SuppressedNode, seen: set[Node]) -> SuppressedNode | None:
     """Return the first step up or down that reduces the cost."""
-    for j, level in enumerate(best.node):
-        for other in (level - 1, level + 1):
-            if 0 <= other <= problem.lattice.heights[j]:
-                node = moved_to_level(best.node, j, other)
-                if node in looks:
-                    continue
-                if len(looks) >= NODES or problem.out_of_time:
-                    return None
-                look = _look(problem, node, looks)
-                if look.value < best.value - 1e-12 * abs(best.value):
-                    return look
+    steps = [(j, other) for j, level in enumerate(best.node) for other in (level - 1, level + 1)]
+    nodes = [moved_to_level(best.node, j, other) for j, other in steps if 0 <= other <= problem.lattice.heights[j]]
+    new = [node for node in nodes if node not in seen]
+    looks = _looks(problem, new, seen)
+    for _ in new:
+        if len(seen) >= NODES or problem.out_of_time:
+            return None
+        look = next(looks)
+        if look.value < best.value - 1e-12 * abs(best.value):
+            return look
     return None
 
 
-def _look(problem: Problem, node: Node, looks: dict[Node, SuppressedNode]) -> SuppressedNode:
-    cells = _cells(problem, node)
-    looks[node] = look = SuppressedNode(node, cells, _answer(problem, cells, cell_suppression.covered(cells))[0])
-    problem.progress("weighing levels against hidden cells", min(1.0, len(looks) / NODES))
-    return look
+def _looks(problem: Problem, nodes: list[Node], seen: set[Node]) -> Iterator[SuppressedNode]:
+    """Suppress the cells at each node, on both cores; a node is seen when it is asked for."""
+    for look, told in done_ahead(partial(_look, problem), nodes):
+        seen.add(look.node)
+        for what, share in told:
+            problem.progress(what, share)
+        problem.progress("weighing levels against hidden cells", min(1.0, len(seen) / NODES))
+        yield look
+
+
+def _look(problem: Problem, node: Node) -> tuple[SuppressedNode, list[tuple[str, float]]]:
+    """Suppress the cells at a node; return also its progress, to be told when somebody asks for the node."""
+    told: list[tuple[str, float]] = []
+
+    def noted(what: str, share: float) -> None:
+        go_on_if_wanted()
+        told.append((what, share))
+
+    quiet = copy(problem)
+    quiet.progress = noted
+    cells = _cells(quiet, node)
+    return SuppressedNode(node, _answer(quiet, cells, cell_suppression.covered(cells))[0]), told
 
 
 def _cells(problem: Problem, node: Node) -> cell_suppression.HideableCells:

@@ -14,23 +14,25 @@ searches: the lowest node, then the smallest levels.
 from __future__ import annotations
 
 from shoal.recoding import Recoding
+from shoal.search.full_domain.ahead import LooksAhead
 from shoal.search.full_domain.best import Best
 from shoal.search.problem import Problem
 
 
 def mingen(problem: Problem) -> Recoding:
     """Run steps 1 and 2 of the paper."""
-    best = Best()
+    best, ahead = Best(), LooksAhead(problem)
+    ahead.expect(problem.lattice)
     distortions: list[float] = []  # of the generalizations that satisfy
     finished = True
     for i, node in enumerate(problem.lattice):
         if problem.out_of_time:
             finished = False
             break
-        seen = problem.evaluate(node)
+        seen, value, _ = ahead.at(node)
         if seen.feasible:
-            distortions.append(problem.objective.value(seen))
-            best.offer(distortions[-1], seen)
+            distortions.append(value)
+            best.offer(value, seen)
         if i == 0 and seen.feasible and not seen.n_suppressed:
             return problem.recoding(seen, "mingen", proved=True, claim="the table satisfies as it is")
         problem.progress("making every generalization", (i + 1) / problem.lattice.n_nodes)

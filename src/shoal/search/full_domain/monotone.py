@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.recoding import FullDomain
+from shoal.search.full_domain.ahead import LooksAhead
 from shoal.search.full_domain.best import Best
 from shoal.search.full_domain.lattice import Node
 from shoal.search.losses.definitions import HeightLoss
@@ -38,19 +39,23 @@ class Looks:
         self._satisfies: dict[Node, bool] = {}
         self._costs: dict[Node, float] = {}  # costs of the feasible nodes
         self._above: list[tuple[Node, float]] = []  # lower bound on the cost of every node above
+        self._ahead = LooksAhead(problem)
+
+    def expect(self, nodes: Iterable[Node]) -> None:
+        """Name nodes that will probably be looked at next, in this order: they are evaluated on both cores."""
+        self._ahead.expect(nodes, lambda node: node not in self._satisfies)
 
     def satisfies(self, node: Node) -> bool:
         """Return whether no more records fail than may be suppressed."""
         if node not in self._satisfies:
             if self.problem.out_of_time:
                 raise self.problem.unfinished()
-            objective = self.problem.objective
-            seen = self.problem.evaluate(node)
+            seen, value, above = self._ahead.at(node)
             if seen.feasible:
-                self._costs[node] = objective.value(seen)
-                self.best.offer(self._costs[node], seen)
-            if objective.sees_classes:
-                self._above.append((node, objective.above(seen)))
+                self._costs[node] = value
+                self.best.offer(value, seen)
+            if self.problem.objective.sees_classes:
+                self._above.append((node, above))
             self._satisfies[node] = not self.problem.rules_out_below(seen)
         return self._satisfies[node]
 
@@ -66,6 +71,8 @@ class Looks:
 
     def cheapest(self, nodes: Iterable[Node]) -> Evaluation | None:
         """Return the best of some nodes, if any is feasible."""
+        nodes = list(nodes)
+        self.expect(nodes)
         best = Best()
         for node in nodes:
             if self.feasible(node) and not best.excludes(self._costs[node], node):
@@ -80,9 +87,11 @@ class Looks:
         least = self._least_costs()
         left = np.flatnonzero(satisfying & (least <= self.best.value + self.best.slack))
         costs = least.ravel()[left]
-        for i in np.argsort(costs, kind="stable").tolist():
-            node = node_at(int(left[i]), least.shape)
-            if not self.best.excludes(float(costs[i]), node):
+        order = np.argsort(costs, kind="stable")
+        open_ones = [(float(costs[i]), node_at(int(left[i]), least.shape)) for i in order.tolist()]
+        self.expect(node for cost, node in open_ones if not self.best.excludes(cost, node))
+        for cost, node in open_ones:
+            if not self.best.excludes(cost, node):
                 self.satisfies(node)
 
     def _least_costs(self) -> NDArray[np.float64]:

@@ -8,9 +8,10 @@ lookups and hashing over the table it is derived from.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -84,9 +85,16 @@ class NodeTable:
         """(classes, columns): codes at the node's levels."""
         return self.layout.codes(self.keys)
 
-    @cached_property
+    @property
     def frequency(self) -> FrequencyTable:
         """The full table: codes, counts, histograms, persons."""
+        # Kept as by ``cached_property``, in which Python 3.11 lets only one thread at a time merge histograms.
+        if "_frequency" not in self.__dict__:
+            self.__dict__["_frequency"] = self._merged()
+        found: FrequencyTable = self.__dict__["_frequency"]
+        return found
+
+    def _merged(self) -> FrequencyTable:
         above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
         if not above.sensitive and above.entities is None:
             return replace(above, codes=self.codes, counts=self.counts)
@@ -102,7 +110,7 @@ class NodeTable:
     def large(self, least: int) -> tuple[NDArray[np.int64], FrequencyTable]:
         """Return the classes of at least ``least`` records, and their table, without merging the others."""
         large, class_of = number_large(self.counts, least, self.class_of)
-        if "frequency" in self.__dict__:
+        if "_frequency" in self.__dict__:
             return large, self.frequency.taken(large)
         above = self.source.frequency if isinstance(self.source, NodeTable) else self.source
         return large, FrequencyTable(
@@ -155,6 +163,30 @@ class Rollup:
         self._ground = self._grouped_ground()
         self._tables: dict[Node, NodeTable] = {}  # in the order of last use
         self._marks: dict[Node, int] = {}  # of each table in the cache, if it may be searched
+        self._trunk: Rollup | None = None  # of a branch
+
+    def branch(self) -> Rollup:
+        """Return a roll-up that finds the tables of this one and keeps its own to itself, for one part of the work.
+
+        Which table a node is derived from decides on the order of its classes, and so on the last bits of a sum over
+        them. Several parts may use branches at the same time: none sees a table of another, and this one is not used
+        before they are joined.
+        """
+        found = copy(self)
+        found._tables, found._marks, found._trunk, found._room = {}, {}, self, sys.maxsize
+        return found
+
+    def join(self, branch: Rollup) -> None:
+        """Take over what a branch has used and derived."""
+        for node, table in branch._tables.items():
+            if node in self._tables:
+                self._tables[node] = self._tables.pop(node)
+            else:
+                self._remember(table)
+
+    def n_to_group(self, node: Node) -> int:
+        """Return how many classes are grouped to derive the table of ``node``."""
+        return len(self._nearest(node).counts)
 
     def at(self, node: Node) -> NodeTable:
         """Return the table of ``node``."""
@@ -216,15 +248,28 @@ class Rollup:
         found, levels = self._ground, list(node)
         for j in reversed(self._order):
             if node[j]:
-                stop = tuple(levels)
-                if stop in self._tables:
-                    found = self._tables[stop] = self._tables.pop(stop)
+                if (cached := self._cached(tuple(levels))) is not None:
+                    found = cached
                     break
                 levels[j] = 0
         if len(found.counts) > 32 * LARGE:
             high, guard = self._mark(node) | self._guard, self._guard
-            fit = [self._tables[low] for low, mark in self._marks.items() if (high - mark) & guard == guard]
+            fit = [
+                of._tables[low]
+                for of in ((self,) if self._trunk is None else (self._trunk, self))
+                for low, mark in of._marks.items()
+                if (high - mark) & guard == guard
+            ]
             found = min(fit, key=lambda table: len(table.counts), default=found)
+        return found
+
+    def _cached(self, node: Node) -> NodeTable | None:
+        """Return the table of a node if it is cached, which is then the last that was used."""
+        found = self._tables.pop(node, None)
+        if found is None and self._trunk is not None:
+            found = self._trunk._tables.get(node)
+        if found is not None:
+            self._tables[node] = found
         return found
 
     def _mark(self, node: Node) -> int:

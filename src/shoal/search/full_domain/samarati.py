@@ -38,6 +38,7 @@ def _lowest(looks: Looks) -> Evaluation | None:
     low, high = 0, lattice.height  # no node below `low` satisfies; some node at `high` does
     while low < high:
         middle = (low + high) // 2
+        looks.expect(lattice.layer(middle))
         if any(map(looks.satisfies, lattice.layer(middle))):
             high = middle
         else:

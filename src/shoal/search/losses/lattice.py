@@ -138,8 +138,7 @@ class CellLoss(Loss):
         self.weights = np.array(problem.weights)[:, None]
         self.shares = self.weights / self.weights.sum()
         self._floor = self.scaled(self._base)
-        self._last: Evaluation | None = None
-        self._last_costs = self._floor
+        self._last: tuple[Evaluation | None, Floats] = None, self._floor
 
     # Defined by a loss, besides its measure and price.
 
@@ -220,10 +219,11 @@ class CellLoss(Loss):
 
     def _with_lost(self, seen: Evaluation) -> Floats:
         """Return the costs with lost records, cached because value and bounds of an evaluation are used in turn."""
-        if self._last is not seen:
-            self._last = seen
-            self._last_costs = self._with(seen, seen.lost)
-        return self._last_costs
+        last, costs = self._last  # as one: threads that evaluate other nodes may replace both
+        if last is not seen:
+            costs = self._with(seen, seen.lost)
+            self._last = seen, costs
+        return costs
 
     def above(self, seen: Evaluation) -> float:
         """Return no bound beyond the floor."""

@@ -1,0 +1,94 @@
+"""Nodes evaluated ahead of time, on both cores: a search says which nodes it will probably ask for next.
+
+When a node is asked for, those expected next are evaluated along with it, in two parts at the same time. Each part
+derives tables from those that were there before and from its own (``Rollup.branch``), so that neither the number of
+threads nor their speed changes the order of a table's classes, and with it the last bit of a sum. A node counts as
+evaluated when it is asked for, in the order in which that happens; one that is never asked for leaves no trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from shoal.search.full_domain.lattice import Node
+from shoal.search.problem import Evaluation, Problem
+from shoal.table.threads import done_in_parts, go_on_if_wanted
+
+FEW = 1 << 15  # distinct tuples up to which a node takes less time than threads that take turns in Python
+ROOM = 1 << 23  # classes of the nodes that wait to be asked for
+QUICK = 1 << 12  # classes that are grouped before a thread has woken up
+HUGE = 1 << 17  # classes from which a node by itself is derived on both cores (``rollup.HUGE``)
+FIRST, MOST = 4, 128  # nodes that are evaluated together, at first and if all of them were asked for
+
+
+class PricedNode(NamedTuple):
+    """A node with its cost, if it is feasible, and a lower bound on the cost of every node above."""
+
+    seen: Evaluation
+    value: float
+    above: float
+
+
+def priced(problem: Problem, seen: Evaluation) -> PricedNode:
+    """Compute what searches ask of every evaluation."""
+    objective = problem.objective
+    value = objective.value(seen) if seen.feasible else math.inf
+    return PricedNode(seen, value, objective.above(seen) if objective.sees_classes else -math.inf)
+
+
+class LooksAhead:
+    """Evaluates nodes when they are asked for, along with those that are expected next."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        n_tuples = problem.table.n_classes
+        self._most = 1 if n_tuples <= FEW else min(MOST, max(FIRST, ROOM // n_tuples))
+        self._expected: Iterator[Node] = iter(())
+        self._ready: dict[Node, PricedNode] = {}
+        self._size = FIRST
+
+    def expect(self, nodes: Iterable[Node], wanted: Callable[[Node], bool] = lambda _: True) -> None:
+        """Name the nodes that will probably be asked for next, in their order, as far as they are ``wanted`` then."""
+        self._expected = filter(wanted, nodes)
+        self._size = FIRST
+
+    def at(self, node: Node) -> PricedNode:
+        """Return a node as if it were evaluated now."""
+        if node not in self._ready:
+            nodes = [node, *self._next(node)]
+            if len(nodes) == 1:
+                return priced(self.problem, self.problem.evaluate(node))
+            self._evaluate(nodes)
+        found = self._ready.pop(node)
+        self.problem.count_visit(found.seen)
+        return found
+
+    def _next(self, node: Node) -> Iterator[Node]:
+        """Yield nodes that are expected after ``node``, more if all were asked for; none if that does not pay."""
+        if self._most == 1 or not QUICK < self.problem.rollup.n_to_group(node) <= HUGE:
+            return iter(())
+        self._size = FIRST if self._ready else min(2 * self._size, self._most)
+        return islice((other for other in self._expected if other != node), self._size - 1)
+
+    def _evaluate(self, nodes: list[Node]) -> None:
+        problem, half = self.problem, (len(nodes) + 1) // 2
+        branches = [(problem.branch(), nodes[:half]), (problem.branch(), nodes[half:])]
+        found = done_in_parts(_evaluated_in_time, branches)
+        for branch, _ in branches:
+            problem.join(branch)
+        self._ready = {of.seen.node: of for part in found for of in part}
+
+
+def _evaluated_in_time(part: tuple[Problem, list[Node]]) -> list[PricedNode]:
+    """Evaluate the nodes of a part, all of them unless time runs out; the first was asked for."""
+    problem, nodes = part
+    found = [priced(problem, problem.evaluated(nodes[0]))]
+    for node in nodes[1:]:
+        go_on_if_wanted()
+        if problem.out_of_time:
+            break
+        found.append(priced(problem, problem.evaluated(node)))
+    return found
