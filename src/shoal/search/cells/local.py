@@ -62,6 +62,7 @@ JUDGED = 11  # where proposals have to be judged
 FEWEST = 1_000  # steps, even for the smallest table
 ROUNDS = 24
 PRICED = 0.25  # the share of the planned steps after which records are priced
+PW = 1.0
 PRICINGS = 8  # rounds, in which
 LOOKS = 20_000  # at each tuple are enough
 EXPLAINED = 0.75  # the share of the cost that prices must explain to be relied on
@@ -264,6 +265,10 @@ class _LocalSearch:
                 best, self.prices = total, prices
         if self.prices.any():
             self.atoms = self.atoms._replace(floors=self.prices)
+            near = np.full_like(self.atoms.near, -1)
+            away = np.full(near.shape, np.inf)
+            self.space.meet(self.boxes, self.atoms.near, PW * self.prices, near, away, problem)
+            self.atoms = self.atoms._replace(near=near)
             self._for_steps = (1 - FOR_REPAIRS) * self._for_all
 
     def _repair(self, pool: ThreadPoolExecutor, threads: int) -> float:

@@ -296,16 +296,19 @@ class Space:
             if within.out_of_time:
                 return near, away
             meet_along(boxes, order, n // 2, near, away)
-        known = near.copy()
+        self.meet(boxes, near.copy(), np.zeros(m), near, away, within)
+        return near, away
+
+    def meet(self, boxes, known, prices, near, away, within):
+        m = len(self.codes)
         pieces = np.linspace(0, m, 2 + m // 5_000, dtype=np.int64).tolist()  # short calls: each is met by an interrupt
 
         def meet(piece: tuple[int, int]) -> None:
             if not within.out_of_time:
-                meet_friends(boxes, known, near, away, *piece)
+                meet_friends(boxes, known, prices, near, away, *piece)
 
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(meet, pairwise(pieces)))
-        return near, away
 
 
 class NodeKeys:
