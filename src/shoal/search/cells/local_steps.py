@@ -34,6 +34,7 @@ from shoal.search.cells.local_wishes import make_room, wished
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.jit import compiled, compiled_within
 
+CLOSE = 32  # tuples next to a record whose classes are dissolved together with its own
 DRAWN = 8  # atoms, of which the one with the class that is most overpaid is chosen
 
 
@@ -76,7 +77,7 @@ def _apart(
         if n_classes <= 0 or n >= MOST:
             break
         x = random(state)
-        u = atoms.near[atoms.tuple_of[seed], int(x * x * atoms.near.shape[1])]
+        u = atoms.near[atoms.tuple_of[seed], int(x * x * min(CLOSE, atoms.near.shape[1]))]
         if u < 0:
             u = atoms.tuple_of[seed]
         a = atoms.members[atoms.starts[u] + int(random(state) * (atoms.starts[u + 1] - atoms.starts[u]))]
@@ -90,7 +91,8 @@ def _options(
     """Find the options of a loose atom: the class that is cheapest to join, and the atoms for a new class with it.
 
     The latter come from nearby classes with more than k records and are added, with their current cost, to the ``n``
-    atoms of the crowd. Returns the size of the crowd, the class (or -1) and the cost of joining it.
+    atoms of the crowd. A class is no option if joining it costs ``most`` or more. Returns the size of the crowd, the
+    class (or -1) and the cost of joining it (or ``most``).
     """
     k, side, seen, crowd, gains = run.k, run.side, scratch.seen, scratch.crowd, scratch.gains
     scratch.mark[0] += 1
@@ -246,7 +248,8 @@ def _rebuilt(
                 scratch.gains[n_crowd] = plan.trust * paid[i] * atoms.weights[loose[i]]
                 n_crowd += 1
         floor = atoms.floors[atoms.tuple_of[f]] * atoms.weights[f]
-        n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd, plan.most - above + floor + 1e-9)
+        most = plan.most - above + floor + 2e-9  # whatever costs more ends the step
+        n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd, most)
         n_chosen, cost = 0, FAR
         if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
             n_chosen, cost = _founded(of, atoms, classes, run.k, scratch, f, n_crowd, plan.push)
