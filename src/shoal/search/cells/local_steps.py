@@ -248,7 +248,7 @@ def _rebuilt(
                 scratch.gains[n_crowd] = plan.trust * paid[i] * atoms.weights[loose[i]]
                 n_crowd += 1
         floor = atoms.floors[atoms.tuple_of[f]] * atoms.weights[f]
-        most = plan.most - above + floor + 2e-9  # whatever costs more ends the step
+        most = FAR if run.verify else plan.most - above + floor + 2e-9  # whatever costs more ends the step
         n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd, most)
         n_chosen, cost = 0, FAR
         if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
