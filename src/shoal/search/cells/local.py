@@ -12,7 +12,8 @@ less in all (ruin and recreate: G. Schrimpf et al., J. Computational Physics 159
 and then, ever more rarely (annealing). Other steps begin with the class that a record wishes for, and dissolve those
 that lose a record to it (``local_wishes.py``). Where only a size is asked for, some rounds are enough to know what the
 records are worth: prices that no class overpays (``local_bound.py``). From then on, steps begin with classes that cost
-more than their records are worth, and rely on these prices; at last these classes are repaired (``local_repairs.py``).
+more than their records are worth, rely on these prices, and look for companions that pay rather than for the nearest;
+at last these classes are repaired (``local_repairs.py``).
 Records with equal tuples may go to different classes. Where more is asked than a size, what a step proposes is judged
 first; in between, classes change by one record or are divided such that all keep passing (``local_trades.py``), or,
 where that cannot be told within a step, records with the same sensitive values change places, which changes no verdict.
@@ -73,8 +74,9 @@ FOR_STEPS = 0.9  # share of the time after the start; the rest is for the bound
 FOR_PRICES = 0.2  # share of the time left in which records are priced
 FOR_REPAIRS = 0.15  # share of the time for steps that repairs get, if records have prices
 FOR_NEAR = 0.4  # share of the time after the start in which neighbours are looked for
-NEIGHBOURS = 32  # of each tuple
-CROWDED = 100_000  # tuples; from here on half as many neighbours suffice, since tuples are dense
+NEIGHBOURS = 48  # of each tuple
+FEWER = 32  # where proposals have to be judged
+CROWDED = 100_000  # tuples; from here on a third of the neighbours suffices, since tuples are dense
 HOT, COLD = 0.7, 0.03  # temperatures, in mean costs of a record
 RUINED = 3  # the most classes dissolved in one step
 WISHES = 0.5  # the most of the steps that begin with the class that a record wishes for
@@ -160,7 +162,7 @@ class _LocalSearch:
         self.boxes = space.boxes(space.weights(None))
         n_words = self.boxes.codes.shape[1]
         self.classes = _emptied(len(parts), start.n_classes, problem, self.k, n_words)
-        n_near = NEIGHBOURS // 2 if m > CROWDED else NEIGHBOURS
+        n_near = NEIGHBOURS // 3 if m > CROWDED else FEWER if self.verify else NEIGHBOURS
         near, away = space.neighbours(self.boxes, self.rng, n_near, problem.given(FOR_NEAR * problem.seconds_left))
         self.atoms = Atoms(
             tuple_of,
@@ -263,7 +265,8 @@ class _LocalSearch:
             if (total := float((counts * prices).sum())) > best:
                 best, self.prices = total, prices
         if self.prices.any():
-            self.atoms = self.atoms._replace(floors=self.prices)
+            near = self.space.companions(self.boxes, self.atoms.near, self.prices)
+            self.atoms = self.atoms._replace(floors=self.prices, near=near)
             self._for_steps = (1 - FOR_REPAIRS) * self._for_all
 
     def _repair(self, pool: ThreadPoolExecutor, threads: int) -> float:

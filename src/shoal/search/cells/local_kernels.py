@@ -211,8 +211,13 @@ def meet_along(of: Boxes, order: Ints, width: int, near: ShortInts, away: Floats
 
 
 @compiled
-def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, first: int, last: int) -> None:
-    """Compare each tuple from ``first`` to ``last`` with the ``known`` neighbours of its neighbours."""
+def meet_friends(
+    of: Boxes, known: ShortInts, prices: Floats, near: ShortInts, away: Floats, first: int, last: int
+) -> None:  # fmt: skip
+    """Compare each tuple from ``first`` to ``last`` with the ``known`` neighbours of its neighbours.
+
+    A tuple is the nearer, the higher its price: it is worth more to whoever is in a class with it.
+    """
     n = near.shape[1]
     met = np.full(near.shape[0], -1, np.int32)
     for u in range(first, last):
@@ -224,13 +229,13 @@ def meet_friends(of: Boxes, known: ShortInts, near: ShortInts, away: Floats, fir
             v = known[u, i]
             if v < 0:
                 break
-            for o in range(n):
-                x = known[v, o]
+            for o in range(-1, n):
+                x = v if o < 0 else known[v, o]
                 if x < 0:
                     break
                 if met[x] != u:
                     met[x] = u
-                    d = wider(of, of.codes, u, x, away[u, n - 1])
+                    d = wider(of, of.codes, u, x, away[u, n - 1] + prices[x]) - prices[x]
                     _offered(near, away, u, x, d)
 
 

@@ -34,6 +34,7 @@ from shoal.search.cells.local_wishes import make_room, wished
 from shoal.search.cells.mondrian_kernels import Int
 from shoal.table.jit import compiled, compiled_within
 
+CLOSE = 32  # tuples next to a record whose classes are dissolved together with its own
 DRAWN = 8  # atoms, of which the one with the class that is most overpaid is chosen
 
 
@@ -76,7 +77,7 @@ def _apart(
         if n_classes <= 0 or n >= MOST:
             break
         x = random(state)
-        u = atoms.near[atoms.tuple_of[seed], int(x * x * atoms.near.shape[1])]
+        u = atoms.near[atoms.tuple_of[seed], int(x * x * min(CLOSE, atoms.near.shape[1]))]
         if u < 0:
             u = atoms.tuple_of[seed]
         a = atoms.members[atoms.starts[u] + int(random(state) * (atoms.starts[u + 1] - atoms.starts[u]))]
@@ -85,12 +86,13 @@ def _apart(
 
 @compiled_within
 def _options(
-    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int
+    of: Boxes, atoms: Atoms, classes: LinkedClasses, run: Run, scratch: Scratch, f: Int, n: int, most: float
 ) -> tuple[int, int, float]:
     """Find the options of a loose atom: the class that is cheapest to join, and the atoms for a new class with it.
 
     The latter come from nearby classes with more than k records and are added, with their current cost, to the ``n``
-    atoms of the crowd. Returns the size of the crowd, the class (or -1) and the cost of joining it.
+    atoms of the crowd. A class is no option if joining it costs ``most`` or more. Returns the size of the crowd, the
+    class (or -1) and the cost of joining it (or ``most``).
     """
     k, side, seen, crowd, gains = run.k, run.side, scratch.seen, scratch.crowd, scratch.gains
     scratch.mark[0] += 1
@@ -99,8 +101,8 @@ def _options(
     class_of, side_of, n_records, cost = classes.class_of, classes.side, classes.n_records, classes.cost
     box = classes.box
     t, weight = tuple_of[f], weights[f]
-    best, least = NOBODY, FAR
-    if side_of[APART] == side and n_records[APART] + weight <= run.limit:
+    best, least = NOBODY, most
+    if side_of[APART] == side and n_records[APART] + weight <= run.limit and weight * cost[APART] < most:
         best, least = APART, weight * cost[APART]
     for e in range(-1, near.shape[1]):
         u = t if e < 0 else near[t, e]
@@ -123,9 +125,9 @@ def _options(
             if seen[c] != mark and c != APART:
                 seen[c] = mark
                 now, n_after = n_records[c] * cost[c], n_records[c] + weight
-                most = (least + now) / n_after
-                then = wider(of, box, c, t, most)
-                if then < most:
+                bound = (least + now) / n_after
+                then = wider(of, box, c, t, bound)
+                if then < bound:
                     best, least = c, n_after * then - now
     return n, best, least
 
@@ -229,7 +231,8 @@ def _rebuilt(
         if classes.class_of[loose[i]] < 0:
             rest += atoms.floors[atoms.tuple_of[loose[i]]] * atoms.weights[loose[i]]
     for _ in range(n):
-        if cost_more(classes, log, plan.n_touched) + rest > plan.most:
+        above = cost_more(classes, log, plan.n_touched) + rest
+        if above > plan.most:
             return False
         first = NOBODY
         for i in range(n):
@@ -244,9 +247,10 @@ def _rebuilt(
                 scratch.crowd[n_crowd] = loose[i]
                 scratch.gains[n_crowd] = plan.trust * paid[i] * atoms.weights[loose[i]]
                 n_crowd += 1
-        n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd)
-        n_chosen, cost = 0, FAR
         floor = atoms.floors[atoms.tuple_of[f]] * atoms.weights[f]
+        most = FAR if run.verify else plan.most - above + floor + 2e-9  # whatever costs more ends the step
+        n_crowd, joined, least = _options(of, atoms, classes, run, scratch, f, n_crowd, most)
+        n_chosen, cost = 0, FAR
         if least > floor + 1e-9 and log.n[3] > 0 and log.n[0] + run.k <= log.atoms.shape[0]:
             n_chosen, cost = _founded(of, atoms, classes, run.k, scratch, f, n_crowd, plan.push)
         may_go = classes.side[APART] == run.side and classes.n_records[APART] + atoms.weights[f] <= run.limit

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import DistinctDiversity
@@ -342,6 +344,37 @@ def test_no_other_start_begins_without_the_time_that_the_first_one_took(monkeypa
     assert not begun
     local.best_start(problem, space, first, took=0.001)
     assert begun
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.booleans())
+@settings(max_examples=20)
+def test_companions_are_near_for_what_they_pay_among_those_known_and_their_own(seed, n, priced):
+    problem = problem_of(60)
+    space = Space(problem)
+    boxes = space.boxes(space.weights(None))
+    rng = np.random.default_rng(seed)
+    m = len(space.codes)
+    prices = rng.random(m) if priced else np.zeros(m)
+    known = np.array([rng.permutation(np.delete(np.arange(m), u))[:n] for u in range(m)], np.int32)
+    found = space.companions(boxes, known, prices)
+    for u in range(m):
+        met = {*known[u].tolist(), *known[known[u]].ravel().tolist()} - {u}
+        away = {v: local_kernels.wider(boxes, boxes.codes, u, v, np.inf) - prices[v] for v in met}
+        assert len(set(found[u].tolist())) == n
+        assert set(found[u].tolist()) <= met
+        got = [away[v] for v in found[u].tolist()]
+        assert got == pytest.approx(sorted(away.values())[:n])
+
+
+def test_a_tuple_that_pays_is_preferred_to_one_that_is_as_near():
+    problem = problem_of(60)
+    space = Space(problem)
+    boxes = space.boxes(space.weights(None))
+    m = len(space.codes)
+    known = np.array([np.delete(np.arange(m), u) for u in range(m)], np.int32)
+    prices = np.zeros(m)
+    prices[7] = 100.0
+    assert all(space.companions(boxes, known, prices)[u, 0] == 7 for u in range(m) if u != 7)
 
 
 def test_neighbours_are_looked_for_in_their_part_of_the_time(monkeypatch):
