@@ -7,7 +7,7 @@ they decide which satisfying nodes are feasible, and are never used for pruning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 import numpy as np
@@ -71,8 +71,6 @@ class Looks:
 
     def cheapest(self, nodes: Iterable[Node]) -> Evaluation | None:
         """Return the best of some nodes, if any is feasible."""
-        nodes = list(nodes)
-        self.expect(nodes)
         best = Best()
         for node in nodes:
             if self.feasible(node) and not best.excludes(self._costs[node], node):
@@ -88,11 +86,16 @@ class Looks:
         left = np.flatnonzero(satisfying & (least <= self.best.value + self.best.slack))
         costs = least.ravel()[left]
         order = np.argsort(costs, kind="stable")
-        open_ones = [(float(costs[i]), node_at(int(left[i]), least.shape)) for i in order.tolist()]
-        self.expect(node for cost, node in open_ones if not self.best.excludes(cost, node))
-        for cost, node in open_ones:
-            if not self.best.excludes(cost, node):
-                self.satisfies(node)
+
+        def worthwhile() -> Iterator[Node]:  # one at a time: there may be millions, and the best changes meanwhile
+            for i in order:
+                node = node_at(int(left[i]), least.shape)
+                if not self.best.excludes(float(costs[i]), node):
+                    yield node
+
+        self.expect(worthwhile())
+        for node in worthwhile():
+            self.satisfies(node)
 
     def _least_costs(self) -> NDArray[np.float64]:
         floor = self.problem.objective.floor()

@@ -44,8 +44,11 @@ def _lowest(looks: Looks) -> Evaluation | None:
         else:
             low = middle + 1
         looks.problem.progress("halving the heights", 1 - (high - low) / lattice.height)
-    layers = map(lattice.layer, range(low, lattice.height + 1))
-    return next(filter(None, map(looks.cheapest, layers)), None)
+    for height in range(low, lattice.height + 1):
+        looks.expect(lattice.layer(height))
+        if (seen := looks.cheapest(lattice.layer(height))) is not None:
+            return seen
+    return None
 
 
 def _height_is_the_objective(problem: Problem) -> bool:
