@@ -54,7 +54,8 @@ LIFTED = 1.02  # guessed prices: in most classes they are below what these cost
 PULL = 0.3  # of the mean price, by which a record gets dearer that no class takes
 PULLS, SWEEPS = 5, 10  # in a round
 PASSING_ROUNDS = 5  # where classes must pass more than a size,
-PASSING_LOOKS = 5_000  # at each tuple and value, after which there is no further one
+PASSING_LOOKS = 5_000  # at each tuple and value, after which there is no further one,
+PASSING_WORK = AT_ONCE  # or at all of them, unless there is a time budget to use up
 PASSING_PULL = 0.4  # of the mean price that the first of them proves
 BETWEEN = 1 / 3  # the power of a bound's share of the cost that is the share to begin with
 FAINT = 0.1  # that share at the least
@@ -283,6 +284,7 @@ def least_costs_of_passing(problem: Problem, values: PricedValues, n_rounds: int
     n = len(counts) + 64
     room, pool, lists = overpaid_of(n, n * MEMBERS), _Pool.of(tuples), lists_of(rules)
     best, pull, least = 0.0, 0.0, -float(tuples.most.max())
+    most = PASSING_WORK if problem.time_budget is None else PASSING_LOOKS * len(counts)
     for i in range(n_rounds):
         low = prices.copy()
         if not looking.lower_passing(low, rules, lists, room, (i + 1) / (n_rounds + 1)):
@@ -294,7 +296,7 @@ def least_costs_of_passing(problem: Problem, values: PricedValues, n_rounds: int
         else:
             pull *= 2
         pull = pull or PASSING_PULL * max(FAINT * whole, best) / problem.n_records
-        if looking.work[0] > PASSING_LOOKS * len(counts):
+        if looking.work[0] > most:
             return
         pool.add(room)
         prices = (prices + low) / 2
