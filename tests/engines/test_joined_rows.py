@@ -148,6 +148,30 @@ def test_texts_are_written_if_codes_would_give_other_bytes(
     pytest.fail("no order has the rare label late")
 
 
+def test_texts_are_written_although_most_rows_were_not_fetched_yet(
+    tmp_path: Path, joined: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB answers no other query as long as it has rows to return."""
+    rng = np.random.default_rng(2)
+    n = 400_000
+    table = pa.table({"town": [f"t{i}" for i in rng.integers(0, 8, n)], "note": [f"n{i}" for i in range(n)]})
+    pq.write_table(table, source := tmp_path / "people.parquet")
+    columns = {"town": {"role": "quasi"}, "note": {"role": "plain"}}
+    policy = shoal.Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 3}]})
+    inner, refused = joined_rows.JoinedRows._decoded, []
+
+    def decoded(self, rows, coded):
+        if coded and not refused:
+            refused.append(len(rows))
+            raise repeated.WrittenDifferentlyError
+        return inner(self, rows, coded)
+
+    monkeypatch.setattr(joined_rows.JoinedRows, "_decoded", decoded)
+    there = bytes_of(shoal.anonymize(connect.from_files(source), policy), tmp_path / "there.parquet")
+    assert refused == [formats.ROW_GROUP]
+    assert there == bytes_of(shoal.anonymize(source, policy), tmp_path / "here.parquet")
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from(["a", "b", "", None]), st.integers(0, 3), st.sampled_from(ODD), st.integers(0, 5)),
@@ -195,6 +219,13 @@ def test_codes_are_tried_if_rare_values_take_no_further_bit(counts: list, alike:
     rows = joined_rows.JoinedRows(None, "", "n", pa.schema([]), {"town": column}, np.array(counts))
     assert rows._is_surely_written_alike("town") == alike
     assert repeated.PAGE == 20_000
+
+
+def test_rows_that_repeat_are_fewer_draws() -> None:
+    drawn = joined_rows._drawn_in_a_page
+    assert drawn(np.arange(50_000)) == repeated.PAGE
+    assert drawn(np.repeat(np.arange(500), 100)) == repeated.PAGE / 100
+    assert drawn(np.repeat(np.arange(10), 4)) == repeated.PAGE / 4
 
 
 def test_nulls_and_numbers_are_not_written_as_codes() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,14 +44,20 @@ class JoinedRows:
 
     def pieces(self, size: int, *, as_codes: bool = False) -> Iterator[pa.Table]:
         """Yield the rows in tables of ``size`` rows, the next of which is made while one is written."""
-        coded = {name for name in self.tuples if as_codes and self._is_surely_written_alike(name)}
-        groups = formats.row_groups(self.view.in_pieces(self.query, PIECE), size)
+        coded: set[str] | None = None if as_codes else set()
+        # Closed, also if not all rows are asked for: DuckDB answers no other query before.
+        with closing(self.view.in_pieces(self.query, PIECE)) as fetched, ThreadPoolExecutor(1) as pool:
+            groups = formats.row_groups(fetched, size)
 
-        def made() -> pa.Table | None:
-            rows = next(groups, None)
-            return None if rows is None else self._decoded(rows, coded)
+            def made() -> pa.Table | None:
+                nonlocal coded
+                if (rows := next(groups, None)) is None:
+                    return None
+                if coded is None:
+                    n_drawn = _drawn_in_a_page(np.asarray(rows[self.number]))
+                    coded = {name for name in self.tuples if self._is_surely_written_alike(name, n_drawn)}
+                return self._decoded(rows, coded)
 
-        with ThreadPoolExecutor(1) as pool:
             coming = pool.submit(made)
             while (table := coming.result()) is not None:
                 coming = pool.submit(made)
@@ -75,18 +82,24 @@ class JoinedRows:
             columns.append(dictionary_of(column.values, codes))
         return pa.table(columns, names=self.schema.names)
 
-    def _is_surely_written_alike(self, name: str) -> bool:
+    def _is_surely_written_alike(self, name: str, n_drawn: float = PAGE) -> bool:
         """Return whether a Parquet file will most likely have the same bytes if a column of texts is written as codes.
 
         As in ``Repeated``, the first page of a row group must need as many bits for its codes as the others. Rows are
-        in the order of a hash: a value that is frequent enough is in every page.
+        in the order of a hash: a value that is frequent enough is in every page, of which ``n_drawn`` rows differ.
         """
         column = self.tuples[name]
         if not pa.types.is_string(column.values.type) or column.values.nbytes >= DICTIONARY or not column.codes.all():
             return False
         records = sum_by_class(self.counts, column.codes.astype(np.int64), len(column.values))
-        frequent = records * PAGE >= SURE * records.sum()
+        frequent = records * n_drawn >= SURE * records.sum()
         return (int(frequent.sum()) - 1).bit_length() == (int((records > 0).sum()) - 1).bit_length() and frequent.any()
+
+
+def _drawn_in_a_page(number: NDArray[np.int32]) -> float:
+    """Return how many rows of a page differ, judging by the first rows: equal ones are next to each other."""
+    some = number[:PAGE]
+    return PAGE * (1 + int(np.count_nonzero(np.diff(some)))) / max(1, len(some))
 
 
 def joined_rows(

@@ -64,7 +64,7 @@ def _entropies(starts: Counts, counts: Counts, out: Floats) -> None:
 def heads_and_tails(starts: Counts, counts: Counts, l: int) -> tuple[Counts, Counts]:
     """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class, where r_1 ≥ r_2 ≥ … are its counts."""
     heads, tails = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, np.int64)
-    ranked = np.empty(int(np.diff(starts).max(initial=0)))
+    ranked = np.empty(len(counts))  # more than enough, and it takes no time to ask for
     _heads_and_tails(starts, counts, l, ranked, heads, tails)
     return heads, tails
 

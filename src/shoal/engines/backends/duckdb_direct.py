@@ -7,7 +7,8 @@ results and types that Ibis returns. Everything else is asked through Ibis, whic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +101,14 @@ class View:
         """Show a table in memory to queries."""
         self._place.backend.con.register(name, table)
 
-    def in_pieces(self, query: str, size: int) -> Iterator[pa.Table]:
+    def in_pieces(self, query: str, size: int) -> Generator[pa.Table, None, None]:
         """Yield the rows of a query that are to be written, in tables of some size."""
-        with self._place.failing("write the release"):
-            for batch in self._place.backend.con.sql(query).to_arrow_reader(size):
+        with self._place.failing("write the release"), closing(self._reader(query, size)) as reader:
+            for batch in reader:
                 yield pa.Table.from_batches([batch])
+
+    def _reader(self, query: str, size: int) -> Any:
+        return self._place.backend.con.sql(query).to_arrow_reader(size)
 
     def _fetched(self, query: str) -> pa.Table:
         return self._place.backend.con.sql(query).to_arrow_table()

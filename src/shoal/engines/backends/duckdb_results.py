@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import ibis
@@ -45,5 +46,6 @@ def in_pieces(place: DuckDB, expression: ir.Table) -> Iterator[pa.Table]:
     """Yield the rows of a query that are to be written, in tables of some size."""
     with place.failing("write the release"):
         query = str(ibis.to_sql(expression, dialect="duckdb"))
-        for batch in place.backend.con.sql(query).to_arrow_reader(PIECE):
-            yield pa.Table.from_batches([batch])
+        with closing(place.backend.con.sql(query).to_arrow_reader(PIECE)) as reader:  # else no other query is answered
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
