@@ -11,6 +11,7 @@ import pytest
 
 from definitions import Case, Column, Sensitive, passes
 from examples import tables
+from partitions import least_over_partitions
 from shoal.errors import InfeasibleError
 from shoal.models.size import KAnonymity
 from shoal.search import SEARCHES, Problem
@@ -82,23 +83,7 @@ def least(case: Case, weights: tuple[int, ...], cells: str) -> float | None:
         for mask in range(1, everyone + 1)
         if all(passes(case, model, members[mask]) for model in case.asked)
     }
-    best: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(0)}
-    for mask in range(1, everyone + 1):
-        lowest = mask & -mask
-        for gone in range(case.limit + 1):
-            found = [best[mask ^ lowest, gone - 1] + Fraction(1, case.n)] if (mask ^ lowest, gone - 1) in best else []
-            rest = sub = mask ^ lowest
-            while True:
-                mine = sub | lowest
-                if mine in cost and (mask ^ mine, gone) in best:
-                    found.append(best[mask ^ mine, gone] + cost[mine])
-                if not sub:
-                    break
-                sub = (sub - 1) & rest
-            if found:
-                best[mask, gone] = min(found)
-    ends = [best[everyone, gone] for gone in range(min(case.limit, case.n - 1) + 1) if (everyone, gone) in best]
-    return float(min(ends)) if ends else None
+    return least_over_partitions(case.n, case.limit, cost)
 
 
 @pytest.mark.parametrize("numbers", tables(110, 40))

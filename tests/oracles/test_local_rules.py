@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from definitions import Case, Column, Sensitive, passes
 from examples import tables
+from partitions import least_over_partitions
 from shoal.search import Problem
 from shoal.search.cells import local_bound, local_rules
 from shoal.search.cells.classes import Partition
@@ -108,28 +109,6 @@ def classes_of(case: Case, weights) -> dict[int, Fraction]:
     return found
 
 
-def least(case: Case, cost: dict[int, Fraction]) -> float | None:
-    """The least mean loss over all partitions into passing classes, and whoever goes."""
-    everyone = (1 << case.n) - 1
-    best: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(0)}
-    for mask in range(1, everyone + 1):
-        lowest = mask & -mask
-        for gone in range(case.limit + 1):
-            found = [best[mask ^ lowest, gone - 1] + Fraction(1, case.n)] if (mask ^ lowest, gone - 1) in best else []
-            rest = sub = mask ^ lowest
-            while True:
-                mine = sub | lowest
-                if mine in cost and (mask ^ mine, gone) in best:
-                    found.append(best[mask ^ mine, gone] + cost[mine])
-                if not sub:
-                    break
-                sub = (sub - 1) & rest
-            if found:
-                best[mask, gone] = min(found)
-    ends = [best[everyone, gone] for gone in range(min(case.limit, case.n - 1) + 1) if (everyone, gone) in best]
-    return float(min(ends)) if ends else None
-
-
 def problem_of(case: Case, weights, objective: str = "loss") -> tuple[Problem, Space, Partition]:
     terms = Terms(limit=case.limit, weights=weights, objective=objective)
     problem = Problem(table_of(case, apart=True), models_of(case), terms)
@@ -151,7 +130,7 @@ def test_no_partition_into_passing_classes_is_below_the_bound(monkeypatch, numbe
         weights = tuple(rng.choice((1, 1, 2)) for _ in case.columns)
         if i not in numbers:
             continue
-        best = least(case, classes_of(case, weights))
+        best = least_over_partitions(case.n, case.limit, classes_of(case, weights))
         if best is None:
             continue
         problem, space, whole = problem_of(case, weights)
@@ -326,7 +305,7 @@ def test_a_record_that_lets_others_have_a_class_has_a_negative_price():
     asked = ({"model": "k-anonymity", "k": 2}, {"model": "t-closeness", "t": 0})
     case = Case((column,), (("x",),) * 3 + (("y",),) * 3, asked, sensitive)
     problem, units, _ = priced(case, (1,))
-    assert least(case, classes_of(case, (1,))) == pytest.approx(1 / 3)
+    assert least_over_partitions(case.n, case.limit, classes_of(case, (1,))) == pytest.approx(1 / 3)
     assert max(least_costs_of_passing(problem, units, 20)) / 6 == pytest.approx(1 / 3, abs=1e-6)
     whole = Partition.of_rows(problem.table, np.zeros(problem.table.n_classes, np.int64))
     space = Space(problem)

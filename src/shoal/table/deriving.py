@@ -58,7 +58,6 @@ def derive_in_halves(
 
     The keys come in the same order: those of the first half as they appear there, then the others.
     """
-
     middle = len(keys) // 2
     (first, sums, class_of), (more, more_sums, more_classes) = done_in_parts(
         lambda half: derive(*half, shifts, masks, offsets, steps, most, with_classes),

@@ -9,7 +9,7 @@ each is a proof, and the best one counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -23,6 +23,7 @@ from shoal.search.cells.local_prices import (
     CAP,
     LOWER,
     OVER,
+    ClassVisit,
     Ladder,
     Overpaid,
     overpaid_of,
@@ -322,26 +323,24 @@ class _Looking:
     def lower(self, prices: Floats, what: int, share: float) -> bool:
         """Lower prices until no class is overpaid; False if there is no time for it."""
         self.overpaid.n[0] = 0
-        visit = visit_of(self.ladder, self.k)
-        ended = False
-        while not ended:
-            self.problem.progress("bounding", share)
-            if self.problem.out_of_time or visit.work[0] > MOST:
-                return False
-            ended = visit_classes(self.ladder, visit, prices, self.k, what, self.overpaid, AT_ONCE)
-        self.work[0] += visit.work[0]
-        return True
+        of = (prices, self.k, what, self.overpaid, AT_ONCE)
+        return self._visited(lambda visit: visit_classes(self.ladder, visit, *of), share)
 
     def lower_passing(self, prices: Floats, rules: ValueRules, lists: Lists, room: Overpaid, share: float) -> bool:
         """Lower prices until no class is overpaid that may pass; False if there is no time for it."""
         room.n[0] = 0
+        of = (rules, lists, prices, room, AT_ONCE // 4)
+        return self._visited(lambda visit: visit_passing_classes(self.ladder, visit, *of), share)
+
+    def _visited(self, go_on: Callable[[ClassVisit], bool], share: float) -> bool:
+        """Visit all classes; False if there is no time for it."""
         visit = visit_of(self.ladder, self.k)
         ended = False
         while not ended:
             self.problem.progress("bounding", share)
             if self.problem.out_of_time or visit.work[0] > MOST:
                 return False
-            ended = visit_passing_classes(self.ladder, visit, rules, lists, prices, room, AT_ONCE // 4)
+            ended = go_on(visit)
         self.work[0] += visit.work[0]
         return True
 
