@@ -68,7 +68,7 @@ the bound does not close in time, the gap is told: the best answer found, and wh
 
 ## On both cores
 
-Some of the searches that take longer than a second, with one thread and with two. The answers are the same, to the byte.
+Some searches that take longer than a second, with one thread and with two. The answers are the same, to the byte.
 
 {cores_of_searches}
 """
