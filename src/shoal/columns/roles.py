@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.columns import vocabulary as words_of
+from shoal.columns.recognised import Recognised, coordinate_pairs, recognised
 from shoal.policy.column import Role
 from shoal.table.propose import FEW, NUMBER, date_formats, is_code, sample, words
 
@@ -30,30 +31,6 @@ PERSON_KEY = "identifies people, judging by its name"
 AS_TOLD = "as you specified"
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
-# Values that lead to a person, a device or an account wherever they stand.
-SHAPES = {
-    "e-mail addresses": r"[^@\s]+@[^@\s]+\.[^@\s.]+",
-    "web addresses": r"(?:https?|ftp)://\S+|www\.\S+\.\S+",
-    "IP addresses": r"(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){3,7}",
-    "device addresses": r"[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}",
-    "universal identifiers": r"\{?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\}?",
-    "bank account numbers": r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?",
-    "payment card numbers": r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}",
-    "national identity numbers": (
-        r"\d{3}-\d{2}-\d{4}"  # United States
-        r"|[A-Z]{6}\d{2}[A-EHLMPR-T]\d{2}[A-Z]\d{3}[A-Z]"  # Italy
-        r"|[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d[\dAB] ?\d{3} ?\d{3}(?: ?\d{2})?"  # France
-        r"|[A-CEGHJ-PR-TW-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]"  # United Kingdom
-        r"|[XYZ\d]\d{7}-?[A-HJ-NP-TV-Z]"  # Spain
-        r"|\d{3}\.\d{3}\.\d{3}-\d{2}"  # Brazil
-        r"|(?:\d{2})?\d{6}[-+A]\d{3}[\dA-Z]"  # Finland, Sweden
-    ),
-    "phone numbers": (
-        r"\+\d[\d ()/.-]{6,18}\d|\(\d{2,5}\) ?\d[\d -]{4,12}"
-        r"|0\d{1,4}[ /-]\d[\d -]{4,10}|\d{3}[-.]\d{3}[-.]\d{4}"
-    ),
-    "coordinates": r"-?\d{1,2}\.\d{3,}[,;] ?-?\d{1,3}\.\d{3,}",
-}
 SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
 PERSON = re.compile(r"[^\W\d_]+(?:['’. ,-]+[^\W\d_]+)*\.?")
 FIGURE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -97,6 +74,11 @@ class RawColumn:
     def some(self) -> list[str]:
         """A sample of the texts, without blank ones."""
         return [text.strip()[:200] for text in sample(self.texts) if text.strip()]
+
+    @cached_property
+    def recognised(self) -> Recognised | None:
+        """The identifiers that its values are or contain."""
+        return None if self.kind == "date" else recognised(self.texts)
 
     @cached_property
     def kind(self) -> Kind:
@@ -190,7 +172,7 @@ class Guess:
 
 def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Guess]:
     """Guess the role of each column; ``any_quasi`` says that another column is known to outsiders anyway."""
-    guesses = [_guess(column) for column in seen]
+    guesses = _with_points([_guess(column) for column in seen], seen)
     # A release without any quasi column promises nothing: take the next best for one.
     for spare in ("plain", "sensitive"):
         if not any_quasi and all(guess.role != "quasi" for guess in guesses):
@@ -199,6 +181,18 @@ def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Gues
                 for guess in guesses
             ]
     return guesses
+
+
+def _with_points(guesses: list[Guess], columns: Sequence[RawColumn]) -> list[Guess]:
+    """Return the guesses with both coordinates of a point on the map as places, however each is called."""
+    numbers = {c.name: c.texts for c, guess in zip(columns, guesses, strict=True) if guess.role != "identifier"}
+    partner = {name: other for a, b in coordinate_pairs(numbers) for name, other in ((a, b), (b, a))}
+    return [
+        Guess("quasi", f"with {partner[column.name]!r} a point on the map", "likely")
+        if column.name in partner
+        else guess
+        for column, guess in zip(columns, guesses, strict=True)
+    ]
 
 
 def repeating(seen: Sequence[RawColumn], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
@@ -241,8 +235,8 @@ def _identifier(column: RawColumn) -> Guess | None:
     if not column.some:
         return None
     private = column.private
-    if column.kind != "date" and (shape := _shape(column.some)):
-        return Guess("identifier", f"the values look like {shape}", "sure")
+    if (values := column.recognised) and not values.place:
+        return Guess("identifier", values.sentence, "sure")
     if column.named(words_of.REACHED) and column.few_share and not private:
         return Guess("identifier", "the name suggests a direct identifier", "sure")
     known = column.named(words_of.PLACES) or column.named(words_of.PERSONAL)
@@ -274,6 +268,8 @@ def _harmless(column: RawColumn) -> Guess | None:
 
 def _named(column: RawColumn) -> Guess | None:
     """Guess by the name. Private matters come before known ones, but dates and ages are always known."""
+    if column.recognised is not None:
+        return Guess("quasi", f"{column.recognised.kind}: a place, which others may know", "sure")
     if column.kind == "date" or column.named(words_of.WHEN):
         return Guess("quasi", "a date or an age, which others may know", "sure" if column.kind == "date" else "likely")
     if column.private:
@@ -329,12 +325,6 @@ def _by_shape(column: RawColumn) -> Guess:
             "sensitive", "a measurement or a count; nothing in its name suggests that others know it", "unsure"
         )
     return Guess("sensitive", "a category; nothing in its name suggests that others know it", "unsure")
-
-
-def _shape(some: Sequence[str]) -> str | None:
-    """Return what most of the values look like; a column may mix formats, such as phone numbers and e-mails."""
-    matches = {what: _share(re.compile(shape, re.I), some) for what, shape in SHAPES.items()}
-    return max(matches, key=matches.__getitem__) if sum(matches.values()) >= 0.5 else None
 
 
 def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:

@@ -55,7 +55,8 @@ HOUSEHOLDS = WordList("""
 WHEN = WordList("""
     age ages age[a-z]{1,3} (?:child|chld|mth|moth|mother|fath|father|mid|high|entry|stud|lect|mat|pat)age alter
     eta edad idade leeftijd date dates datum fecha data day tag year yr -yr yob jahr annee anno ano jaar month
-    monat mois mese mes dob birth- born geburt- geboren naissance nascita nacimiento nascimento geboorte-
+    monat mois mese mes dob birth(?!place|pl|country|weight|wt)- born geburt(?!sort|sland)- geboren
+    naissance nascita nacimiento nascimento geboorte-
     admission- entlassung
 """)
 PERSONAL = WordList("""
@@ -66,7 +67,7 @@ PERSONAL = WordList("""
     stato estado casado coniug- child child- kids- kid -kids kinder enfants figli hijos filhos nsib- siblings
     hhsize famsize household- haushalt- menage nadults educ- school- yschool schul- bildung- edlevel edu college
     degree diploma universit- istruzione educa- formation onderwijs major job jobs occup- profession- beruf-
-    work- employ- employed self industr- sector bluecol- trabajo lavoro metier emploi tenure exper- experience
+    work- employ- employed self industr- sector bluecol- trabajo lavoro metier emploi tenure exp exper- experience
     seniority rank discipline service dienstalter veteran farm- head language- sprache langue lingua idioma taal
     height tall groesse grosse taille statura altura hair eye eyes skin haar- augen-
 """)
@@ -75,7 +76,13 @@ PLACES = WordList("""
     municip- gemeinde comune commune county state states stateur region- provinc- district- canton kanton bezirk
     quartier barrio country land pays paese pais urban rural smsa metro south- north- east west residence-
     wohnort domicil- neighbo- village dorf hospital clinic- klinik- hopital ospedale krankenhaus center centre
-    site inst instit- ward station schid- schoolid provider provnum lat latitude long longitude popul population
+    site inst instit- ward station schid- schoolid provider provnum popul population tract- blockgroup blkgrp fips
+    county- puma msa cbsa lat latitude lon lng longitude -coord coord- easting northing birthplace
+""")
+
+COORDINATES = WordList("""
+    lat latitude lon long lng longitude -coord -coords coord- easting northing gps geo utm breite lange laenge
+    breitengrad langengrad longitud latitud latitudine longitudine
 """)
 
 # What stays the same in all records of one person.
@@ -102,10 +109,10 @@ HEALTH = WordList("""
     hhi whi coverage futime followup time status exam- abnormal- condom partner- npartner contracep- addict-
     alcohol- alc drink- smok- tobacco- cigar- rauch- fum- abuse- suicid-
 """)
-MONEY = WordList("""
+MONEY = WordList(r"""
     income- inc -inc -income incom- salar- wage- -wage -wages lnwg lwage lw earn- -earn- hearn- pay gehalt-
     einkommen- lohn- revenu- salaire- stipendio- reddit- ingreso- sueldo- salario- renda- cost costs -cost
-    price- charge- kosten- preis- cout- costo costi coste custo- expen- -exp totexp- spend- amount- betrag-
+    price- charge- kosten- preis- cout- costo costi coste custo- expen- \w+exp totexp- spend- amount- betrag-
     debt- loan- credit- kredit- mortgage- hypothek- owned ownhome homeown- rent balance- wealth- asset- gain
     loss tax- steuer- schuld- poverty poor welfare benefit- unemp- arbeitslos- chomage paro lunch- freelun- re
     husby budget-

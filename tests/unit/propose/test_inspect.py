@@ -498,3 +498,30 @@ def test_the_answer_is_plain_and_holds_no_value():
         *("name", "kind", "distinct", "nulls", "role", "reason", "sure", "proposal", "weight"),
         *("missing", "decimal", "thousands", "label", "categories"),
     }
+
+
+# Values before names.
+
+
+def test_both_coordinates_of_a_point_are_places_under_any_name():
+    east, north = ([f"{start + x:.6f}" for x in RNG.random(N)] for start in (7, 51))
+    for names in (("lat", "lon"), ("lng", "latitude"), ("x_coord", "y_coord"), ("a", "b")):
+        found = inspect(table(**dict(zip(names, (north, east), strict=True)), age=[i % 40 for i in range(N)]))
+        assert {roles(found)[name] for name in names} == {"quasi"}
+
+
+def test_a_phone_number_within_remarks_removes_them_even_from_a_column_of_few_texts():
+    remarks = ["fine", "none", "call +49 30 1234567"] * 20
+    assert role_of("answer", remarks) == "identifier"
+
+
+def test_census_tracts_are_a_place():
+    tracts = [f"06{county:03}{tract:06}" for county in (1, 37) for tract in range(400100, 410100, 100)]
+    assert role_of("x", tracts) == "quasi"
+
+
+def test_experience_is_no_money_and_a_birthplace_no_date():
+    assert role_of("exp", [str(i % 30) for i in range(N)]) == "quasi"
+    assert role_of("totexp", [str(i % 30) for i in range(N)]) == "sensitive"
+    found = inspect(table(birthplace=[f"P{i % 15}" for i in range(N)], sex=["f", "m"] * (N // 2)))
+    assert next(column for column in found.columns if column.name == "birthplace").reason.startswith("a place")
