@@ -72,7 +72,7 @@ NAVIGATION = {
         "homomorphic_encryption",
         "differential_privacy",
         "result_privacy",
-        "warnings",
+        "findings",
         "Report and certificate <report>",
     ],
     "At work": [

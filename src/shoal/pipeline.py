@@ -14,12 +14,12 @@ from shoal.engines.files.whole_files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, rows_of, sensitive_of
 from shoal.errors import PolicyError
+from shoal.findings import findings_of
+from shoal.findings.evidence import of_release, of_table
 from shoal.judge import Gaps, as_seen, judge_release, require
-from shoal.judge.evidence import of_release, of_table
 from shoal.judge.figures import Figures, figures
 from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_by
-from shoal.judge.warning_list import warnings_of
 from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.verdict import Verdicts
@@ -80,6 +80,8 @@ def anonymize(
     progress("recoding", 0)
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
+    evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"])
+    verdicts = replace(verdicts, findings=findings_of(evidence))
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
         rows,
@@ -92,7 +94,6 @@ def anonymize(
         _figures(released, policy).extended(household_figures(engine, rows, released, policy)),
         loss,
         recoding.parts(counted.table).n_suppressed,
-        warnings_of(of_release(engine, counted, rows, recoding, released, policy, loss["loss"])),
         attacks,
     )
 
@@ -228,7 +229,7 @@ def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdict
     left = [name for name in policy.identifiers if name in names]
     verdicts = judge_release(table, policy, attacks=attacks, mined=mine(rows, policy), identifiers=left, gaps=gaps)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
-    return replace(verdicts, warnings=warnings_of(of_table(engine, seen, table, policy, before))), table
+    return replace(verdicts, findings=findings_of(of_table(engine, seen, table, policy, before))), table
 
 
 def measure(

@@ -22,8 +22,8 @@ def policy(algorithm: str, max_tuples: int | None, **columns) -> shoal.Policy:
 @pytest.mark.parametrize("algorithm", ["optimal", "mondrian", "mondrian_relaxed", "suppress_cells"])
 def test_it_is_the_release_that_starts_from_those_levels(database: Bench, algorithm: str) -> None:
     release = shoal.anonymize(database.load(PEOPLE), policy(algorithm, 24))
-    assert [note for note in release.warnings if "distinct tuples exceed max_tuples = 24" in note]
-    assert "'q0' from level 1" in release.warnings[0]
+    assert [note for note in release.findings if "distinct tuples exceed max_tuples = 24" in note.fact]
+    assert "'q0' from level 1" in release.findings[0].fact
     assert release.counted.rows.table.num_rows <= 24
     release.save(f"table:{database.name}_{algorithm}", force=True)
     local = shoal.anonymize(PEOPLE, policy(algorithm, None, q0={"min_level": 1}))
@@ -38,7 +38,7 @@ def test_it_is_the_release_that_starts_from_those_levels(database: Bench, algori
 def test_a_budget_that_suffices_changes_nothing(database: Bench) -> None:
     table = database.load(PEOPLE)
     wide, free = (shoal.anonymize(table, policy("optimal", n)) for n in (10**6, None))
-    assert wide.warnings == free.warnings
+    assert wide.findings == free.findings
     assert wide.levels == free.levels
     assert wide.receipt["input"] == free.receipt["input"]
 

@@ -135,8 +135,8 @@ def test_encodings_and_the_index_are_told_in_the_release(tmp_path: Path, engine:
     path.write_bytes(",zip,disease\n0,1,é\n1,1,é\n2,1,x\n".encode("utf-16"))
     policy = shoal.Policy.parse(POLICY.replace("[columns]", '[columns]\n"Unnamed: 0" = { role = "identifier" }'))
     release = shoal.anonymize(opened(str(path), engine=engine), policy)
-    assert any("was read as UTF-16" in warning for warning in release.warnings)
-    assert any("'Unnamed: 0'" in warning for warning in release.warnings)
+    assert any("was read as UTF-16" in finding.fact for finding in release.findings)
+    assert any("'Unnamed: 0'" in finding.fact for finding in release.findings)
     release.save(tmp_path / "safe.csv")
     assert (tmp_path / "safe.csv").read_text(encoding="utf-8").splitlines()[0] == "zip,disease"
 

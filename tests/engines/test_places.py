@@ -179,7 +179,7 @@ def test_a_password_is_in_no_certificate(server: str, postgres: Bench) -> None:
     release = shoal.anonymize(engine, ASKED)
     proof = release.save("table:amys")
     assert SECRET not in str(proof)
-    assert SECRET not in str(release.warnings)
+    assert SECRET not in str(release.findings)
     with pytest.raises(DataError, match="has no table 'nobody'") as caught:
         connect.connected(f"postgresql://amy:{SECRET}@/postgres?{host}", table="nobody")
     assert SECRET not in str(caught.value)
@@ -401,7 +401,7 @@ def test_what_is_held_here_is_taken_off_the_memory(tmp_path, monkeypatch) -> Non
     for held in (0, 3 * 10**9, 9.9 * 10**9):
         monkeypatch.setattr("shoal.engines.memory.resident", lambda held=int(held): held)
         release = shoal.anonymize(engine, ASKED)
-        short.append(any("more than 10.0 GB of memory" in note for note in release.warnings))
+        short.append(any("more than 10.0 GB of memory" in note.fact for note in release.findings))
         release.save(tmp_path / "out.parquet", force=True)
         limits.append(engine.place.backend.con.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
     assert [memory.parse_size(limit) / 10**9 for limit in limits] == pytest.approx([8.52, 5.89, 1.25], abs=0.1)

@@ -72,7 +72,7 @@ def same(bench: Bench, asked: shoal.Policy) -> shoal.Release:
     assert release.verdicts.same(local.verdicts)
     assert dict(release.loss) == pytest.approx(dict(local.loss))
     assert dict(release.measured) == pytest.approx(dict(local.measured))
-    assert set(release.warnings) == set(local.warnings)
+    assert set(release.findings) == set(local.findings)
     assert proof["output"]["records"] == local.rows.n_records
     assert proof["input"]["records"] == len(nasty())
     return release

@@ -8,7 +8,7 @@ brute force of ``definitions`` judges each of these again, record by record, in 
 
 Wrong:  a verdict other than the brute force's; an optimum that is none; a release, a file or a replay that does not
         keep its policy; "infeasible" where a solution exists; a forged certificate that holds.
-Also:   an exception that is no ShoalError (a traceback), and a message or warning that shows a value of the table:
+Also:   an exception that is no ShoalError (a traceback), and a message or finding that shows a value of the table:
         every value of the generated tables contains one of ``MARKS``, which occur nowhere else.
 """
 
@@ -337,8 +337,8 @@ def _check_as_it_stands(rng: random.Random, drawn: Drawn, policy: shoal.Policy, 
         tally.compare("verdicts of check", verdict.holds, truth, f"{name}, {verdict.asked}")
     left = drawn.case.persons is not None  # the identifier is still there
     tally.compare("answers of check", verdicts.holds, all(expected) and not left, name)
-    for warning in verdicts.warnings:
-        tally.silent(warning, name)
+    for finding in verdicts.findings:
+        tally.silent(str(finding), name)
 
 
 def _tuples(drawn: Drawn, rows: Iterator[dict[str, Label]]) -> dict[int, tuple[Label, ...]]:
@@ -368,8 +368,8 @@ def _anonymized(rng: random.Random, drawn: Drawn, tally: Tally, name: str) -> No
     limit = case.limit if not case.keep else 0
     tally.compare("records of releases", len(tuples) >= case.n - limit, True, name)
     tally.compare("identifiers gone", "person" in rows[0], False, name)
-    for warning in release.warnings:
-        tally.silent(warning, name)
+    for finding in release.findings:
+        tally.silent(str(finding), name)
     if algorithm in EXACT and not _of_release(drawn):
         answer = best(_plain(case), "loss")
         tally.compare("optimum exists", answer is not None, True, name)
@@ -414,7 +414,7 @@ def _saved(rng: random.Random, drawn: Drawn, release: shoal.Release, tally: Tall
     tuples = _tuples(drawn, iter(unescaped))
     for model in drawn.case.asked:
         tally.compare("requirements of files", holds(drawn.case, dict(model), tuples), True, name)
-    tally.silent(json.dumps(certificate["warnings"], ensure_ascii=False), name)
+    tally.silent(json.dumps(certificate["findings"], ensure_ascii=False), name)
     try:
         found = shoal.verify_certificate(certificate, path)
         tally.compare("certificates contradicted", found.outcome == "fails", False, name)

@@ -173,11 +173,11 @@ def test_the_terminal_and_the_certificate_tell_that_the_time_of_local_ended(tmp_
     assert result.exit_code == 0
     assert told in " ".join(result.stdout.split())
     release = shoal.anonymize(records(), asked)
-    assert any(warning.startswith(told) for warning in release.certificate["warnings"])
+    assert any(line["fact"].startswith(told) for line in release.certificate["findings"])
     release.report(tmp_path / "report.html")
     assert told in (tmp_path / "report.html").read_text(encoding="utf-8")
     patient = shoal.anonymize(records(), policy(algorithm="local", max_suppression=0.0))
-    assert "time-budget" not in {warning.kind for warning in patient.warnings}
+    assert "time-budget" not in {finding.kind for finding in patient.findings}
 
 
 def test_the_terminal_tells_a_proof(tmp_path):

@@ -23,7 +23,7 @@ import shoal
 from demonstrations import Demonstration
 from shoal.alternatives.frontier import SWEPT, Point
 from shoal.cli.commands import app
-from shoal.judge.warning_list import KINDS
+from shoal.findings import KINDS
 from shoal.models.closeness import DISTANCES
 from shoal.models.size import KAnonymity
 from shoal.policy import Column, Options, Policy, explain
@@ -287,9 +287,9 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
 
 
-def test_every_kind_of_warning_has_a_row() -> None:
-    page = (ROOT / "docs" / "warnings.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == KINDS
+def test_every_kind_of_finding_has_a_row() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == tuple(KINDS)
 
 
 def test_the_page_of_families_places_every_model() -> None:

@@ -200,6 +200,7 @@ def anonymize(
     """Find the release with the least information loss that satisfies the policy, verify it, and write it."""
     with loading():
         from shoal.cli.terminal.releases import show_release
+        from shoal.models.finding import Finding
         from shoal.pipeline import anonymize as run
         from shoal.policy import Policy
 
@@ -226,7 +227,8 @@ def anonymize(
     exits.written.append(output)
     proof = companions.write(release, proof, signer, force=force)
     beside = companions.targets
-    printing.show(lambda: proof, lambda: show_release(release, output, proof["warnings"], beside, verbose=verbose))
+    about_file = [Finding.of(line) for line in proof["findings"] if line["kind"] == "writing"]
+    printing.show(lambda: proof, lambda: show_release(release, output, about_file, beside, verbose=verbose))
 
 
 @with_options

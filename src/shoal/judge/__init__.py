@@ -1,4 +1,4 @@
-"""Verdicts on requirements: a recount of the release, one function that judges, and all warnings."""
+"""Verdicts on requirements: a recount of the release and one function that judges."""
 
 from shoal.judge.judge import Gaps, as_seen, failing_classes, judge_release, judge_results, require
 

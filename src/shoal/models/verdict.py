@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from shoal.models.finding import Finding, Publication, headline, publication
 from shoal.text.showing import Shown
-
-if TYPE_CHECKING:
-    from shoal.judge.warning_list import Caution
 
 Outcome = Literal["holds", "fails", "unknown"]  # unknown: it cannot be decided from the available data
 
@@ -73,7 +71,7 @@ class Verdicts(Answered, Shown):
     identifiers: tuple[str, ...]  # identifier columns that are still in the table
     records: int
     classes: int
-    warnings: tuple[Caution, ...] = field(default=(), compare=False)  # cautions that apply even if everything holds
+    findings: tuple[Finding, ...] = field(default=(), compare=False)  # they apply even if everything holds
 
     @property
     def outcome(self) -> Outcome:
@@ -88,6 +86,16 @@ class Verdicts(Answered, Shown):
         """The outcome as a sentence."""
         return _SENTENCES[self.outcome]
 
+    @property
+    def publication(self) -> Publication:
+        """Whether the table may be published: ready, decide first, or do not publish."""
+        return publication(self.outcome, self.findings)
+
+    @property
+    def headline(self) -> str:
+        """The publication verdict as a sentence with its first reason."""
+        return headline(self.outcome, self.findings)
+
     def same(self, other: Verdicts) -> bool:
         """Return whether another count gives the same verdicts; float sums may differ in their last digits."""
         worst, theirs = ([verdict.worst for verdict in found.verdicts] for found in (self, other))
@@ -100,9 +108,11 @@ class Verdicts(Answered, Shown):
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
+            "publication": self.publication,
             "outcome": self.outcome,
             "holds": self.holds,
             "hold": self.holds,  # the deprecated name, kept for one more version
             **asdict(self),
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+            "findings": [finding.as_dict() for finding in self.findings],
         }

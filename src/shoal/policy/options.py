@@ -134,5 +134,5 @@ class Options(FrozenPart):
         default=None,
         ge=1,
         description="The largest number of distinct tuples that an engine may send to this machine; if there are more, "
-        "counting starts from coarser levels, and a warning names them.",
+        "counting starts from coarser levels, and a finding names them.",
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from shoal import __version__
 from shoal.models import PopulationModel
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.finding import Finding
 from shoal.policy import Policy
 from shoal.policy.presets import PRESETS
 from shoal.release.receipt import keyed
@@ -28,7 +29,7 @@ from shoal.text.jsonable import finite
 if TYPE_CHECKING:
     from shoal.release import Release
 
-SCHEMA = "shoal-certificate/2"
+SCHEMA = "shoal-certificate/3"
 DIGITS = 2  # of figures that depend on unreleased data
 
 # Figures that need more than the release: the population, persons (if a column identifies them), the original
@@ -69,7 +70,8 @@ def certificate_of(release: Release, output: str, created: str) -> dict[str, Any
         "attacks": None if release.attacks is None else _without_counts(release.attacks.as_dict()),
         "preset": _preset(policy),
         "seed": policy.release.seed,
-        "warnings": [told.without_names(str(warning)) for warning in release.warnings],
+        "publication": release.publication,
+        "findings": [told.finding(each) for each in release.findings],
         "versions": {"python": platform.python_version(), "shoal": __version__}
         | {name: version(name) for name in _PARTS},
         "created": created,
@@ -155,8 +157,13 @@ class _Told:
                 levels[name] = "top"
         return levels
 
+    def finding(self, finding: Finding) -> dict[str, Any]:
+        """Return a finding without the owner's file names."""
+        line = finding.as_dict()
+        return line | {name: self.without_names(line[name]) for name in ("fact", "remedy")}
+
     def without_names(self, text: str) -> str:
-        """Return a warning without the owner's file names."""
+        """Return a text without the owner's file names."""
         source = self.release.engine.source
         files = [*self.policy.files, *([Path(source)] if isinstance(source, str | Path) else [])]
         for path in files:

@@ -17,8 +17,10 @@ from shoal.attacks.risk import Attacks, Risk
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.files import whole_files
 from shoal.errors import OutputError
+from shoal.findings import finding
 from shoal.judge.figures import Figures
 from shoal.judge.recount import Reference
+from shoal.models.finding import Finding, Publication
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy
 from shoal.recoding import Recoding
@@ -32,7 +34,6 @@ from shoal.text.showing import Shown, represent
 
 if TYPE_CHECKING:
     from shoal.alternatives.frontier import Frontier
-    from shoal.judge.warning_list import Caution
     from shoal.report.pictures import Charts
 
 
@@ -62,9 +63,23 @@ class Release(Publishable, Shown):
     measured: Figures
     loss: Mapping[str, float]
     suppressed: int
-    warnings: tuple[Caution, ...]
     attacks: Attacks | None = None  # the results of attacks, if any were run
     key: bytes = field(default_factory=new_key, repr=False)  # of the digests in the certificate; not for publication
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the publisher should know, the gravest first; docs/findings.md explains each kind."""
+        return self.verdicts.findings
+
+    @property
+    def publication(self) -> Publication:
+        """Whether the release may be published: ready, decide first, or do not publish."""
+        return self.verdicts.publication
+
+    @property
+    def headline(self) -> str:
+        """The publication verdict as a sentence with its first reason."""
+        return self.verdicts.headline
 
     @property
     def levels(self) -> dict[str, int | None]:
@@ -115,7 +130,7 @@ class Release(Publishable, Shown):
         sha256, notes = self._publish(path, force=force)
         log.info("save: %d records written and verified", self.rows.n_records)
         certificate = certificate_of(self, sha256, created)
-        certificate["warnings"] += notes
+        certificate["findings"] += [finding("writing", note, "").as_dict() for note in notes]
         if receipt is not None:
             write_receipt(receipt_of(self, certificate), receipt, force=force)
         return certificate
@@ -176,7 +191,7 @@ class Release(Publishable, Shown):
     def __repr__(self) -> str:
         asked = ", ".join(f"{each.asked} {each.outcome}" for each in self.verdicts.verdicts)
         records, classes = format_count(self.verdicts.records, "record"), format_count(self.verdicts.classes, "class")
-        return f"<Release of {records} in {classes}: {asked}>"
+        return f"<Release of {records} in {classes}: {self.publication}; {asked}>"
 
 
 def now() -> str:

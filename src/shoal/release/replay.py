@@ -25,11 +25,11 @@ from shoal.engines.dependence import dependence_of
 from shoal.engines.files import whole_files
 from shoal.engines.opening import engine_of, order_of_release, population_of
 from shoal.errors import DataError, InfeasibleError, PolicyError
+from shoal.findings import findings_of
+from shoal.findings.evidence import of_replay
 from shoal.judge import Gaps, judge_release, require
-from shoal.judge.evidence import of_replay
 from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted, recounted_groups
-from shoal.judge.warning_list import warnings_of
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy
 from shoal.recoding import Cells, Cuts, FullDomain
@@ -214,7 +214,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
         name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
         for name, of in zip(policy.quasi, became, strict=True)
     }
-    verdicts = replace(verdicts, warnings=warnings_of(of_replay(engine, rows, released, tell, table, policy)))
+    verdicts = replace(verdicts, findings=findings_of(of_replay(engine, rows, released, tell, table, policy)))
     log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + breaking)
     return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, breaking)
 

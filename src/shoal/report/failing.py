@@ -36,8 +36,8 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """The findings of a check, for readers."""
+class CheckReport:
+    """What the report of a check says."""
 
     verdicts: Verdicts
     sentence: str
@@ -49,13 +49,13 @@ class Findings:
     steps: tuple[str, ...]
 
 
-def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findings:
+def check_report(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> CheckReport:
     """Count the failing records of the table, and how many would fail without each column."""
     seen = as_seen(table, policy)
     failing = failing_classes(table, policy)
     at_fault = int(table.counts[failing].sum())
     without = _without(table, policy) if at_fault and policy.release.nulls != "wildcard" else ()
-    return Findings(
+    return CheckReport(
         verdicts,
         _sentence(verdicts),
         found_in(figures(table, seen=seen), policy, verdicts.records, unit_of(table)),
@@ -70,7 +70,7 @@ def findings(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> Findi
 @shows("Verdicts", "verdict page")
 def render_check(verdicts: Verdicts, table: FrequencyTable, policy: Policy) -> str:
     """Render the report of a check."""
-    found = findings(verdicts, table, policy)
+    found = check_report(verdicts, table, policy)
     fields = {"found": found, "unit": unit_of(table), "created": now(), "version": __version__, **style()}
     return environment().get_template("check.html").render(fields)
 

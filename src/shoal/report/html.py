@@ -19,6 +19,7 @@ from shoal.alternatives.recommend import asked_for
 from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
+from shoal.models.finding import Finding
 from shoal.release.certificate import neutral
 from shoal.report.essentials import SHARES, essentials, gone, proof
 from shoal.report.fates import Fate, label_threshold
@@ -140,7 +141,9 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "limits": limits,
         "shared": label_threshold(release.policy),
         "proof": proof(release.recoding),
-        "warnings": certificate["warnings"],
+        "findings": [Finding.of(line) for line in certificate["findings"]],
+        "headline": release.headline,
+        "publication": release.publication,
         "hash": certificate["output"]["sha256"][:12],
         "scale": " (0: every value kept, 1: all suppressed)" if release.policy.release.objective in SHARES else "",
         "policy": neutral(release.policy).to_toml(),

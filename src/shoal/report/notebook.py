@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shoal.alternatives.recommend import Exploration
     from shoal.attacks.risk import Attacks
     from shoal.judge.figures import Figures
+    from shoal.models.finding import Finding, Publication
     from shoal.models.verdict import Verdict, Verdicts
     from shoal.policy import Policy
     from shoal.propose.inspect import Inspection
@@ -67,7 +68,7 @@ def _doubtful(found: Inspection) -> str:
 
 @shows("Verdicts", "html")
 def verdicts_html(verdicts: Verdicts) -> str:
-    """Show a row per requirement, the verdict as a sentence, and the warnings."""
+    """Show a row per requirement, the verdict as a sentence, and the findings."""
     rows = [
         [
             v.asked,
@@ -81,11 +82,21 @@ def verdicts_html(verdicts: Verdicts) -> str:
     rows += [[f"identifier {name}", "not removed", "", "", _mark(False)] for name in verdicts.identifiers]
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
     head = ["requirement", "found", "failing classes", "records", ""]
-    return _table(head, rows, f"{verdicts.sentence}: {size}.") + _notes(verdicts.warnings)
+    table = _table(head, rows, f"{verdicts.sentence}: {size}.")
+    return _headline(verdicts) + table + _findings(verdicts.findings)
 
 
-def _notes(warnings: Iterable[str]) -> str:
-    return _paragraphs(f"Note: {warning}" for warning in warnings)
+# Readable on a light and on a dark page.
+_COLOURS: dict[Publication, str] = {"ready": "#2e8b57", "decide first": "#b8860b", "do not publish": "#d1242f"}
+
+
+def _headline(verdicts: Verdicts) -> str:
+    style = f"font-weight: bold; color: {_COLOURS[verdicts.publication]}"
+    return str(Markup('<p style="{}">{}</p>').format(style, visible(verdicts.headline)))
+
+
+def _findings(findings: Iterable[Finding]) -> str:
+    return _paragraphs(f"{finding.label}: {finding}" for finding in findings)
 
 
 def _outcome(verdict: Verdict) -> str:
@@ -105,7 +116,7 @@ def release_html(release: Release) -> str:
         f"{format_number(release.suppressed)} of {format_number(release.counted.n_records)} records suppressed."
     )
     levels = _table(["column", "level", "of"], rows, caption)
-    return verdicts_html(release.verdicts) + levels + _notes(release.warnings)
+    return verdicts_html(release.verdicts) + levels
 
 
 @shows("Frontier", "html")

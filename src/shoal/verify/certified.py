@@ -49,6 +49,13 @@ if TYPE_CHECKING:
 
 Bound = Literal["most", "least"]
 
+# What to do with certificates of earlier versions.
+EARLIER = {
+    "shoal-certificate/1": "its hash of the input can be used to confirm guesses: do not publish it, and anonymize the "
+    "table again",
+    "shoal-certificate/2": "it does not say whether the table may be published: anonymize the table again",
+}
+
 
 @dataclass(frozen=True)
 class Line:
@@ -176,10 +183,10 @@ def _require_schema(claims: Any) -> None:
     if nested_deeper(claims, DEEPEST):
         raise DataError(f"the certificate is nested more than {DEEPEST} levels deep", "was it modified?")
     written = claims.get("schema") if isinstance(claims, Mapping) else None
-    if written == "shoal-certificate/1":
+    if written in EARLIER:
         raise DataError(
             f"the certificate has the format {written} of an earlier version of shoal; this version reads {SCHEMA}",
-            "its hash of the input can be used to confirm guesses: do not publish it, and anonymize the table again",
+            EARLIER[written],
         )
     wrong = next(jsonschema.Draft202012Validator(_schema()).iter_errors(claims), None)
     if wrong is not None:
@@ -252,7 +259,7 @@ def _lines(
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
-    for name in ("search", "versions", "warnings", "created"):
+    for name in ("search", "versions", "publication", "findings", "created"):
         yield Line(name, None, None, None, "describes how it was made")
 
 

@@ -81,11 +81,11 @@ def test_they_are_the_same(
     assert isinstance(every.rows, Rows)
     assert isinstance(counts.rows, Rows)
     assert counts.verdicts.same(every.verdicts)
-    assert (counts.measured, counts.loss, counts.warnings) == (every.measured, every.loss, every.warnings)
+    assert (counts.measured, counts.loss, counts.findings) == (every.measured, every.loss, every.findings)
     folder = tmp_path_factory.getbasetemp()
     for suffix in (".csv", ".parquet"):
         notes = [
-            release.save(folder / f"{name}{suffix}", force=True)["warnings"]
+            release.save(folder / f"{name}{suffix}", force=True)["findings"]
             for name, release in (("every", every), ("counts", counts))
         ]
         assert notes[0] == notes[1]

@@ -236,9 +236,16 @@ def test_verdicts_are_plain_values() -> None:
         "identifiers": ["name"],
         "records": 6,
         "classes": 3,
-        "warnings": [
-            "No requirement protects 'disease'. In 2 classes with 3 records, all records have the same value: finding "
-            "the class discloses it. Require distinct-l-diversity or t-closeness."
+        "findings": [
+            {
+                "kind": "unprotected",
+                "severity": "decide",
+                "fact": "No requirement protects 'disease'. In 2 classes with 3 records, all records have the same "
+                "value: finding the class discloses it",
+                "remedy": "Require distinct-l-diversity or t-closeness",
+                "columns": ["disease"],
+                "people": None,
+            }
         ],
     }
 
@@ -454,12 +461,12 @@ def test_records_that_are_null_everywhere_hide_nobody_who_knows_it() -> None:
     found = shoal.check(table, of_two(2, "wildcard"))
     assert found.holds
     # Without the last one 20 and 30 are alone; the two of 40 match each other.
-    assert found.warnings == (
+    assert tuple(map(str, found.findings)) == (
         "2-anonymity holds for 2 of 5 records only because they match 1 record with nulls in every quasi-identifier. "
         'Set nulls = "category" to treat nulls as a value, or remove these records.',
     )
-    assert found.as_dict()["warnings"] == found.warnings
-    assert shoal.anonymize(table, of_two(2, "wildcard")).warnings == found.warnings
+    assert found.as_dict()["findings"] == [finding.as_dict() for finding in found.findings]
+    assert shoal.anonymize(table, of_two(2, "wildcard")).findings == found.findings
 
 
 @pytest.mark.parametrize(
@@ -475,5 +482,5 @@ def test_records_that_are_null_everywhere_hide_nobody_who_knows_it() -> None:
 def test_nothing_is_said_where_nobody_hides_behind_them(
     ages: list[str | None], zips: list[str | None], least: int, nulls: str
 ) -> None:
-    found = shoal.check(blank(age=ages, zip=zips), of_two(least, nulls)).warnings
-    assert "nulls-alone" not in {warning.kind for warning in found}
+    found = shoal.check(blank(age=ages, zip=zips), of_two(least, nulls)).findings
+    assert "nulls-alone" not in {finding.kind for finding in found}

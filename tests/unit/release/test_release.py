@@ -86,7 +86,7 @@ def test_a_release_has_what_the_design_promises() -> None:
     assert release.recoding.proved
     assert release.verdicts.holds
     # Notes and diseases go together, of diseases nothing is required, and all who are left are in their twenties.
-    assert [warning.kind for warning in release.warnings] == ["reveals-sensitive", "unprotected", "single-label"]
+    assert [finding.kind for finding in release.findings] == ["reveals-sensitive", "unprotected", "single-label"]
 
 
 def test_identifiers_are_gone_and_the_others_stay() -> None:
@@ -420,7 +420,7 @@ def test_a_certificate_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest
     output = tmp_path / "release.csv"
     certificate = release.save(output)
     assert json.loads(json.dumps(certificate, allow_nan=False)) == certificate
-    assert certificate["schema"] == "shoal-certificate/2"
+    assert certificate["schema"] == "shoal-certificate/3"
     assert certificate["created"] == "2023-11-14T22:13:20+00:00"
     sha256 = hashlib.sha256(source.read_bytes()).hexdigest()
     assert certificate["input"] == {"hmac_sha256": keyed(release.key, "input", sha256), "records": 12}
@@ -454,7 +454,7 @@ def test_a_certificate_tells_the_whole_story(tmp_path: Path, monkeypatch: pytest
     assert certificate["search"]["algorithm"] == "optimal"
     assert certificate["search"]["proved"] is True
     assert certificate["seed"] == 0
-    assert certificate["warnings"] == list(release.warnings)
+    assert certificate["findings"] == [finding.as_dict() for finding in release.findings]
     assert set(certificate["search"]) == {"algorithm", "proved", "bound", "claim"}
     assert set(certificate["versions"]) == {"python", "shoal", "numpy", "numba", "pyarrow", "duckdb"}
     assert certificate["versions"]["shoal"] == shoal.__version__
@@ -503,20 +503,23 @@ def test_a_time_that_is_none_is_told_before_anything_is_written(
     release.save(tmp_path / "release.csv")
 
 
-# ── warnings ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── findings ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_plain_column_that_tells_everybody_apart() -> None:
     unique = PEOPLE.set_column(4, "note", pa.array([f"n{i}" for i in range(12)]))
     release = made(data=unique)
-    assert release.warnings[0] == (
+    assert str(release.findings[0]) == (
         "Column 'note' (different in every record) is plain but nearly unique: it identifies people to anyone who "
         'knows it. Set role = "quasi" if outsiders may know the values, or role = "identifier" to remove them.'
     )
-    assert release.certificate["warnings"] == list(release.warnings)
+    assert release.certificate["findings"] == [finding.as_dict() for finding in release.findings]
     with_null = PEOPLE.set_column(4, "note", pa.array([None, *(f"n{i}" for i in range(11))]))
     kept = made(policy({"model": "k-anonymity", "k": 1}), with_null)
-    assert "'note' (11 different values in the 11 records with a value) is plain but nearly unique" in kept.warnings[0]
+    assert (
+        "'note' (11 different values in the 11 records with a value) is plain but nearly unique"
+        in kept.findings[0].fact
+    )
 
 
 def test_closeness_that_holds_only_against_the_table_before_suppression() -> None:
@@ -533,13 +536,13 @@ def test_closeness_that_holds_only_against_the_table_before_suppression() -> Non
     # from there to the 1/4 of a it is 3/8.
     assert (release.levels, release.suppressed) == ({"q": 0}, 4)
     assert release.measured["t"] == approx(1 / 4)
-    [warning] = release.warnings
-    assert warning.startswith("0.25-closeness (equal) holds compared with the table before suppression")
-    assert "t is 0.375" in warning
+    [finding] = release.findings
+    assert finding.fact.startswith("0.25-closeness (equal) holds compared with the table before suppression")
+    assert "t is 0.375" in finding.fact
     assert not shoal.check(release.table, release.policy).holds  # the release alone, as its readers see it
     assert shoal.check(release.table, release.policy, original=data).holds
     kept = made(Policy.of({**fields, "release": {"max_suppression": 0.2, "suppressed": "keep"}}), data)
-    assert [warning.kind for warning in kept.warnings] == ["single-label", "half-lost"]  # all of q is hidden
+    assert [finding.kind for finding in kept.findings] == ["single-label", "half-lost"]  # all of q is hidden
     assert shoal.check(kept.table, kept.policy).holds
 
 

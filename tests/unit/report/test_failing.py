@@ -19,7 +19,7 @@ from shoal.errors import OutputError
 from shoal.judge import judge_release
 from shoal.pipeline import _checked
 from shoal.policy import Policy
-from shoal.report.failing import findings, render_check
+from shoal.report.failing import check_report, render_check
 
 __all__ = ["browser"]  # a fixture
 
@@ -43,7 +43,7 @@ POLICY = Policy.of(FIELDS)
 
 def test_who_is_at_fault_counted_by_hand() -> None:
     verdicts, table = _checked(TABLE, POLICY, None)
-    found = findings(verdicts, table, POLICY)
+    found = check_report(verdicts, table, POLICY)
     classes = Counter(zip(TABLE["town"].to_pylist(), TABLE["code"].to_pylist(), strict=True))
     small = [n for n in classes.values() if n < 3]
     assert found.at_fault == sum(small) == 6
@@ -87,19 +87,19 @@ def test_no_value_of_the_table_is_on_the_page() -> None:
     for value in ("Wilhelmina", "Ancona", "Bari", "cc", "gout", "measles"):
         assert value not in page.partition("</style>")[2], value
     assert "<script" not in page
-    for warning in verdicts.warnings:
-        assert warning.partition("'")[0] in page
+    for finding in verdicts.findings:
+        assert finding.fact.partition("'")[0] in page
 
 
 def test_a_table_that_holds_and_one_that_cannot_be_told() -> None:
     safe = TABLE.select(["town", "illness"])
     fields = {**FIELDS, "columns": {name: FIELDS["columns"][name] for name in ("town", "illness")}}
     verdicts, table = _checked(safe, Policy.of(fields), None)
-    found = findings(verdicts, table, Policy.of(fields))
+    found = check_report(verdicts, table, Policy.of(fields))
     assert found.sentence == "This table satisfies its policy: all 2 requirements hold; 24 records in 2 classes."
     assert (found.fails, found.sizes, found.steps, found.without) == ((), (), (), ())
     limited = Policy.of({**fields, "require": [*FIELDS["require"], {"model": "linkage-risk", "max": 0.5}]})
-    unknown = findings(judge_release(table, limited), table, limited)
+    unknown = check_report(judge_release(table, limited), table, limited)
     assert unknown.sentence.startswith(
         "Whether this table satisfies its policy cannot be determined: 1 of 3 requirements"
     )

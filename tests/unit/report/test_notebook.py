@@ -62,14 +62,14 @@ def test_figures() -> None:
     assert shown(shoal.measure(TABLE, quasi=[SCRIPT])).rows[0] == ["figure", "value"]
 
 
-def test_warnings_are_shown_below() -> None:
+def test_findings_are_shown_below() -> None:
     table = pa.table({"age": ["30"] * 4, "disease": ["flu"] * 4})
     columns = {"age": {"role": "quasi"}, "disease": {"role": "sensitive"}}
     asked = Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 2}]})
     release = shoal.anonymize(table, asked)
     for shown in (release, shoal.check(release.table, asked)):
         told = unescape(shown._repr_html_())
-        assert told.count("<p>Note: No requirement protects 'disease'.") == 1
+        assert told.count("<p>Decide first: No requirement protects 'disease'.") == 1
 
 
 def test_verdicts() -> None:

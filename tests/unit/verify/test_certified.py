@@ -101,7 +101,8 @@ def test_every_line_of_a_release_without_suppression(name: str, tmp_path: Path) 
         "hierarchies",
         "search",
         "versions",
-        "warnings",
+        "publication",
+        "findings",
         "created",
     } | {f"loss.{name}" for name in certificate["loss"] if name not in ("discernibility", "average-class")}
 

@@ -35,7 +35,7 @@ def show_demo(result: Demo, folder: Path) -> None:
     for name, release in (("For tables", result.release), ("For analysis", result.analysis)):
         kind = "one level per column" if release is result.release else "each class has its own labels and sets"
         console.print(text(f"{name}: {kind}; {gone(release)[:1].lower()}{gone(release)[1:]}"))
-    notes = format_count(len(result.certificate["warnings"]), "note")
+    notes = format_count(len(result.certificate["findings"]), "finding")
     console.print(text(f"{notes} to read: in {folder / CERTIFICATE} and in the report."))
     console.print(text(f"Written and verified: {folder / RELEASE}, {folder / ANALYSIS}"))
     console.print(text(f"Policies: {folder / POLICY_FILE}, {folder / ANALYSIS_FILE}"))

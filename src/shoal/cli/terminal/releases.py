@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
-from shoal.cli.terminal.verdicts import STYLES, show_answers, show_check, show_limits, show_verdicts
+from shoal.cli.terminal.verdicts import (
+    policy_style,
+    show_answers,
+    show_check,
+    show_findings,
+    show_headline,
+    show_limits,
+    show_verdicts,
+)
 from shoal.engines.base import Rows
+from shoal.models.finding import Finding
 from shoal.release import Release
 from shoal.release.replay import Replay
 from shoal.report.essentials import SHARES, essentials, proof
@@ -25,23 +35,21 @@ WRITTEN = {
 def show_release(
     release: Release,
     output: str | Path,
-    warnings: Sequence[str] | None = None,
+    about_file: Sequence[Finding] = (),
     beside: Mapping[str, Path | None] | None = None,
     *,
     verbose: bool = False,
 ) -> None:
     """Show the result in about ten lines; ``verbose`` adds every figure.
 
-    ``warnings`` are those of the certificate, which include those about the file; ``beside``: where the certificate,
-    report and recoding were written, if they were.
+    ``about_file`` are findings about the written file; ``beside``: where the certificate, report and recoding were
+    written, if they were.
     """
     if verbose:
         _show_details(release)
-    known = {str(warning): warning for warning in release.warnings}  # the certificate has only their texts
-    told = [known.get(warning, warning) for warning in (release.warnings if warnings is None else warnings)]
     show_brief(release)
-    for warning in told if verbose else condensed(told):
-        console.print(text(f"Note: {warning}", style="yellow"))
+    findings = (*release.findings, *about_file)
+    show_findings(findings if verbose else condensed(findings))
     console.print(text(f"Written and verified: {output}"))
     for what, path in (beside or {}).items():
         if path is not None:
@@ -49,11 +57,12 @@ def show_release(
 
 
 def show_brief(release: Release) -> None:
-    """Show the verdict, the three answers, and the information loss."""
+    """Show both verdicts, the three answers, and the information loss."""
     verdicts = release.verdicts
+    show_headline(verdicts)
     asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
-    console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=STYLES[verdicts.outcome]))
+    console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=policy_style(verdicts)))
     if release.attacks is not None:
         show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)])
         show_answers(release.attacks)
@@ -70,19 +79,20 @@ def show_brief(release: Release) -> None:
         console.print(text(f"{release.recoding.hiding.sentence} Do not publish this line."))
 
 
-def condensed(warnings: Sequence[str], most: int = 3) -> tuple[str, ...]:
-    """Return all warnings; beyond ``most`` of a kind, the first one in full and only the columns of the others."""
-    by_kind: dict[str, list[str]] = {}
-    for warning in warnings:
-        by_kind.setdefault(getattr(warning, "kind", ""), []).append(warning)
-    told = []
-    for kind, alike in by_kind.items():
-        columns = [getattr(warning, "column", None) for warning in alike[1:]]
-        if not kind or len(alike) <= most or None in columns:
-            told += alike
+def condensed(findings: Sequence[Finding], longest: int = 3) -> tuple[Finding, ...]:
+    """Return all findings; of a kind with many, the first one in full and only the columns of the others."""
+    by_kind: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        by_kind.setdefault((finding.kind, finding.severity), []).append(finding)
+    lines: list[Finding] = []
+    for alike in by_kind.values():
+        columns = [name for finding in alike[1:] for name in finding.columns]
+        if len(alike) <= longest or not all(finding.columns for finding in alike):
+            lines += alike
             continue
-        told += [f"{alike[0]} The same applies to {', '.join(map(repr, columns))}: see --verbose."]
-    return tuple(told)
+        others = f"The same applies to {', '.join(map(repr, columns))}: see --verbose"
+        lines.append(replace(alike[0], remedy=f"{alike[0].remedy}. {others}"))
+    return tuple(lines)
 
 
 def _show_details(release: Release) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from shoal.attacks.risk import Attacks
 from shoal.cli.columns import Columns, console, text
+from shoal.models.finding import Finding, Publication, Severity
 from shoal.models.verdict import Outcome, Verdict, Verdicts
 from shoal.text.figures import format_count, format_interval, format_number, format_share
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 MARKS: dict[Outcome, str] = {"holds": "holds", "fails": "FAILS", "unknown": "CANNOT BE DETERMINED"}
 
 
+# The headline is the publication verdict: only what is ready is green, and what is said beside a warning never is.
+PUBLICATION_STYLES: dict[Publication, str] = {
+    "ready": "bold green",
+    "decide first": "bold yellow",
+    "do not publish": "bold red",
+}
+SEVERITY_STYLES: dict[Severity, str] = {"stop": "bold red", "decide": "yellow", "note": ""}
 STYLES: dict[Outcome, str] = {"holds": "bold green", "fails": "bold red", "unknown": "bold yellow"}
 
 
@@ -45,14 +53,30 @@ def show_verdicts(verdicts: Verdicts) -> None:
     for name in verdicts.identifiers:
         console.print(text(f"column {name!r} is an identifier and was not removed"))
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
-    console.print(text(f"{verdicts.sentence}: {size}.", style=STYLES[verdicts.outcome]))
+    console.print(text(f"{verdicts.sentence}: {size}.", style=policy_style(verdicts)))
+
+
+def policy_style(verdicts: Verdicts) -> str:
+    """Return the style of the policy verdict, which is not green unless the table may be published."""
+    return "bold" if verdicts.holds and verdicts.publication != "ready" else STYLES[verdicts.outcome]
+
+
+def show_headline(verdicts: Verdicts) -> None:
+    """Show the publication verdict."""
+    console.print(text(verdicts.headline, style=PUBLICATION_STYLES[verdicts.publication]))
+
+
+def show_findings(findings: Iterable[Finding]) -> None:
+    """Show every finding with its severity, a line each."""
+    for finding in findings:
+        console.print(text(f"{finding.label}: {finding}", style=SEVERITY_STYLES[finding.severity]))
 
 
 def show_check(verdicts: Verdicts) -> None:
-    """Show the verdicts, and warnings even if the policy holds."""
+    """Show the publication verdict, the policy verdicts, and the findings even if the policy holds."""
+    show_headline(verdicts)
     show_verdicts(verdicts)
-    for warning in verdicts.warnings:
-        console.print(text(f"Note: {warning}", style="yellow"))
+    show_findings(verdicts.findings)
 
 
 def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 import shoal
 from shoal.errors import ShoalError
-from shoal.judge.warning_list import unprotected_columns
+from shoal.findings.sensitive_columns import unprotected_columns
 from shoal.models import Requirement
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.verdict import Verdicts

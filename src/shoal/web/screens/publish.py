@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from shoal.engines.files.whole_files import write_text
+from shoal.models.finding import Finding, headline, publication
 from shoal.release import replay
 from shoal.release.receipt import receipt_of, write_receipt
 from shoal.release.signatures import read_private, sign
@@ -22,7 +23,7 @@ from shoal.web.prepared import release_of
 from shoal.web.workspace import WebRun, Workspace
 
 ENDINGS = (".csv", ".parquet", ".xlsx", ".sav", ".dta")
-CHECKS = ("roles", "promises", "warnings", "rights", "answer")
+CHECKS = ("roles", "promises", "findings", "rights", "answer")
 CERTIFICATE, REPORT, POLICY, RECODING, RECEIPT = (
     "certificate.json",
     "report.html",
@@ -35,7 +36,7 @@ PRIVATE = (RECODING, RECEIPT)
 
 def _show(request: Request) -> Response:
     pages, run = pages_of(request), run_of(request)
-    warnings = run.certificate["warnings"] if run.certificate else [str(w) for w in release_of(run).warnings]
+    known = [Finding.of(line) for line in run.certificate["findings"]] if run.certificate else release_of(run).findings
     files = [(name, name in PRIVATE, path.stat().st_size) for name, path in run.files.items() if path.exists()]
     return pages.render(
         "publish.html",
@@ -44,7 +45,9 @@ def _show(request: Request) -> Response:
         checks=[(name, getattr(texts().checklist, name)) for name in CHECKS],
         endings=ENDINGS,
         files=files,
-        warnings=warnings,
+        known=known,
+        publication=publication("holds", known),  # nothing else is released
+        headline=headline("holds", known),
         commands=commands(run),
         policy=run.draft.policy.to_toml(),
         beside=[path.name for path in run.draft.policy.files],

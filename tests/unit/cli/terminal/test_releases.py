@@ -8,6 +8,7 @@ import pytest
 
 import shoal
 from shoal.cli.terminal.releases import show_release
+from shoal.findings import finding
 from shoal.policy import Policy
 
 
@@ -72,28 +73,27 @@ def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_
     assert "Report" not in text
 
 
-def test_no_warning_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_finding_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
     table = pa.table({"age": ["31", "34"] * 4, **{f"s{i}": ["x", "y", "z", "w"] * 2 for i in range(6)}})
     columns = {"age": {"role": "quasi"}, **{f"s{i}": {"role": "sensitive"} for i in range(6)}}
     policy = Policy.of({"columns": columns, "require": [{"model": "k-anonymity", "k": 4}]})
     release = shoal.anonymize(table, policy)
-    unprotected = [warning for warning in release.warnings if warning.kind == "unprotected"]
+    unprotected = [finding for finding in release.findings if finding.kind == "unprotected"]
     assert len(unprotected) == 6
-    texts = [str(warning) for warning in release.warnings]  # as the certificate has them
-    show_release(release, "out.csv", [*texts, "2 cells got an apostrophe."])
+    show_release(release, "out.csv", [finding("writing", "2 cells got an apostrophe", "")])
     brief = " ".join(capsys.readouterr().out.split())
     assert brief.count("No requirement protects") == 1
-    assert unprotected[0] in brief
+    assert str(unprotected[0]) in brief
     for i in range(6):
         assert f"'s{i}'" in brief
     assert "Note: 2 cells got an apostrophe." in brief
-    for warning in release.warnings:
-        if warning.kind != "unprotected":
-            assert warning in brief
+    for each in release.findings:
+        if each.kind != "unprotected":
+            assert str(each) in brief
     show_release(release, "out.csv", verbose=True)
     full = " ".join(capsys.readouterr().out.split())
-    for warning in release.warnings:
-        assert warning in full
+    for each in release.findings:
+        assert str(each) in full
 
 
 def test_a_sensitive_column_of_which_nothing_is_asked_is_named(capsys: pytest.CaptureFixture[str]) -> None:

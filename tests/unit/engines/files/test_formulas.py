@@ -72,7 +72,7 @@ def test_a_release_is_inert_and_read_back_as_it_was(tmp_path: Path) -> None:
     assert {row[1] for row in rows[1:]} == {f"'{text}" for text in DANGEROUS} | set(HARMLESS)
     assert {row[2] for row in rows[1:]} == {"-5"}
     n = len(DANGEROUS) * 2
-    assert any(f"column 'text': {n} cells begin like a formula" in note for note in certificate["warnings"])
+    assert any(f"column 'text': {n} cells begin like a formula" in note["fact"] for note in certificate["findings"])
     again = LocalEngine.of(path)
     assert again.table["text"].to_pylist() == release.table["text"].to_pylist()
     assert again.columns == release.table.column_names
@@ -83,12 +83,12 @@ def test_a_release_is_inert_and_read_back_as_it_was(tmp_path: Path) -> None:
 
 def test_formulas_may_stay_and_parquet_has_none(tmp_path: Path) -> None:
     kept = shoal.anonymize(people(), policy(csv_formulas="keep"))
-    assert kept.save(tmp_path / "kept.csv")["warnings"] == list(kept.warnings)
+    assert kept.save(tmp_path / "kept.csv")["findings"] == kept.certificate["findings"]
     assert {row[1] for row in cells(tmp_path / "kept.csv")[1:]} == {*DANGEROUS, *HARMLESS}
     # There are bare formulas in the column: the apostrophes of this file are the data's own.
     assert LocalEngine.of(tmp_path / "kept.csv").table["text"].to_pylist() == kept.table["text"].to_pylist()
     typed = shoal.anonymize(people(), policy())
-    assert typed.save(tmp_path / "typed.parquet")["warnings"] == list(typed.warnings)
+    assert typed.save(tmp_path / "typed.parquet")["findings"] == typed.certificate["findings"]
     assert "=1+1" in LocalEngine.of(tmp_path / "typed.parquet").table["text"].to_pylist()
 
 
@@ -107,7 +107,7 @@ def test_an_engine_writes_so_too(tmp_path: Path) -> None:
     local = shoal.anonymize(people(), policy())
     local.save(tmp_path / "local.csv")
     assert sorted(cells(tmp_path / "release.csv")) == sorted(cells(tmp_path / "local.csv"))
-    assert any("column 'text'" in note for note in certificate["warnings"])
+    assert any("column 'text'" in note["fact"] for note in certificate["findings"])
 
 
 alike = st.sampled_from(["=x", "'=x", "''=x", "-5", "'-5", "x"])

@@ -1,4 +1,4 @@
-"""The counts that warnings are derived from: the released table and, if known, the table it was made from."""
+"""The counts that findings are derived from: the released table and, if known, the table it was made from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from shoal.columns.telling import MISSED
+from shoal.columns.telling import MISSED, Telling
 from shoal.engines.base import Counted, Engine, Query, Rows
-from shoal.engines.dependence import Countable, Dependence, Spread, dependence_of
+from shoal.engines.dependence import Countable, Dependence, Spread, TellingPair, dependence_of
 from shoal.engines.local import LocalEngine
+from shoal.judge import as_seen
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
 from shoal.table.frequency import FrequencyTable
@@ -43,6 +44,24 @@ class Evidence:
         """The most informative rows: the original ones, if they are known."""
         return self.published if self.original is None else self.original
 
+    @cached_property
+    def as_seen(self) -> FrequencyTable:
+        """The classes as a reader of the release sees them."""
+        return as_seen(self.table, self.policy)
+
+    @cached_property
+    def telling(self) -> Telling:
+        """Which unchanged columns reveal generalized quasi-identifiers, and which known ones reveal sensitive ones."""
+        policy, rows = self.policy, self.known
+        plain = [name for name in policy.having("plain") if name in rows.columns]
+        pairs: dict[TellingPair, tuple[int, ...]] = {
+            (name, quasi): (1, 2) for quasi in self.generalized for name in (*plain, *policy.sensitive)
+        }
+        if self.original is None:  # what the values were cannot be told: what tells a label and is finer tells more
+            pairs |= {(name, quasi): (1,) for quasi in policy.quasi for name in plain}
+        pairs |= {(name, other): (1,) for name in (*plain, *policy.quasi) for other in policy.sensitive}
+        return Telling.of(rows, pairs, self.hidden)
+
     def may_be_published(self, names: Sequence[str], possible: Callable[[Spread, int], bool]) -> list[str]:
         """Return the columns that may have some property in the release, as far as the original rows tell.
 
@@ -51,8 +70,8 @@ class Evidence:
         """
         if self.original is None or not self.left_out:
             return list(names)
-        told = self.original.spreads(names)
-        return [name for name in names if possible(told[name], self.left_out)]
+        spreads = self.original.spreads(names)
+        return [name for name in names if possible(spreads[name], self.left_out)]
 
     def hidden(self, name: str, guesses: int) -> bool:
         """Return whether the release itself does not determine a column within this number of guesses."""
@@ -78,7 +97,11 @@ def of_release(
         released,
         lambda: original if same else engine.released(rows),
         original,
-        {name: told for name, told in zip(policy.quasi, _told(parts, table), strict=True) if told.errors(1)},
+        {
+            name: determines
+            for name, determines in zip(policy.quasi, _determined(parts, table), strict=True)
+            if determines.errors(1)
+        },
         (parts.n_suppressed, counted.n_records),
         counted.n_records - rows.n_records,
         loss,
@@ -87,7 +110,7 @@ def of_release(
     )
 
 
-def _told(parts: Parts, table: FrequencyTable) -> list[Dependence]:
+def _determined(parts: Parts, table: FrequencyTable) -> list[Dependence]:
     """Return how far the released values of each column determine its leaves, among records that are not suppressed."""
     if isinstance(parts, UniformParts):  # each leaf has one released value
         there = [np.flatnonzero(counts) for counts in parts.kept_leaves]
@@ -118,7 +141,7 @@ def of_replay(
         released,
         lambda: engine.released(rows) if held_back else original,
         original,
-        {name: told for name, told in generalized.items() if told.errors(1)},
+        {name: determines for name, determines in generalized.items() if determines.errors(1)},
         (held_back, seen.n_records),
         held_back,
         notes=(*engine.notes, *rows.notes),

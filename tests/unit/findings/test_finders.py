@@ -1,6 +1,5 @@
-"""One test a warning: that it comes, that it stays away, and what it says."""
+"""One test a kind of finding: that it comes, that it stays away, and what it says."""
 
-import copy
 import json
 import pickle
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.columns.look_alikes import spelled_alike
-from shoal.judge.warning_list import KINDS, Caution
+from shoal.findings import KINDS, Finding
 from shoal.policy import Policy
 
 N = 600
@@ -38,39 +37,39 @@ def policy(*require: Any, release: dict[str, Any] | None = None, **roles: Any) -
     return Policy.of({"columns": columns, "require": list(require) or [K5, DIVERSE], "release": release or {}})
 
 
-def found(data: pa.Table, asked: Policy) -> dict[str, Caution]:
-    """The warnings of a release by kind."""
-    warnings = shoal.anonymize(data, asked).warnings
-    assert all(isinstance(warning, Caution) and warning.kind in KINDS for warning in warnings)
-    return {warning.kind: warning for warning in warnings if isinstance(warning, Caution)}
+def found(data: pa.Table, asked: Policy) -> dict[str, Finding]:
+    """The findings of a release by kind."""
+    findings = shoal.anonymize(data, asked).findings
+    assert all(finding.severity in KINDS[finding.kind] for finding in findings)
+    return {finding.kind: finding for finding in findings}
 
 
 def test_an_ordinary_release_has_none() -> None:
     assert found(table(), policy()) == {}
-    assert shoal.check(shoal.anonymize(table(), policy()).table, policy()).warnings == ()
+    assert shoal.check(shoal.anonymize(table(), policy()).table, policy()).findings == ()
 
 
 # ── columns that identify ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("alone", "warned"), [(N, True), (N - 2, True), (N // 2, True), (N // 2 - 2, False)])
-def test_a_plain_column_in_which_half_of_the_records_are_alone(alone: int, warned: bool) -> None:
+@pytest.mark.parametrize(("alone", "expected"), [(N, True), (N - 2, True), (N // 2, True), (N // 2 - 2, False)])
+def test_a_plain_column_in_which_half_of_the_records_are_alone(alone: int, expected: bool) -> None:
     receipt = [*range(alone), *(N + i // 2 for i in range(N - alone))]
-    warning = found(table(receipt=receipt), policy(receipt="plain")).get("unique-plain")
-    assert (warning is not None) == warned
-    if warning is not None:
-        assert warning.column == "receipt"
-        assert 'role = "quasi"' in warning
+    finding = found(table(receipt=receipt), policy(receipt="plain")).get("unique-plain")
+    assert (finding is not None) == expected
+    if finding is not None:
+        assert finding.columns == ("receipt",)
+        assert 'role = "quasi"' in str(finding)
         n = len(set(receipt))
-        assert ("different in every record" if n == N else f"{n} different values in {N} records") in warning
+        assert ("different in every record" if n == N else f"{n} different values in {N} records") in str(finding)
 
 
 def test_several_plain_columns_are_named_together() -> None:
     columns = {f"c{i}": [i * N + j for j in range(N)] for i in range(8)}
-    warning = found(table(**columns), policy(**dict.fromkeys(columns, "plain")))["unique-plain"]
-    assert warning.startswith("Columns 'c0' (different in every record), 'c1' (")
-    assert "and 3 others are plain but nearly unique" in warning
-    assert warning.column is None
+    finding = found(table(**columns), policy(**dict.fromkeys(columns, "plain")))["unique-plain"]
+    assert str(finding).startswith("Columns 'c0' (different in every record), 'c1' (")
+    assert "and 3 others are plain but nearly unique" in str(finding)
+    assert finding.columns == tuple(columns)
 
 
 def test_few_values_of_a_plain_column_say_little() -> None:
@@ -80,9 +79,9 @@ def test_few_values_of_a_plain_column_say_little() -> None:
 
 def test_an_identifier_that_repeats() -> None:
     data = table(person=[f"p{i // 3}" for i in range(N)])
-    warning = found(data, policy(person="identifier"))["persons-repeat"]
-    assert f"'person' repeats, with {N // 3} different values in {N} records" in warning
-    assert warning.endswith('Add entity = "person" to [release] if it identifies people.')
+    finding = found(data, policy(person="identifier"))["persons-repeat"]
+    assert f"'person' repeats, with {N // 3} different values in {N} records" in str(finding)
+    assert str(finding).endswith('Add entity = "person" to [release] if it identifies people.')
     assert found(data, policy(person="identifier", release={"entity": "person"})) == {}
     assert found(table(person=[f"p{i}" for i in range(N)]), policy(person="identifier")) == {}
 
@@ -105,7 +104,7 @@ def test_names_that_people_share_are_no_persons_that_repeat() -> None:
     strangers = table(**names, birth=DRAW.integers(1930, 2010, N).tolist())
     assert "persons-repeat" not in found(strangers, policy(**roles))
     same = table(**names, birth=(1930 + who % 70).tolist())
-    assert found(same, policy(**roles))["persons-repeat"].column == "name"
+    assert found(same, policy(**roles))["persons-repeat"].columns == ("name",)
     slips = (1930 + who % 70 + (DRAW.random(N) < 0.01)).tolist()
     assert "persons-repeat" in found(table(**names, birth=slips), policy(**roles))
 
@@ -114,13 +113,13 @@ def test_a_key_of_persons_that_stays_is_told_whatever_its_role() -> None:
     who = DRAW.integers(0, 200, N)
     sex = DRAW.choice(["m", "f"], 200)
     data = table(pid=[f"p{i}" for i in who], sex=sex[who].tolist())
-    warning = found(data, policy(pid="plain", sex="plain"))["persons-repeat"]
-    assert warning.endswith(
+    finding = found(data, policy(pid="plain", sex="plain"))["persons-repeat"]
+    assert str(finding).endswith(
         'Set role = "identifier" for it and add entity = "pid" to [release] if it identifies people.'
     )
     released = shoal.anonymize(data, policy(pid="plain", sex="plain")).table
     assert "persons-repeat" in {
-        warning.kind for warning in shoal.check(released, policy(pid="plain", sex="plain")).warnings
+        finding.kind for finding in shoal.check(released, policy(pid="plain", sex="plain")).findings
     }
     mixed = table(pid=[f"p{i}" for i in who], sex=DRAW.choice(["m", "f"], N).tolist())
     assert "persons-repeat" not in found(mixed, policy(pid="plain", sex="plain"))
@@ -135,7 +134,7 @@ def test_numbers_of_persons_that_start_again_in_every_hospital():
         id=[str(number) for _, number in visits],
         sex=[sexes[key] for key in visits],
     )
-    assert found(data, policy(center="quasi", id="identifier", sex="quasi"))["persons-repeat"].column == "id"
+    assert found(data, policy(center="quasi", id="identifier", sex="quasi"))["persons-repeat"].columns == ("id",)
     # A number that few share, who differ, was given twice by mistake.
     mistakes = table(id=[str(i % (N - 30)) for i in range(N)], sex=DRAW.choice(["m", "f"], N).tolist())
     assert "persons-repeat" not in found(mistakes, policy(id="identifier", sex="quasi"))
@@ -146,24 +145,24 @@ def test_numbers_of_persons_that_start_again_in_every_hospital():
 
 def test_a_plain_column_that_tells_a_generalized_one() -> None:
     year = (2024 - AGE).tolist()
-    warning = found(table(year=year), policy(year="plain"))["reveals-quasi"]
-    assert warning.column == "year"
-    assert "reveals a generalized column: 'age' (for 100 % of the records)" in warning
-    assert 'Set role = "quasi" for it as well, or remove it' in warning
+    finding = found(table(year=year), policy(year="plain"))["reveals-quasi"]
+    assert finding.columns == ("year",)
+    assert "reveals a generalized column: 'age' (for 100 % of the records)" in str(finding)
+    assert 'Set role = "quasi" for it as well, or remove it' in str(finding)
     # Where the age itself is released nothing is told that the release does not tell.
     assert "reveals-quasi" not in found(table(year=year), policy({"model": "k-anonymity", "k": 1}, year="plain"))
 
 
 def test_a_birthday_leaves_two_ages_for_a_year() -> None:
     year = 2024 - AGE - DRAW.integers(0, 2, N)
-    warning = found(table(year=year.tolist()), policy(year="plain"))["reveals-quasi"]
-    assert "'age' (up to two values, for 100 % of the records)" in warning
+    finding = found(table(year=year.tolist()), policy(year="plain"))["reveals-quasi"]
+    assert "'age' (up to two values, for 100 % of the records)" in str(finding)
 
 
 def test_a_few_exceptions_do_not_hide_it_and_many_do() -> None:
-    for share, warned in ((0.02, True), (0.2, False)):
+    for share, expected in ((0.02, True), (0.2, False)):
         year = np.where(DRAW.random(N) < share, DRAW.permutation(2024 - AGE), 2024 - AGE)
-        assert ("reveals-quasi" in found(table(year=year.tolist()), policy(year="plain"))) == warned
+        assert ("reveals-quasi" in found(table(year=year.tolist()), policy(year="plain"))) == expected
 
 
 def test_chance_tells_nothing() -> None:
@@ -174,24 +173,24 @@ def test_chance_tells_nothing() -> None:
 
 def test_a_plain_column_that_tells_a_sensitive_one() -> None:
     drug = [f"for {disease} {i % 2}" for i, disease in enumerate(DISEASE)]
-    warning = found(table(drug=drug), policy(drug="plain"))["reveals-sensitive"]
-    assert warning.column == "drug"
-    assert "reveals a sensitive value: 'disease' (for 100 % of the records)" in warning
+    finding = found(table(drug=drug), policy(drug="plain"))["reveals-sensitive"]
+    assert finding.columns == ("drug",)
+    assert "reveals a sensitive value: 'disease' (for 100 % of the records)" in str(finding)
 
 
 def test_a_sensitive_column_that_is_a_copy_of_a_quasi_column() -> None:
-    warnings = found(table(years=AGE.tolist()), policy(K5, DIVERSE | {"column": "disease"}, years="sensitive"))
+    findings = found(table(years=AGE.tolist()), policy(K5, DIVERSE | {"column": "disease"}, years="sensitive"))
     assert (
         "Quasi-identifier 'age' reveals a sensitive column: 'years' (for 100 % of the records)"
-        in warnings["copy-of-quasi"]
+        in findings["copy-of-quasi"].fact
     )
-    assert "reveals-quasi" not in warnings  # said once
+    assert "reveals-quasi" not in findings  # said once
 
 
 def test_a_sensitive_column_that_is_finer_than_a_quasi_column() -> None:
     fine = [f"{age} {i % 3}" for i, age in enumerate(AGE)]
-    warning = found(table(fine=fine), policy(fine="sensitive"))["reveals-quasi"]
-    assert "'fine' is released unchanged and reveals a generalized column: 'age'" in warning
+    finding = found(table(fine=fine), policy(fine="sensitive"))["reveals-quasi"]
+    assert "'fine' is released unchanged and reveals a generalized column: 'age'" in str(finding)
 
 
 # ── sensitive columns ───────────────────────────────────────────────────────────────────────────────────────
@@ -199,11 +198,11 @@ def test_a_sensitive_column_that_is_finer_than_a_quasi_column() -> None:
 
 def test_nothing_is_required_of_a_sensitive_column() -> None:
     alike = ["flu" if age < 40 else disease for age, disease in zip(AGE, DISEASE, strict=True)]
-    warning = found(table(disease=alike), policy(K5))["unprotected"]
-    assert warning.startswith("No requirement protects 'disease'. In ")
-    assert "all records have the same value: finding the class discloses it" in warning
-    assert "Require distinct-l-diversity" in warning
-    some = found(table(), policy(K5))["unprotected"]
+    finding = found(table(disease=alike), policy(K5))["unprotected"]
+    assert str(finding).startswith("No requirement protects 'disease'. In ")
+    assert "all records have the same value: finding the class discloses it" in str(finding)
+    assert "Require distinct-l-diversity" in str(finding)
+    some = found(table(), policy(K5))["unprotected"].fact
     assert "% of the records share a value" in some
     limit = {"model": "inference-risk", "max": 1.0}
     assert "unprotected" not in found(table(), policy(K5, limit))
@@ -214,7 +213,7 @@ def test_numbers_that_are_almost_all_different() -> None:
     diverse = policy(K5, DIVERSE, wage="sensitive")
     assert (
         f"'wage' are almost all different, with {N} different values in {N} records"
-        in found(data, diverse)["near-numbers"]
+        in found(data, diverse)["near-numbers"].fact
     )
     close = {"model": "t-closeness", "t": 0.9, "distance": "numeric", "column": "wage"}
     assert "near-numbers" not in found(data, policy(K5, DIVERSE, close, wage="sensitive"))
@@ -230,15 +229,15 @@ def test_numbers_that_are_almost_all_different() -> None:
 )  # fmt: skip
 def test_values_that_differ_only_in_spelling(one: str | None, other: str | None) -> None:
     disease = [[one, other][i % 2] if i % 4 < 2 else value for i, value in enumerate(DISEASE.tolist())]
-    warning = found(pa.table(BASE | {"disease": pa.array(disease, pa.string())}), policy())["spelling"]
-    assert "6 spellings of 5 values, which diversity counts as different" in warning
+    finding = found(pa.table(BASE | {"disease": pa.array(disease, pa.string())}), policy())["spelling"]
+    assert "6 spellings of 5 values, which diversity counts as different" in str(finding)
 
 
 def test_spellings_feign_the_diversity_of_a_class() -> None:
     only = ["HIV", "hiv", " HIV"] * (N // 3)
-    warning = found(table(disease=only), policy())["spelling"]
-    assert "3 spellings of 1 value," in warning
-    assert "without these variants, the least diverse class has 1 values instead of " in warning
+    finding = found(table(disease=only), policy())["spelling"]
+    assert "3 spellings of 1 value," in str(finding)
+    assert "without these variants, the least diverse class has 1 values instead of " in str(finding)
 
 
 def test_what_is_no_spelling() -> None:
@@ -252,8 +251,8 @@ def test_what_is_no_spelling() -> None:
 
 def test_a_column_with_a_single_label() -> None:
     town = [f"t{i}" for i in range(N)]
-    warning = found(table(town=town), policy())["single-label"]
-    assert warning.startswith(f"Column 'town' has a single label in all {N} records and carries no information.")
+    finding = found(table(town=town), policy())["single-label"]
+    assert str(finding).startswith(f"Column 'town' has a single label in all {N} records and carries no information.")
     assert "single-label" not in found(table(town=["Ulm"] * N), policy())  # it had no other
 
 
@@ -261,41 +260,41 @@ def test_more_than_half_is_lost() -> None:
     both = found(
         table(town=[f"t{i}" for i in range(N)], age=list(range(N))), policy({"model": "k-anonymity", "k": 500})
     )
-    assert "More than half of the table is lost: the loss is more than " in both["half-lost"]
+    assert "More than half of the table is lost: the loss is more than " in both["half-lost"].fact
     few = {"model": "k-anonymity", "k": 5}
     release = {"algorithm": "suppress_records", "max_suppression": 1.0}
     age = [i if i % 10 else 20 for i in range(N)]
-    lost = found(table(age=age, town=["Ulm"] * N), policy(few, release=release))["half-lost"]
+    lost = found(table(age=age, town=["Ulm"] * N), policy(few, release=release))["half-lost"].fact
     assert f"{N - N // 10} of {N} records are suppressed" in lost
 
 
 # ── where they are told ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_warning_is_a_text_with_a_kind() -> None:
-    [warning] = shoal.anonymize(table(), policy(K5)).warnings
-    for same in (copy.deepcopy(warning), pickle.loads(pickle.dumps(warning))):
-        assert isinstance(same, Caution)
-        assert (same, same.kind, same.column) == (warning, "unprotected", "disease")
-    assert json.loads(json.dumps(warning)) == warning
+def test_a_finding_is_plain_data_with_a_text() -> None:
+    [finding] = shoal.anonymize(table(), policy(K5)).findings
+    assert (finding.kind, finding.severity, finding.columns) == ("unprotected", "decide", ("disease",))
+    assert str(finding) == f"{finding.fact}. {finding.remedy}."
+    assert pickle.loads(pickle.dumps(finding)) == finding
+    assert Finding.of(json.loads(json.dumps(finding.as_dict()))) == finding
 
 
 def test_check_tells_what_the_table_tells_and_with_the_original_the_rest() -> None:
     data = table(year=(2024 - AGE).tolist(), receipt=list(range(N)), person=[f"p{i // 2}" for i in range(N)])
     asked = policy(K5, year="plain", receipt="plain", person="identifier")
     release = shoal.anonymize(data, asked)
-    kinds = ["persons-repeat", "unique-plain", "reveals-quasi", "unprotected"]
-    assert [warning.kind for warning in release.warnings] == kinds
-    assert shoal.check(release.table, asked, original=data).warnings == release.warnings
-    alone = shoal.check(release.table, asked).warnings
-    assert [warning.kind for warning in alone] == ["unique-plain", "reveals-quasi", "unprotected"]
-    assert "'year' is released unchanged and reveals a coarser quasi-identifier: 'age'" in alone[1]
-    assert {alone[0], alone[2]} <= set(release.warnings)
+    kinds = ["unique-plain", "reveals-quasi", "persons-repeat", "unprotected"]
+    assert [finding.kind for finding in release.findings] == kinds
+    assert shoal.check(release.table, asked, original=data).findings == release.findings
+    alone = shoal.check(release.table, asked).findings
+    assert [finding.kind for finding in alone] == ["unique-plain", "reveals-quasi", "unprotected"]
+    assert "'year' is released unchanged and reveals a coarser quasi-identifier: 'age'" in alone[1].fact
+    assert {alone[0], alone[2]} <= set(release.findings)
 
 
 def test_an_original_without_the_quasi_columns_tells_nothing_more() -> None:
     release = shoal.anonymize(table(), policy(K5))
-    assert shoal.check(release.table, policy(K5), original=table().select(["disease"])).warnings == release.warnings
+    assert shoal.check(release.table, policy(K5), original=table().select(["disease"])).findings == release.findings
 
 
 def test_apply_tells_of_new_rows() -> None:
@@ -305,12 +304,12 @@ def test_apply_tells_of_new_rows() -> None:
     data = table(year=(2024 - AGE).tolist())
     release = shoal.anonymize(data, asked)
     done = replay(described(release), data)
-    assert done.verdicts.warnings == release.warnings
-    assert done.as_dict()["verdicts"]["warnings"] == release.warnings
+    assert done.verdicts.findings == release.findings
+    assert done.as_dict()["verdicts"]["findings"] == [finding.as_dict() for finding in release.findings]
 
 
 def test_frames_of_pandas_get_the_same() -> None:
     data = table(year=(2024 - AGE).tolist(), receipt=[float(i) for i in range(N)])
     asked = policy(K5, year="plain", receipt="plain")
     frame: pd.DataFrame = data.to_pandas()
-    assert shoal.anonymize(frame, asked).warnings == shoal.anonymize(data, asked).warnings
+    assert shoal.anonymize(frame, asked).findings == shoal.anonymize(data, asked).findings

@@ -1,4 +1,4 @@
-"""Every warning on every engine: the list in memory is the oracle, and no list tells a value."""
+"""Every finding on every engine: the list in memory is the oracle, and no list tells a value."""
 
 import random
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import shoal
 from benches import Bench
 from examples import examples
-from shoal.judge.warning_list import KINDS
+from shoal.findings import KINDS
 from shoal.policy import Policy
 from shoal.release.replay import described, replay
 
@@ -87,24 +87,25 @@ def case(kind: str) -> tuple[pa.Table, Policy]:
     return pa.table(BASE | columns), Policy.of({"columns": asked, "require": require, "release": release})
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "reading"])
-def test_every_warning_is_the_same_on_every_engine(bench: Bench, kind: str) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("reading", "writing")])
+def test_every_finding_is_the_same_on_every_engine(bench: Bench, kind: str) -> None:
     data, asked = case(kind)
     if kind == "nulls-alone":  # of a table as it stands: no search would leave it so
         here, there = shoal.check(data, asked), shoal.check(bench.load(data), asked)
-        assert kind in {warning.kind for warning in here.warnings}
-        assert there.warnings == here.warnings
+        assert kind in {finding.kind for finding in here.findings}
+        assert there.findings == here.findings
         return
     local, release = shoal.anonymize(data, asked), shoal.anonymize(bench.load(data), asked)
-    assert kind in {warning.kind for warning in local.warnings}
-    assert release.warnings == local.warnings
-    assert release.certificate["warnings"] == local.certificate["warnings"] == list(local.warnings)
+    assert kind in {finding.kind for finding in local.findings}
+    assert release.findings == local.findings
+    lines = [finding.as_dict() for finding in local.findings]
+    assert release.certificate["findings"] == local.certificate["findings"] == lines
 
 
-def test_what_an_engine_tells_while_it_reads_comes_first(bench: Bench) -> None:
+def test_what_an_engine_tells_while_it_reads_is_a_note(bench: Bench) -> None:
     data, asked = case("reading")
-    [warning] = shoal.anonymize(bench.load(data), asked).warnings
-    assert warning.kind == "reading"
+    [finding] = shoal.anonymize(bench.load(data), asked).findings
+    assert (finding.kind, finding.severity) == ("reading", "note")
 
 
 def test_check_and_apply_tell_the_same_on_every_engine(bench: Bench) -> None:
@@ -115,11 +116,11 @@ def test_check_and_apply_tell_the_same_on_every_engine(bench: Bench) -> None:
     local = shoal.anonymize(data, asked)
     there, released = bench.load(data), bench.load(local.rows.table)  # type: ignore[union-attr]
     for original, beside in ((None, None), (data, there)):
-        here = shoal.check(local.table, asked, original=original).warnings
-        assert shoal.check(released, asked, original=beside).warnings == here
+        here = shoal.check(local.table, asked, original=original).findings
+        assert shoal.check(released, asked, original=beside).findings == here
         assert here
     kept = described(local)
-    assert replay(kept, there).verdicts.warnings == replay(kept, data).verdicts.warnings == local.warnings
+    assert replay(kept, there).verdicts.findings == replay(kept, data).verdicts.findings == local.findings
 
 
 # ── random tables ───────────────────────────────────────────────────────────────────────────────────────────
@@ -155,9 +156,9 @@ def tables(draw: st.DrawFn) -> tuple[pa.Table, Policy]:
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), Policy.of(fields)
 
 
-def _warnings(make: Callable[[], Any]) -> tuple[str, ...] | None:
+def _findings(make: Callable[[], Any]) -> tuple[str, ...] | None:
     try:
-        return tuple(make().warnings)
+        return tuple(map(str, make().findings))
     except shoal.ShoalError:
         return None
 
@@ -172,8 +173,8 @@ def test_memory_and_duckdb_give_one_list_and_no_value(duck: Bench, drawn: tuple[
         lambda rows: shoal.check(rows.drop_columns(["i0"]) if isinstance(rows, pa.Table) else rows.drop("i0"), asked),
         lambda rows: shoal.check(rows, asked, original=rows),
     ):
-        here = _warnings(lambda make=make: make(data))  # type: ignore[misc]
-        assert here == _warnings(lambda make=make: make(there))  # type: ignore[misc]
-        for warning in here or ():
-            assert "§" not in warning
-            assert "¶" not in warning
+        here = _findings(lambda make=make: make(data))  # type: ignore[misc]
+        assert here == _findings(lambda make=make: make(there))  # type: ignore[misc]
+        for finding in here or ():
+            assert "§" not in finding
+            assert "¶" not in finding

@@ -1,0 +1,57 @@
+"""Findings: what the publisher of a table should know even if it satisfies its policy, made in one place.
+
+All entry points take their findings from here: ``anonymize`` (and so the certificate, the report and the terminal),
+``check`` and ``apply``. They are derived from counts, never from rows, so they are the same on every engine. They name
+columns and numbers, never a value from the data. Each ends with the next step.
+"""
+
+from collections.abc import Callable, Iterable
+
+from shoal.findings.dependences import copy_of_quasi, reveals_quasi, reveals_sensitive
+from shoal.findings.evidence import Evidence
+from shoal.findings.information_left import half_lost, single_label, time_budget
+from shoal.findings.kinds import KINDS, finding
+from shoal.findings.persons import persons_repeat
+from shoal.findings.plain_columns import unique_plain
+from shoal.findings.reservations import closeness_before_suppression, nulls_alone
+from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
+from shoal.models.finding import Finding, Publication, Severity, headline, publication
+
+__all__ = [
+    "FINDERS",
+    "KINDS",
+    "Evidence",
+    "Finding",
+    "Publication",
+    "Severity",
+    "finding",
+    "findings_of",
+    "headline",
+    "publication",
+]
+
+# Each looks for one kind of finding; a new one is registered here, and its kind in kinds.py.
+FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
+    persons_repeat,
+    unique_plain,
+    reveals_quasi,
+    reveals_sensitive,
+    copy_of_quasi,
+    unprotected,
+    near_numbers,
+    spelling,
+    nulls_alone,
+    closeness_before_suppression,
+    single_label,
+    half_lost,
+    time_budget,
+)
+
+_ORDER: dict[Severity, int] = {"stop": 0, "decide": 1, "note": 2}
+
+
+def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return all findings, the gravest first, and otherwise in the order of ``KINDS``."""
+    made = [each for finder in FINDERS for each in finder(evidence)] if evidence.table.n_records else []
+    made += [finding("reading", note, "") for note in evidence.notes]
+    return tuple(sorted(made, key=lambda each: _ORDER[each.severity]))
