@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
@@ -43,6 +44,14 @@ _SENTENCES: dict[Outcome, str] = {
 }
 
 
+def outcome_of_all(outcomes: Iterable[Outcome]) -> Outcome:
+    """Return the outcome of several requirements together: fails if one fails, unknown if one is unknown."""
+    all_outcomes = set(outcomes)
+    if "fails" in all_outcomes:
+        return "fails"
+    return "unknown" if "unknown" in all_outcomes else "holds"
+
+
 class Answered:
     """A result that holds, fails or is unknown."""
 
@@ -76,10 +85,7 @@ class Verdicts(Answered, Shown):
     @property
     def outcome(self) -> Outcome:
         """Fails if a requirement fails or an identifier is left; unknown if a requirement is unknown; else holds."""
-        found = {verdict.outcome for verdict in self.verdicts}
-        if self.identifiers or "fails" in found:
-            return "fails"
-        return "unknown" if "unknown" in found else "holds"
+        return "fails" if self.identifiers else outcome_of_all(verdict.outcome for verdict in self.verdicts)
 
     @property
     def sentence(self) -> str:

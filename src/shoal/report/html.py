@@ -19,7 +19,8 @@ from shoal.alternatives.recommend import asked_for
 from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
-from shoal.models.finding import Finding
+from shoal.models.finding import Finding, headline, publication
+from shoal.models.verdict import outcome_of_all
 from shoal.release.certificate import neutral
 from shoal.report.essentials import SHARES, essentials, gone, proof
 from shoal.report.fates import Fate, label_threshold
@@ -126,6 +127,8 @@ def environment() -> jinja2.Environment:
 
 def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
     limits = [*(limit.judge(attacks) for limit in release.policy.limits), *_of_results(release)]
+    findings = [Finding.of(line) for line in certificate["findings"]]
+    outcome = outcome_of_all([release.verdicts.outcome, *(limit.outcome for limit in limits)])
     return {
         "title": "Release report",
         "unit": counted_unit(release.policy),
@@ -134,16 +137,15 @@ def _fields(release: Release, told: Summary, attacks: Attacks | None, certificat
         "version": __version__,
         "created": certificate["created"],
         "verdict": sentence(release, attacks),
-        "holds": release.verdicts.holds and all(limit.holds for limit in limits),
         "release": release,
         "told": told,
         "requirements": list(zip(_of_classes(release), told.worst, strict=True)),
         "limits": limits,
         "shared": label_threshold(release.policy),
         "proof": proof(release.recoding),
-        "findings": [Finding.of(line) for line in certificate["findings"]],
-        "headline": release.headline,
-        "publication": release.publication,
+        "findings": findings,
+        "headline": headline(outcome, findings),
+        "publication": publication(outcome, findings),
         "hash": certificate["output"]["sha256"][:12],
         "scale": " (0: every value kept, 1: all suppressed)" if release.policy.release.objective in SHARES else "",
         "policy": neutral(release.policy).to_toml(),

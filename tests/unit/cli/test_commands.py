@@ -320,7 +320,7 @@ def test_check_says_what_a_promise_rests_on(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\nx,1\n,2\n,3\n")
     done = CliRunner().invoke(app, ["check", str(tmp_path / "t.csv"), "-p", str(tmp_path / "policy.toml")])
     assert done.exit_code == 0
-    assert "Note: 2-anonymity holds for 1 of 3 records only because" in " ".join(done.output.split())
+    assert "Decide first: 2-anonymity holds for 1 of 3 records only because" in " ".join(done.output.split())
 
 
 def test_check_as_json(place: Place) -> None:

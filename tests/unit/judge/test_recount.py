@@ -218,6 +218,7 @@ def test_a_release_is_checked_as_it_was_made(tmp_path: Path) -> None:
 def test_verdicts_are_plain_values() -> None:
     plain = shoal.check(RAW, policy(k(2))).as_dict()
     assert json.loads(json.dumps(plain)) == {
+        "publication": "do not publish",
         "outcome": "fails",
         "holds": False,
         "hold": False,

@@ -541,19 +541,19 @@ def test_limits_on_attacks_are_part_of_the_verdict() -> None:
     release = shoal.anonymize(people(), LIMITED)
     assert sentence(release).startswith("This release satisfies its policy: all 2 requirements hold")
     page = render_report(release)
-    assert 'class="verdict"' in page
+    assert 'class="verdict do-not-publish"' not in page
     text = "".join(Texts(page).words)
     assert "linkage risk at most 0.3, measured" in text
     assert "identity linking" in text  # the release's own attacks are shown without being asked for
     linked = Risk("identity linking", "linkability", None, 100, 90.0, None, None, "Ninety were linked.")
     failed = render_report(release, attacks=[linked])
-    assert 'class="verdict fails"' in failed
+    assert 'class="verdict do-not-publish"' in failed
     assert "does not satisfy its policy: 1 of 2 requirements failed" in failed
     assert "Linkability: possible (identity linking, 90 % above the control)." in failed
     assert "sets no limit on attacks" not in failed
     # What was not measured does not hold either.
     unmeasured = render_report(replace(release, attacks=None), attacks=())
-    assert 'class="verdict fails"' in unmeasured
+    assert 'class="verdict decide-first"' in unmeasured
     assert "not measured" in unmeasured
 
 

@@ -157,7 +157,7 @@ def test_ipython_takes_the_html() -> None:
         POLICY,
     ):
         data, _ = formats.format(result)
-        assert re.match(r"<(table|pre|figure)", data["text/html"]), type(result)
+        assert re.match(r"<(table|pre|figure|p )", data["text/html"]), type(result)
     with alt.renderers.enable("svg"):  # drawn here: the other renderers ask the network for scripts
         data, _ = formats.format(explored.chart())
     assert data["image/svg+xml"].startswith("<svg")
@@ -170,7 +170,7 @@ def test_what_is_printed_has_no_value_of_the_data() -> None:
         "require": [{"model": "k-anonymity", "k": 6}],
     })  # fmt: skip
     release = shoal.anonymize(secret, asked)
-    assert repr(release) == "<Release of 12 records in 1 class: 6-anonymity holds>"
+    assert repr(release) == "<Release of 12 records in 1 class: decide first; 6-anonymity holds>"
     seen = (release, release.recoding, release.recoding.released, release.reference, release.counted)
     for value in seen:
         assert not re.search("11111|kuru", repr(value)), type(value)

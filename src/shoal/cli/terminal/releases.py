@@ -45,6 +45,7 @@ def show_release(
     ``about_file`` are findings about the written file; ``beside``: where the certificate, report and recoding were
     written, if they were.
     """
+    show_headline(release.verdicts)
     if verbose:
         _show_details(release)
     show_brief(release)
@@ -57,9 +58,8 @@ def show_release(
 
 
 def show_brief(release: Release) -> None:
-    """Show both verdicts, the three answers, and the information loss."""
+    """Show the policy verdict, the three answers, and the information loss."""
     verdicts = release.verdicts
-    show_headline(verdicts)
     asked = "; ".join(verdict.asked for verdict in verdicts.verdicts)
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
     console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=policy_style(verdicts)))

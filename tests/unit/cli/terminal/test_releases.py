@@ -35,8 +35,9 @@ def test_a_release_in_ten_lines(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     release = released()
     show_release(release, output)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 10
-    assert lines[:5] == [
+    assert len(lines) <= 11
+    assert lines[0].startswith("Do not publish: column 'note' (different in every record) is plain but nearly unique")
+    assert lines[1:6] == [
         "The policy holds: 2-anonymity; 4 records in 2 classes.",
         "Someone who knows a[bold]ge and town finds at least 2 records that match: the probability of "
         "picking the right one is at most 1 in 2, on average 1 in 2.",
@@ -46,7 +47,7 @@ def test_a_release_in_ten_lines(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         f"Loss {release.loss['loss']:.4f} (0: every value kept, 1: all suppressed): the smallest with one level per "
         "column, proved.",
     ]
-    assert lines[5].startswith("Note: Column 'note' (different in every record) is plain but nearly unique")
+    assert lines[6].startswith("Do not publish: Column 'note' (different in every record) is plain but nearly unique")
     assert lines[-1] == f"Written and verified: {output}"
 
 
@@ -61,7 +62,7 @@ def test_a_release_with_all_its_figures(capsys: pytest.CaptureFixture[str], tmp_
         assert name in lines
     assert "optimal: loss the smallest with one level per column, proved; " in text
     assert "1 of 5 records suppressed (dropped)." in text
-    assert "Note: Column 'note' (different in every record) is plain but nearly unique" in text
+    assert "Do not publish: Column 'note' (different in every record) is plain but nearly unique" in text
     assert str(output) in text.replace("\n", "")
     assert "Certificate" not in text
     beside = {"certificate": Path("proof.json"), "report": None, "recoding": Path("codes.json")}
