@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,9 +133,7 @@ class Preview:
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write a hierarchy file for a policy, after reading it back as a policy would, including C1 and C2."""
         text, target = self.to_csv(), Path(path)
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "hierarchy.csv").write_text(text, encoding="utf-8", newline="")
-            again = File(path="hierarchy.csv").build(self.column, [], folder=Path(folder))
+        again = File(path=target.name).of_text(self.column, text)
         if again.leaves != self.hierarchy.leaves or again.labels[-1] != self.hierarchy.labels[-1]:
             raise PolicyError(
                 f"column {self.column!r}: its values do not survive being written to a hierarchy file and read back",

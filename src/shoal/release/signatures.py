@@ -52,8 +52,8 @@ def make_keys(name: str | Path, *, password: str | None = None, force: bool = Fa
     lock = form.BestAvailableEncryption(password.encode()) if password else form.NoEncryption()
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock)
     shown = key.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
-    whole_files.write_bytes(private, secret, force=force, private=True)
-    whole_files.write_bytes(public, shown, force=force)
+    keys = [whole_files.Content(public, shown), whole_files.Content(private, secret, private=True)]
+    whole_files.write_files(keys, force=force)
     return private, public
 
 

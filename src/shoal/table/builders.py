@@ -153,15 +153,18 @@ class File(Description):
 
     def build(self, column: str, values: Sequence[str], *, folder: Path = Path()) -> Hierarchy:
         """Build with the leaves in the order of the file, in the data or not: the loss divides by all of them."""
-        paths = self._paths(column, folder)
+        return self.of_text(column, self._text(column, folder))
+
+    def of_text(self, column: str, text: str) -> Hierarchy:
+        """Build from the content of a file."""
+        paths = self._paths(column, text)
         path_of: dict[str, tuple[str, ...]] = {}
         at_fault = {path[0] for path in paths if path_of.setdefault(path[0], path) != path}
         if at_fault:
             raise self._error(column, f"{len(at_fault)} values have more than one path from level 0 (C1)")
         return Hierarchy.from_paths(column, list(path_of.values()))
 
-    def _paths(self, column: str, folder: Path) -> list[tuple[str, ...]]:
-        text = self._text(column, folder)
+    def _paths(self, column: str, text: str) -> list[tuple[str, ...]]:
         tables = [self._rows(column, text, delimiter) for delimiter in self.DELIMITERS]
         if not tables[0]:
             raise self._error(column, "is empty")

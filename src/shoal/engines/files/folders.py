@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -85,14 +87,34 @@ def aside_of(path: Path, force: bool) -> Path:
 def _publish(aside: Path, path: Path, force: bool) -> None:
     """Rename a finished folder into place; an existing one is removed only then."""
     with whole_files.output_errors(path):
-        old = path.with_name(f".shoal-{secrets.token_hex(8)}")
-        if force and path.exists():
-            path.rename(old)
-        try:
-            whole_files.open_up(aside)
+        whole_files.open_up(aside)
+        if not (force and path.exists()):
             aside.rename(path)
-        except OSError:
-            if old.exists():
-                old.rename(path)
-            raise
-        shutil.rmtree(old, ignore_errors=True)
+        elif _exchanged(aside, path):
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            _replace(aside, path)
+
+
+_CURRENT_FOLDER, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+
+
+def _exchanged(aside: Path, path: Path) -> bool:
+    """Swap two folders in one step, if the system can: no moment without one of them at ``path``."""
+    try:
+        exchange = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux, or an older C library
+        return False
+    return bool(exchange(_CURRENT_FOLDER, os.fsencode(aside), _CURRENT_FOLDER, os.fsencode(path), _EXCHANGE) == 0)
+
+
+def _replace(aside: Path, path: Path) -> None:
+    """Move the existing folder away and the finished one into place, with a moment between the two."""
+    old = path.with_name(f".shoal-{secrets.token_hex(8)}")
+    path.rename(old)
+    try:
+        aside.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)

@@ -10,7 +10,6 @@ is read again, and every cell must equal the released one.
 from __future__ import annotations
 
 import re
-import zipfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.codebook import NO_LABELS, Codebook
+from shoal.engines.files.workbook import write_workbook
 from shoal.engines.frames import to_arrow
 from shoal.errors import DataError, OutputError, ShoalError
 
@@ -109,10 +109,10 @@ def write_office_file(table: pa.Table, path: Path, codebook: Codebook) -> None:
     _require_texts(table, path.suffix.lower())
     try:
         if path.suffix.lower() in SHEETS:
-            _write_sheet(table, path)
+            write_workbook(table, path)
         else:
             _write_statistics(table, path, codebook)
-        UNDATED[path.suffix.lower()](path)
+            UNDATED[path.suffix.lower()](path)
     except (OutputError, OSError):
         raise
     except Exception as error:  # their messages may quote a cell
@@ -137,27 +137,6 @@ def _require_texts(table: pa.Table, suffix: str) -> None:
         raise OutputError(f"a sheet of Excel has at most {SHEET_ROWS - 1:,} records", "write .parquet or .csv")
 
 
-def _write_sheet(table: pa.Table, path: Path) -> None:
-    """Write one sheet; a text is stored as text even if it looks like a formula or an error."""
-    openpyxl = _needed("openpyxl", "excel", OutputError)
-    cell_of = import_module("openpyxl.cell").WriteOnlyCell
-    book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("release")
-
-    def cell(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        made = cell_of(sheet, value)
-        made.data_type = "s"
-        return made
-
-    sheet.append([cell(name) for name in table.column_names])
-    for batch in table.to_batches(max_chunksize=2**14):
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            sheet.append([cell(value) for value in row])
-    book.save(path)
-
-
 def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
     pyreadstat = _needed("pyreadstat", "statistics", OutputError)
     columns, values = codebook.of_release(table)
@@ -171,22 +150,6 @@ def _write_statistics(table: pa.Table, path: Path, codebook: Codebook) -> None:
 
 
 # ── the time of writing, which would make two files of one release differ ────────────────────────────────
-
-
-def _undated_sheet(path: Path) -> None:
-    """Set the dates of the archive's members and of the workbook to the earliest date that an archive can have."""
-    with zipfile.ZipFile(path) as dated:
-        parts = [(part.filename, dated.read(part)) for part in dated.infolist()]
-    aside = path.with_name(f"{path.name}.undated")
-    try:
-        with zipfile.ZipFile(aside, "w") as book:
-            for name, content in parts:
-                about = name == "docProps/core.xml"
-                undated = SHEET_DATE.sub(rb"\g<1>1980-01-01T00:00:00Z\g<2>", content) if about else content
-                book.writestr(zipfile.ZipInfo(name), undated, zipfile.ZIP_DEFLATED)
-        path.write_bytes(aside.read_bytes())
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _undated_spss(path: Path) -> None:
@@ -205,8 +168,7 @@ def _undated_stata(path: Path) -> None:
         file.write(b"\x11" + b"01 Jan 1980 00:00")
 
 
-UNDATED = {".xlsx": _undated_sheet, ".sav": _undated_spss, ".dta": _undated_stata}
-SHEET_DATE = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*(</)")
+UNDATED = {".sav": _undated_spss, ".dta": _undated_stata}
 
 
 def _is_whole(value: float | str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,18 +51,42 @@ def write_text(path: Path, text: str, *, force: bool = False, private: bool = Fa
 
 def write_bytes(path: Path, content: bytes, *, force: bool = False, private: bool = False) -> None:
     """Write binary content, such as an image, in the same way."""
-    check_place(path, force)
-    hidden = path.with_name(f".shoal-{secrets.token_hex(8)}{path.suffix}")
+    write_files([Content(path, content, private)], force=force)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file will hold; ``private``: only its owner may read it."""
+
+    path: Path
+    content: bytes
+    private: bool = False
+
+
+def write_files(files: Sequence[Content], *, force: bool = False) -> None:
+    """Write several files that belong together, such as two keys: all of them, or none if one cannot be written."""
+    for file in files:
+        check_place(file.path, force)
+    hidden = [file.path.with_name(f".shoal-{secrets.token_hex(8)}{file.path.suffix}") for file in files]
+    published: list[Path] = []
     try:
-        with output_errors(path):
-            with private_file(hidden) as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            publish(hidden, path, force, private=private)
+        for file, aside in zip(files, hidden, strict=True):
+            with output_errors(file.path), private_file(aside) as stream:
+                stream.write(file.content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        for file, aside in zip(files, hidden, strict=True):
+            with output_errors(file.path):
+                publish(aside, file.path, force, private=file.private)
+            published.append(file.path)
     finally:
-        with contextlib.suppress(OSError, ValueError):  # on a disk that became read-only it stays, as was reported
-            hidden.unlink(missing_ok=True)
+        # On a disk that became read-only they stay, as was reported.
+        with contextlib.suppress(OSError, ValueError):
+            for aside in hidden:
+                aside.unlink(missing_ok=True)
+            if len(published) < len(files) and not force:
+                for path in published:
+                    path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

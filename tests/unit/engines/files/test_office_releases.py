@@ -1,7 +1,6 @@
 """Releases as Excel, SPSS and Stata files, and the codebooks of files in what inspect says and in what is written."""
 
 import json
-import re
 import zipfile
 from pathlib import Path
 
@@ -305,8 +304,7 @@ def test_a_file_does_not_tell_when_it_was_written(tmp_path: Path, suffix: str) -
     if suffix == ".xlsx":
         with zipfile.ZipFile(path) as book:
             assert {part.date_time for part in book.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-            about = book.read("docProps/core.xml").decode()
-        assert re.findall(r"\d{4}-\d{2}-\d{2}T[\d:]+Z", about) == ["1980-01-01T00:00:00Z"] * 2
+            assert [part for part in book.namelist() if "docProps" in part or "comments" in part] == []
     elif suffix == ".sav":
         assert path.read_bytes()[92:109] == b"01 Jan 8000:00:00"
     else:
