@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-COUNT, FAIL, KILL = 0, 1, 2
+COUNT, FAIL, KILL, NO_MEMORY = 0, 1, 2, 3
 LOADED = (
     "shoal.cli.commands shoal.pipeline shoal.engines.connect shoal.propose.inspect shoal.search.cells.local "
     "shoal.attacks.run shoal.report.html shoal.release.replay shoal.verify.certified shoal.dp.asking "
@@ -103,12 +103,49 @@ def workbook_opens(path: str) -> Judge:
     return judge
 
 
+def in_process_of_its_own(function: Callable[[], str]) -> str:
+    """Return what a function returns in a forked process, so that libraries that start threads load only there."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, function().encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        answer = stream.read()
+    os.waitpid(child, 0)
+    return answer
+
+
+def database_is_whole(before: Files, now: Files, output: str) -> list[str]:
+    """A database opens, has its own table, and the release with all of its rows or not at all."""
+    import tempfile
+
+    def count() -> str:
+        import duckdb
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in now.items():
+                if name.startswith("people.duckdb"):  # the file and its log
+                    (Path(folder) / name).write_bytes(content)
+            with duckdb.connect(f"{folder}/people.duckdb") as connection:
+                names = [name for (name,) in connection.execute("show tables").fetchall()]
+                sizes = {name: connection.execute(f"select count(*) from {name}").fetchall()[0][0] for name in names}
+        return json.dumps(sizes)
+
+    whole = {"people": N_PEOPLE}
+    answer = in_process_of_its_own(count)
+    tables = json.loads(answer) if answer else {}
+    return [] if tables in (whole, whole | {"release": N_PEOPLE}) else [f"tables {tables}"]
+
+
 def keys_match(name: str) -> Judge:
-    """Return a judge: a private key never stands without its public key, nor the other way round, after a failure."""
+    """Return a judge: a private key never stands without its public key; a kill may leave the public one alone."""
 
     def judge(before: Files, now: Files, output: str) -> list[str]:
-        keys = [path for path in now if path.startswith(name)]
-        return [] if len(keys) in (0, 2) else [f"one key of two: {keys[0]}"]
+        return ["a private key alone"] if f"{name}.key" in now and f"{name}.pub" not in now else []
 
     return judge
 
@@ -140,8 +177,12 @@ COMMANDS = {
         QUERY, (f"{QUERY} --total epsilon=1",), judge=ledger_covers_answer("ledger.json", "expenses")
     ),
     "table": Command(f"{TABLE} -o safe.csv", outputs=("safe.csv",), judge=ledger_covers_file("safe.csv")),
+    "duckdb-table": Command(
+        "anonymize duckdb://people.duckdb --table people -p policy.toml -q --no-attacks -o table:release",
+        judge=database_is_whole,
+    ),
     "synthesis": Command(
-        "synthesize people.csv --columns age,job --bounds age=0:99 --categories job=baker,nurse,smith "
+        "synthesize people.csv --columns age,job --bins age=0,40,99 --categories job=baker,nurse,smith "
         "--budget epsilon=1 --total epsilon=1 --ledger ledger.json --seed 1 --rows 20 -q -o made.csv",
         judge=ledger_covers_answer("ledger.json", "expenses"),
     ),
@@ -161,6 +202,15 @@ def prepared(folder: Path) -> None:
     (folder / "people.csv").write_text("\n".join(["age,job,cost", *rows, ""]))
     (folder / "policy.toml").write_text(POLICY)
     (folder / "other.toml").write_text(POLICY.replace("k = 3", "k = 6"))
+
+    def fill_database() -> str:
+        import duckdb
+
+        with duckdb.connect(str(folder / "people.duckdb")) as connection:
+            connection.execute(f"create table people as from read_csv('{folder}/people.csv', all_varchar = true)")
+        return ""
+
+    in_process_of_its_own(fill_database)
 
 
 class Trials:
@@ -189,11 +239,11 @@ class Trials:
         n_calls = self.counter.value
         numbers = range(1, n_calls + 1)
         step = max(1, -(-n_calls // most))  # every call, or every second, third …
-        return [
-            (n, name, self._judged(n, mode, whole))
-            for name, mode in (("fail", FAIL), ("kill", KILL))
-            for n in numbers[::step]
-        ]
+        # Allocations of Python: some of the many, evenly on a logarithmic scale.
+        draw = random.Random(7)
+        allocations = sorted(int(10 ** draw.uniform(2.5, 6.5)) for _ in range(min(most, n_calls)))
+        trials = (("fail", FAIL, numbers[::step]), ("kill", KILL, numbers[::step]), ("memory", NO_MEMORY, allocations))
+        return [(n, name, self._judged(n, mode, whole)) for name, mode, each in trials for n in each]
 
     def _trial(self, number: int, mode: int) -> tuple[int, str, str]:
         shutil.rmtree(self.work, ignore_errors=True)
@@ -213,9 +263,14 @@ class Trials:
             os.environ["TMPDIR"] = str(temporary)
             os.chdir(folder)
             sys.argv = ["shoal", *shlex.split(line)]
-            self.arm(str(folder).encode(), number, mode, ctypes.byref(self.counter))
             from shoal.cli import main
 
+            if mode == NO_MEMORY:
+                import _testcapi
+
+                _testcapi.set_nomemory(number, number + 1)
+            else:
+                self.arm(str(folder).encode(), number, mode, ctypes.byref(self.counter))
             main()
             os._exit(99)
         status = os.waitpid(child, 0)[1]
@@ -230,7 +285,7 @@ class Trials:
         wrong = []
         if mode == KILL and code != -signal.SIGKILL:
             wrong.append(f"exit code {code} instead of a kill")
-        if mode == FAIL and code not in (0, 1, 2):
+        if mode != KILL and code not in (0, 1, 2):
             wrong.append(f"exit code {code}")
         if "Traceback" in errors:
             wrong.append("a traceback")
@@ -248,7 +303,7 @@ class Trials:
         if self.command.judge is not None:
             wrong += self.command.judge(before, now, output)
         left = [path for path in now if path not in before and path not in whole and not _may_stay(path, now[path])]
-        if mode == FAIL and (beside := [path for path in left if not self._is_output(path)]):
+        if mode != KILL and (beside := [path for path in left if not self._is_output(path)]):
             wrong.append(f"left behind: {beside}")
         if temporary := [path for path in left if path.startswith("tmp/")]:
             wrong.append(f"left in the temporary folder: {temporary}")
@@ -271,8 +326,8 @@ class Trials:
 
 
 def _may_stay(path: str, content: bytes) -> bool:
-    """Return whether a file may stay behind: a lock, or how Python's ``tempfile`` tries whether it may write."""
-    return path.endswith(".lock") or (path.startswith("tmp/") and content in (b"", b"blat"))
+    """Return whether a file may stay behind: a lock, a database's log, or how Python's ``tempfile`` tries whether it may write."""
+    return path.endswith((".lock", ".duckdb.wal")) or (path.startswith("tmp/") and content in (b"", b"blat"))
 
 
 if __name__ == "__main__":
