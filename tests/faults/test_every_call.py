@@ -1,4 +1,4 @@
-"""A full disk or a kill at any change of a file: without these tests, half a release or a lost ledger goes unnoticed."""
+"""A full disk or a kill at any change of a file: what would leave half a release or lose a ledger fails here."""
 
 import json
 import subprocess

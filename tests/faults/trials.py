@@ -326,7 +326,7 @@ class Trials:
 
 
 def _may_stay(path: str, content: bytes) -> bool:
-    """Return whether a file may stay behind: a lock, a database's log, or how Python's ``tempfile`` tries whether it may write."""
+    """Return whether a file may stay: a lock, a database's log, or what Python's ``tempfile`` tries a folder with."""
     return path.endswith((".lock", ".duckdb.wal")) or (path.startswith("tmp/") and content in (b"", b"blat"))
 
 
