@@ -1,6 +1,7 @@
 """Cuts changed by chance, against every cut of a small table."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from shoal.models.diversity import EntropyDiversity
 from shoal.models.size import KAnonymity
 from shoal.recoding import Cuts
 from shoal.search import Problem
-from shoal.search.cells.classes import released
+from shoal.search.cells.classes import Partition, released
 from shoal.search.cuts.annealing import annealing
 from shoal.search.cuts.chromosome import Chromosome
 from shoal.search.cuts.cuts import judged_classes, recoding_of_cuts
 from shoal.search.cuts.genetic import genetic
+from shoal.search.cuts.single_dimensional import _CutSearch, single_dimensional
 from shoal.search.full_domain.optimal import optimal
 from shoal.search.losses.cells import loss_of
 from shoal.search.problem import Terms
@@ -198,3 +200,109 @@ def test_null_is_alone_in_a_row_of_intervals_unless_all_are_together():
     (gene,) = Chromosome(Problem(table, (KAnonymity(k=1),), Terms(cells=["range"]))).genes
     assert len(set(gene.named(np.array([False, False])).tolist())) == 1
     assert len(set(gene.named(np.array([True, False])).tolist())) == 3
+
+
+# --- single-dimensional: a cut per column, and hidden cells --------------------------------------------------------
+
+
+def parted_problem(rng, objective="loss"):
+    """A small problem whose rows have one sensitive value each, as searches that hide cells need."""
+    problem = small_problem(rng, objective)
+    table = replace(problem.table, sensitive={})
+    return Problem(table, problem.models, replace(problem.terms, limit=0, keep_suppressed=False, cells=None))
+
+
+def partitions_of(records, k):
+    """Every way to deal records out into classes of k or more."""
+    if not records:
+        yield []
+        return
+    first, rest = records[0], records[1:]
+    for size in range(k - 1, len(rest) + 1):
+        for others in itertools.combinations(rest, size):
+            for classes in partitions_of([i for i in rest if i not in others], k):
+                yield [(first, *others), *classes]
+
+
+def best_hiding(problem):
+    """The best of all cuts, when every partition of the records into classes is tried for each of them."""
+    rows = np.repeat(np.arange(problem.table.n_classes), problem.table.counts)
+    least = (len(problem.table.columns) + 1, np.inf)
+    search = _CutSearch(problem)
+    for bits in itertools.product((False, True), repeat=search.chromosome.n_bits):
+        narrowed = search.narrowed(np.array(bits))
+        for classes in partitions_of(list(range(len(rows))), problem.models[0].k):
+            class_of = np.empty(len(rows), np.int64)
+            for i, members in enumerate(classes):
+                class_of[list(members)] = i
+            partition = Partition(rows, np.ones(len(rows), np.int64), class_of)
+            least = min(least, search.rank(search.released(narrowed, partition)))
+    return least
+
+
+def test_single_dimensional_finds_the_best_cuts_and_hidden_cells_of_most_tiny_tables():
+    rng = np.random.default_rng(2)
+    reached = n = 0
+    while n < 12:
+        problem = parted_problem(rng)
+        n_bits = _CutSearch(problem).chromosome.n_bits
+        if problem.table.n_records > 7 or n_bits > 4 or problem.table.n_records < problem.models[0].k:
+            continue
+        n += 1
+        rank, least = _CutSearch(problem).rank(single_dimensional(problem)), best_hiding(problem)
+        assert rank[0] > least[0] or (rank[0] == least[0] and rank[1] >= least[1] - 1e-9)
+        reached += rank[0] == least[0] and rank[1] <= least[1] + 1e-9
+    assert reached >= 10
+
+
+@pytest.mark.parametrize("objective", some(OBJECTIVES, always=3))
+def test_single_dimensional_shows_a_value_in_one_way_or_hides_it(objective):
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        problem = parted_problem(rng, objective)
+        if problem.table.n_records < problem.models[0].k:
+            with pytest.raises(InfeasibleError):
+                single_dimensional(problem)
+            continue
+        answer = single_dimensional(problem)
+        parts = answer.parts(problem.table)
+        assert parts.n_suppressed == 0
+        assert all(model.passes(released(problem, answer)).all() for model in problem.models)
+        for j, values in enumerate(answer.released):
+            shown = {}
+            top = problem.table.hierarchies[j].top
+            for leaf, value in zip(problem.table.codes[parts.row, j].tolist(), parts.codes[:, j].tolist(), strict=True):
+                if values.labels[value] != top:
+                    assert shown.setdefault(leaf, value) == value
+        again = single_dimensional(problem).parts(problem.table)
+        np.testing.assert_array_equal(parts.codes, again.codes)
+
+
+def test_single_dimensional_hides_the_cells_of_an_outlier_instead_of_wiping_the_columns():
+    """Eight people in two groups and one who fits nowhere: the classes of the others keep their labels."""
+    trees = [Hierarchy.from_levels(name, list("abc"), [list("abc"), ["*"] * 3]) for name in ("x", "y")]
+    codes = np.array([[0, 0]] * 4 + [[1, 1]] * 4 + [[2, 1]], np.int32)
+    table, _ = count_records(("x", "y"), codes, {}, None, tuple(trees))
+    problem = Problem(table, (KAnonymity(k=2),))
+    answer = single_dimensional(problem)
+    # One more person of the second group hides x, so that the outlier is one of two with (*, b).
+    assert loss(problem, answer) == pytest.approx(2 / 18)
+    parts = answer.parts(table)
+    texts = [[values.labels[code] for code, values in zip(row, answer.released, strict=True)] for row in parts.codes]
+    assert sorted(zip(map(tuple, texts), parts.counts.tolist(), strict=True)) == [
+        (("*", "b"), 1), (("*", "b"), 1), (("a", "a"), 4), (("b", "b"), 3),
+    ]  # fmt: skip
+    assert optimal(problem).node != (0, 0)
+
+
+def test_bits_of_a_cut_are_those_that_it_was_made_of():
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        problem = small_problem(rng)
+        chromosome = Chromosome(problem)
+        bits = rng.random(chromosome.n_bits) < 0.5
+        pieces = [gene.named(chromosome.of_column(bits, j)) for j, gene in enumerate(chromosome.genes)]
+        again = chromosome.of_pieces(pieces)
+        same = [gene.named(chromosome.of_column(again, j)) for j, gene in enumerate(chromosome.genes)]
+        for of, of_again in zip(pieces, same, strict=True):
+            assert len(np.unique(of)) == len(np.unique(of_again)) == len(np.unique(np.stack([of, of_again]), axis=1).T)

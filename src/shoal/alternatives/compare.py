@@ -151,7 +151,7 @@ def _purposes(
     progress: Progress,
 ) -> tuple[Entry, ...]:
     """Return the algorithm of each purpose; that for analysis runs again if the policy does not set cells."""
-    tables, analysis = (next(e for e in entries if e.algorithm == name) for name in ("optimal", "local"))
+    tables, analysis = (next(e for e in entries if e.algorithm == name) for name in ("single_dimensional", "local"))
     finer = _with_ranges_and_sets(policy, engine.count(policy, outside, apart=True).table.hierarchies)
     if finer is not policy:
         counted = engine.count(finer, outside, apart=True)

@@ -27,8 +27,8 @@ def inspect(
         str,
         typer.Option(
             "--for",
-            help="analysis: each class is generalized separately, with the smallest loss. tables: one level per "
-            "column, the same bins everywhere, for tables and joins.",
+            help="analysis: each class is generalized separately, with the smallest loss. tables: the same bins in "
+            "the whole column, for tables and joins; see --keep.",
         ),
     ] = "analysis",
     reading: Reading,

@@ -22,6 +22,7 @@ Algorithm = Literal[
     "top_down",
     "genetic",
     "annealing",
+    "single_dimensional",
     "mondrian",
     "mondrian_relaxed",
     "forest",

@@ -45,6 +45,7 @@ SOME = 1_000  # so many are looked at
 TUPLES = 5_000_000  # distinct tuples of the strongest columns that come from it; more are counted there, set by set
 LARGE = 200_000  # records from which the proposal asks for mondrian: local would take minutes
 CODES = 6  # of a codebook that the policy repeats beside a column
+NEEDED = 5  # quasi columns above which the proposal for tables wants to know which ones matter
 KEPT = 10  # times as much a column counts that a study needs
 
 
@@ -76,9 +77,7 @@ class InspectedColumn:
         """The column as a policy writes it."""
         fields: dict[str, Any] = {"role": self.role}
         if self.proposal is not None:
-            fields |= self.proposal.fields()
-        if purpose == "tables":  # one level per column: no cell lies between two
-            fields = {name: value for name, value in fields.items() if name in ("role", "hierarchy")}
+            fields |= (self.proposal if purpose == "analysis" else self.proposal.for_one_cut()).fields()
         if self.weight != 1:
             fields["weight"] = self.weight
         if self.missing is not None:
@@ -135,6 +134,12 @@ class Inspection(Shown):
             notes.append(
                 f"more than {LARGE:,} records: the policy uses mondrian by gain, which is fast; local has a "
                 "smaller loss but would take minutes"
+            )
+        quasi = self.having("quasi")
+        if self.purpose == "tables" and len(quasi) > NEEDED and all(column.weight == 1 for column in self.columns):
+            notes.append(
+                f"the same bins for {len(quasi)} columns are coarse: say which columns the tables need (keep), and "
+                "give columns that they do not need the role identifier, which removes them"
             )
         if self.keeping is None and any(column.weight != 1 for column in self.columns):
             notes.append(
@@ -215,9 +220,8 @@ class Inspection(Shown):
     def _search(self) -> list[str]:
         if self.purpose == "tables":
             return [
-                'algorithm = "optimal"      # one level per column: the same bins everywhere, for tables and joins',
-                "max_suppression = 0.05     # share of the records that may be suppressed",
-                "time_budget = 20           # seconds",
+                'algorithm = "single_dimensional"   # the same bins everywhere, for tables and joins; where a class',
+                "                           # would be too small, single cells are hidden",
             ]
         if self.records > LARGE:
             return [

@@ -44,6 +44,7 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
     "top_down": Search("cuts.top_down:top_down"),
     "genetic": Search("cuts.genetic:genetic"),
     "annealing": Search("cuts.annealing:annealing"),
+    "single_dimensional": Search("cuts.single_dimensional:single_dimensional"),
     "mondrian": Search("cells.mondrian:mondrian"),
     "mondrian_relaxed": Search("cells.mondrian:mondrian_relaxed"),
     "forest": Search("cells.forest:forest"),
@@ -58,8 +59,11 @@ SEARCHES: dict[str, Callable[[Problem], Recoding]] = {
 }
 
 # Searches that may separate records with equal quasi-identifiers: their table has one row per sensitive value.
-PARTING: frozenset[str] = frozenset(
-    {"cover", "forest", "forest_generalize", "local", "local_suppression", "mdav", "mondrian_relaxed", "suppress_cells"}
-)
+# fmt: off
+PARTING: frozenset[str] = frozenset({
+    "cover", "forest", "forest_generalize", "local", "local_suppression", "mdav", "mondrian_relaxed",
+    "single_dimensional", "suppress_cells",
+})
+# fmt: on
 
 __all__ = ["PARTING", "SEARCHES", "Problem"]

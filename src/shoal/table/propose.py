@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Literal
@@ -63,6 +63,21 @@ class Proposal:
         if self.min_level:
             fields["min_level"] = self.min_level
         return fields if self.cells == "hierarchy" else fields | {"cells": self.cells}
+
+    def for_one_cut(self) -> Proposal:
+        """Return the proposal for a search that cuts each column once: more widths, and labels of the hierarchy."""
+        spec = self.hierarchy
+        if isinstance(spec, Intervals) and spec.intervals:
+            spec = spec.model_copy(update={"intervals": tuple(_doubled(spec.intervals))})
+        return replace(self, hierarchy=spec, cells="hierarchy")
+
+
+def _doubled(widths: Sequence[Decimal]) -> Iterator[Decimal]:
+    """Return the first width, its round multiple, and doubles of that up to twice the last width: 1, 5, 10, 20, 40 …"""
+    width = widths[0]
+    while width <= 2 * widths[-1]:
+        yield width
+        width *= 5 if str(width.normalize()).lstrip("0.").startswith("1") and width == widths[0] else 2
 
 
 HIDDEN_OR_SETS = Proposal(Flat(), "set")

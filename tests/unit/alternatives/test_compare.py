@@ -63,10 +63,10 @@ def test_both_purposes_are_shown_when_no_algorithm_is_named() -> None:
     found = shoal.compare(PEOPLE, policy())
     tables, analysis = found.purposes
     assert (tables.purpose, tables.algorithm, analysis.purpose, analysis.algorithm) == (
-        "tables", "optimal", "analysis", "local",
+        "tables", "single_dimensional", "analysis", "local",
     )  # fmt: skip
     by_name = {entry.algorithm: entry for entry in found}
-    assert tables.loss == by_name["optimal"].loss
+    assert tables.loss == by_name["single_dimensional"].loss
     finer = policy().with_columns(
         age={"role": "quasi", "hierarchy": {"intervals": [5, 10, 20]}, "cells": "range"},
         zip={"role": "quasi", "hierarchy": {"mask": "right"}, "cells": "set"},
@@ -131,7 +131,7 @@ def test_the_table_has_a_line_per_algorithm(place: Path) -> None:
     assert "discernibility" not in output
     assert "discernibility" in run(place, "--algorithms", "optimal, datafly", "--verbose")[1]
     both = run(place)[1]
-    assert both.startswith("For tables, one level per column (optimal): loss 0.")
+    assert both.startswith("For tables, the same labels in the whole column (single_dimensional): loss")
     assert "For analysis, each class separately (local): loss 0." in both
 
 

@@ -63,7 +63,7 @@ def show_exploration(found: Exploration) -> None:
 
 
 _PURPOSES = {
-    "tables": "For tables, one level per column (optimal):",
+    "tables": "For tables, the same labels in the whole column (single_dimensional):",
     "analysis": "For analysis, each class separately (local):",
     None: "",
 }

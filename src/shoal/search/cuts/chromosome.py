@@ -48,6 +48,9 @@ class Gene(Protocol):
     def at_level(self, level: int) -> Bits:
         """Return the bits of a whole level of the hierarchy."""
 
+    def of_pieces(self, pieces: Pieces) -> Bits:
+        """Return the bits of a cut, given the piece of each leaf."""
+
     def named(self, bits: Bits) -> Pieces:
         """Return the pieces as they are released."""
 
@@ -72,7 +75,8 @@ class TreeGene:
         hierarchy = table.hierarchies[j]
         self.codes = hierarchy.table
         self.height = hierarchy.height
-        occurring = self.codes[:, leaf_counts(table, j) > 0]
+        self._occurs = leaf_counts(table, j) > 0
+        occurring = self.codes[:, self._occurs]
         self.bases = np.concatenate(
             [[0], np.cumsum([hierarchy.cardinality(level) for level in range(self.height + 1)])]
         )
@@ -126,6 +130,16 @@ class TreeGene:
         """Return the bits that split every label above the level."""
         return np.array(self.levels, np.int64) > level
 
+    def of_pieces(self, pieces: Pieces) -> Bits:
+        """Return the bits that split every label whose occurring leaves are in several pieces."""
+        bits = np.zeros(self.n_bits, np.bool_)
+        for level in range(1, self.height + 1):
+            pairs = np.unique(np.stack([self.codes[level], pieces])[:, self._occurs], axis=1)
+            labels, n_pieces = np.unique(pairs[0], return_counts=True)
+            split = self.bit_of[self.bases[level] + labels[n_pieces > 1]]
+            bits[split[split >= 0]] = True
+        return bits
+
     def named(self, bits: Bits) -> Pieces:
         """Return the pieces, which are labels already."""
         return self.pieces(bits)[0]
@@ -172,6 +186,11 @@ class IntervalGene:
         codes = self.domain.hierarchy.table[level][[of[0] for of in self.domain.values]]
         return np.asarray(codes[1:] != codes[:-1])
 
+    def of_pieces(self, pieces: Pieces) -> Bits:
+        """Return the bits that start an interval wherever the piece changes."""
+        of_place = pieces[[of[0] for of in self.domain.values]]
+        return np.asarray(of_place[1:] != of_place[:-1])
+
     def named(self, bits: Bits) -> Pieces:
         """Return the pieces; values that do not occur belong to the intervals of labels that contain them."""
         return self.domain.pieces(self._starts(bits))
@@ -216,6 +235,10 @@ class Chromosome:
     def of_node(self, node: Node) -> Bits:
         """Return the bits of a lattice node."""
         return np.concatenate([gene.at_level(level) for gene, level in zip(self.genes, node, strict=True)])
+
+    def of_pieces(self, pieces: Sequence[Pieces]) -> Bits:
+        """Return the bits of a cut of every column."""
+        return np.concatenate([gene.of_pieces(of) for gene, of in zip(self.genes, pieces, strict=True)])
 
     def active(self, bits: Bits) -> NDArray[np.int64]:
         """Return the bits that have an effect."""

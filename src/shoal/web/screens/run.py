@@ -55,7 +55,9 @@ def _show(request: Request) -> Response:
 def purpose_of(draft: Draft) -> str:
     """What the options were proposed for, where they still are such."""
     algorithm = draft.fields.get("release", {}).get("algorithm", "optimal")
-    return {"optimal": "tables", "local": "analysis", "mondrian": "analysis"}.get(algorithm, "")
+    if algorithm in ("single_dimensional", "optimal"):
+        return "tables"
+    return "analysis" if algorithm in ("local", "mondrian") else ""
 
 
 def _change(request: Request, form: FormData) -> Response:
