@@ -10,7 +10,15 @@ from shoal.columns.telling import whole_percent
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding, shortened
 from shoal.models.finding import Finding
+from shoal.policy import Policy
 from shoal.text.figures import format_count, format_list, format_number
+
+# Searches with one level or one cut per column, which suppress whole records.
+ONE_LEVEL = frozenset(
+    {"optimal", "exhaustive", "mingen", "samarati", "k_minimal", "incognito", "ola", "flash", "datafly", "k_optimize"}
+    | {"top_down", "genetic", "annealing"}
+)
+HIDES_CELLS = frozenset({"local_suppression", "single_dimensional", "suppress_cells", "forest"})
 
 
 def single_label(evidence: Evidence) -> Iterator[Finding]:
@@ -25,9 +33,25 @@ def single_label(evidence: Evidence) -> Iterator[Finding]:
             "single-label",
             f"{'Column' if one else 'Columns'} {listed} {'has' if one else 'have'} a single label in all "
             f"{format_count(table.n_records, 'record')} and {'carries' if one else 'carry'} no information",
-            "Allow max_suppression, provide a finer hierarchy, set max_level, or remove columns that are not needed",
+            _remedy_of_single_labels(evidence.policy),
             names,
         )
+
+
+def _remedy_of_single_labels(policy: Policy) -> str:
+    """Name what the policy does not do yet: the same labels everywhere with hidden cells, or suppressed records."""
+    steps = []
+    if policy.release.algorithm in ONE_LEVEL:
+        steps.append('Use algorithm = "single_dimensional", which hides single cells and keeps the column')
+    elif not policy.release.max_suppression and policy.release.algorithm not in HIDES_CELLS:
+        steps.append("Allow max_suppression")
+    steps += [
+        "provide a finer hierarchy",
+        "give the columns that matter a weight of 10 (shoal inspect --keep)",
+        "or remove columns that are not needed",
+    ]
+    told = ", ".join(steps)
+    return told[0].upper() + told[1:]
 
 
 def half_lost(evidence: Evidence) -> Iterator[Finding]:

@@ -256,6 +256,20 @@ def test_a_column_with_a_single_label() -> None:
     assert "single-label" not in found(table(town=["Ulm"] * N), policy())  # it had no other
 
 
+@pytest.mark.parametrize(
+    ("release", "remedy"),
+    [
+        ({"algorithm": "optimal"}, 'Use algorithm = "single_dimensional"'),
+        ({"algorithm": "optimal", "max_suppression": 0.05}, 'Use algorithm = "single_dimensional"'),
+        ({"algorithm": "mondrian"}, "Allow max_suppression"),
+        ({"algorithm": "local", "max_suppression": 0.05}, "Provide a finer hierarchy"),
+    ],
+)
+def test_the_remedy_of_a_single_label_is_nothing_that_the_policy_has_already(release, remedy) -> None:
+    town = [f"t{i}" for i in range(N)]
+    assert found(table(town=town), policy(release=release))["single-label"].remedy.startswith(remedy)
+
+
 def test_more_than_half_is_lost() -> None:
     both = found(
         table(town=[f"t{i}" for i in range(N)], age=list(range(N))), policy({"model": "k-anonymity", "k": 500})

@@ -157,9 +157,10 @@ class _CutSearch:
         narrowed = self.narrowed(self.best.bits)
         found = self.released(narrowed, covered(_hideable(self.problem, narrowed)))
         if self.problem.table.n_records <= POLISHED and not self.problem.out_of_time:
-            polished = self.in_labels(narrowed, local(narrowed))
-            if better(self.rank(polished), self.rank(found)):
-                found = polished
+            by_local = local(narrowed)
+            if isinstance(by_local, Cells):
+                polished = self.in_labels(narrowed, by_local)
+                found = polished if better(self.rank(polished), self.rank(found)) else found
         return replace(found, n_evaluated=len(self.looks), n_nodes=None)
 
     def rank(self, recoding: Cells) -> tuple[int, float]:
