@@ -112,6 +112,7 @@ class AskedTable:
     statistics: tuple[str, ...] = ("count",)
     on: tuple[str, ...] = ()  # of a regression: the columns that the value is regressed on
     categories: tuple[str, ...] = ()  # those of them with a coefficient per category
+    few_valued: tuple[str, ...] = ()  # the others whose few values are judged as categories; the data say which
 
     @classmethod
     def of(
@@ -171,7 +172,8 @@ class AskedTable:
         """The tables of sums that can be worked out from it: of a regression, also those of each category."""
         if not self.on:
             return (self,)
-        finer = (replace(self, dimensions=(*self.dimensions, (name,))) for name in self.categories)
+        columns = (*self.categories, *self.few_valued)
+        finer = (replace(self, dimensions=(*self.dimensions, (name,))) for name in columns)
         return (self, *finer)
 
     @property

@@ -46,13 +46,17 @@ class AtomTable:
     largest: Floats  # (atoms, n)  the largest contributions without their signs, descending
     most: Floats  # (atoms, n)  the largest numbers of records of one person, descending
     ends: Floats  # (atoms, 2)  the least and the largest contribution with its sign
-    binary: bool = False  # whether every contribution is 0 or 1, and both occur
     parts: PersonParts | None = None  # where persons are in several atoms
 
     @property
     def negative(self) -> bool:
         """Whether some contribution is below zero."""
         return bool((self.ends[:, 0] < 0).any())
+
+    @cached_property
+    def mean_size(self) -> float:
+        """The mean of the contributions of records without their signs."""
+        return float(self.sizes.sum() / max(1, self.records.sum()))
 
     @property
     def keys(self) -> list[Key]:
@@ -137,7 +141,6 @@ def atoms_of(
         "sizes": ranked["size"].sum(),
         "least": ranked.v.min(),
         "highest": ranked.v.max(),
-        "others": ibis.ifelse(ranked.v.isin([0, 1]), 0, 1).sum(),
     }
     found = rows.fetch(by_keys(ranked, keys, figures | tops))
     if len(found) and not keys and not int(found["records"][0].as_py() or 0):
@@ -160,7 +163,6 @@ def atoms_of(
 
     if value is not None and not np.isfinite(_floats(found["sizes"])).all():
         raise DataError(f"column {value!r} has numbers that are infinite or too large to add up", "leave them out")
-    present = np.array([value is not None for value in found["least"].to_pylist()], np.bool_)
     ends = np.column_stack([_floats(found["least"]), _floats(found["highest"])])
     atoms = AtomTable(
         list(features),
@@ -173,15 +175,10 @@ def atoms_of(
         top("x"),
         top("r"),
         ends,
-        value is not None and _binary(ends[present], _whole(found["others"])[present]),
     )
     if entity is None or len(found) == 0 or _apart(rows, table, atoms):
         return atoms
     return _with_parts(rows, parts, atoms, keys)
-
-
-def _binary(ends: Floats, others: Counts) -> bool:
-    return bool(len(ends) and ends.min() == 0 and ends.max() == 1 and not others.any())
 
 
 def _coded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from shoal.engines.base import Engine
@@ -13,9 +14,11 @@ from shoal.output.asked import AskedTable
 from shoal.output.atoms import atoms_of
 from shoal.output.changes import changed_figures, linear_figures
 from shoal.output.checked import OutputCheck
+from shoal.output.few_values import two_valued, with_few_valued
 from shoal.output.judging import Judge
 from shoal.output.layout import inside, laid_out
 from shoal.output.ledger import read_ledger
+from shoal.output.linked import linked_columns
 from shoal.output.possible import with_possible
 from shoal.output.quantiles import quantiles_of, too_similar
 from shoal.output.rules import OutputRules, Zeros
@@ -60,12 +63,14 @@ def check_output(
         raise PolicyError("time_limit must be a number of seconds", "60 is usual", option="--time-limit")
     rules = OutputRules(min_count, dominance, p, zeros, protection)
     asked = AskedTable.of(by, bands, where, value, statistics)
+    rows = groupable(data)
     earlier = read_ledger(ledger)
+    rows.require([feature.source for each in earlier for feature in each.asked.features])
+    earlier = [replace(each, asked=with_few_valued(rows, each.asked)) for each in earlier]
     tables = [asked, *(table for each in earlier for table in each.asked.implied)]
     told = list(dict.fromkeys(name for table in tables for name in (*table.names, *table.conditional)))
     if unknown := [name for name in sensitive or () if name not in told]:
         raise PolicyError(f"{', '.join(map(repr, unknown))} is sensitive, but not grouped by")
-    rows = groupable(data)
     features = list(dict.fromkeys(feature for table in tables for feature in table.features))
     rows.require([feature.source for feature in features] + ([] if entity is None else [entity]))
     if value is not None and rows.table[value].type().is_temporal():
@@ -76,9 +81,10 @@ def check_output(
         raise DataError(
             "no record satisfies the conditions, or the value is missing everywhere", "check the conditions"
         )
-    if asked.sums and atoms.binary:
+    if asked.sums and two_valued(rows, asked, rules):
         raise PolicyError(
-            f"column {value!r} has only 0 and 1, so its sums and means tell how many people have it and who must",
+            f"column {value!r} has only two values, such as 0 and 1, so its sums and means tell how many people have "
+            "which",
             f"count instead: add {value!r} to the columns to group by",
             option="--by",
         )
@@ -86,7 +92,8 @@ def check_output(
     layout = laid_out(asked, atoms)
     if total in {label for key, _ in layout.cells for label in key}:
         raise PolicyError("a group has the name of the totals", "choose another name for them", option="--total")
-    judge = Judge(rules, asked, atoms, layout, earlier, tuple(told if sensitive is None else sensitive))
+    linked = linked_columns(rows, asked, earlier, features, entity, rules.n_largest)
+    judge = Judge(rules, asked, atoms, layout, earlier, tuple(told if sensitive is None else sensitive), linked)
     judge.changed += changed_figures(rows, earlier, rules)
     figures = linear_figures(asked, layout, atoms)
     quantiles = quantiles_of(rows, asked, layout, atoms, entity, rules)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal.output.rules import ModelRule, OutputRules
 from shoal.table.frequency import Floats
 
+MAX_PREDICTIONS = 1_000  # those of the highest leverage are looked at
 SLIGHT_FIT = 1e-9  # of the variation: residuals that are rounding errors
 
 
@@ -64,9 +65,11 @@ def fitted(
     rest, all_of_it = float(residuals @ residuals), float(((values - values.mean()) ** 2).sum())
     if rest <= SLIGHT_FIT * max(all_of_it, SLIGHT_FIT * float(values @ values)):
         why.append("exact fit")
-    if _leverage(q, person, persons) > rules.leverage * (1 + 1e-9):
+    leverage = max(_leverage(q, person, persons), _small_group_leverage(q, design, person, rules))
+    if leverage > rules.leverage * (1 + 1e-9):
         why.append("leverage")
-    if any(_deciding(row, person, persons, rules) < rules.min_count for row in weights):
+    few_decide = any(_deciding(row, person, persons, rules) < rules.min_count for row in weights)
+    if few_decide or _few_decide_a_prediction(q, person, persons, rules):
         why.append("influence")
     spread = np.sqrt(rest / (n - k) * (weights**2).sum(axis=1)) if n > k else np.full(k, np.nan)
     r2 = 1 - rest / all_of_it if all_of_it > 0 else np.nan
@@ -87,8 +90,41 @@ def _leverage(q: Floats, person: NDArray[np.int64], persons: int) -> float:
     return float(np.linalg.eigvalsh(joint).max(initial=0.0))
 
 
+def _small_group_leverage(q: Floats, design: Floats, person: NDArray[np.int64], rules: OutputRules) -> float:
+    """Return the largest share of a group's own mean in what the model says about it, of groups with few persons.
+
+    A group has the same value in every column. At the end of a line it is as exposed as a single person would be.
+    """
+    _, group = np.unique(design, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    shares = np.bincount(group, (q**2).sum(axis=1))
+    pairs = np.unique(np.column_stack([group, person]), axis=0)
+    few = np.bincount(pairs[:, 0]) < rules.min_count
+    return float(shares[few].max(initial=0.0))
+
+
+def _few_decide_a_prediction(q: Floats, person: NDArray[np.int64], persons: int, rules: OutputRules) -> bool:
+    """Return whether too few persons have more than k % of the squared weights of what the model says about somebody.
+
+    Those of a row i are the squares of the row of the hat matrix, which add up to its leverage h_i. As h_ij² is at most
+    h_i h_j, a few persons can have a share s of them only if one of their records has a leverage of s by their number.
+    """
+    share = _decisive_share(rules)
+    leverages = (q**2).sum(axis=1)
+    most = np.bincount(person, minlength=persons).max(initial=1) * max(1, rules.min_count - 1)
+    high = np.flatnonzero(leverages > share / most)
+    for i in high[np.argsort(-leverages[high], kind="stable")][:MAX_PREDICTIONS]:
+        each = np.sort(np.bincount(person, (q @ q[i]) ** 2, minlength=persons))[::-1]
+        if each[: rules.min_count - 1].sum() > share * each.sum() * (1 + 1e-9):
+            return True
+    return False
+
+
 def _deciding(weights: Floats, person: NDArray[np.int64], persons: int, rules: OutputRules) -> int:
     """Return how many persons it takes to have k % of the squared weights of a coefficient, as in (n,k) dominance."""
     each = np.sort(np.bincount(person, weights**2, minlength=persons))[::-1]
-    share = (rules.dominance[1] if rules.dominance else 90.0) / 100
-    return int(np.searchsorted(np.cumsum(each), share * each.sum() * (1 - 1e-12))) + 1
+    return int(np.searchsorted(np.cumsum(each), _decisive_share(rules) * each.sum() * (1 - 1e-12))) + 1
+
+
+def _decisive_share(rules: OutputRules) -> float:
+    return (rules.dominance[1] if rules.dominance else 90.0) / 100

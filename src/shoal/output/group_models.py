@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from shoal.engines.grouping import Groupable
 from shoal.errors import CannotTellError
 from shoal.output.asked import AskedTable, Key
+from shoal.output.few_values import has_few, rare_value
 from shoal.output.fitting import Fit, fitted
 from shoal.output.rules import ModelRule, OutputRules
 
@@ -49,8 +50,12 @@ def models_of(
         person = np.unique(persons[at], return_inverse=True)[1]
         for j, name in enumerate(asked.on):
             if f"x{j}" in numbers:
+                numbers_here = columns[f"x{j}"][at]
+                # Few values only in this group are no categories of the ledger, so such a model cannot be judged.
+                unjudged = name not in asked.few_valued and has_few(len(np.unique(numbers_here)), len(at))
+                few |= unjudged or rare_value(numbers_here, person, rules)
                 terms.append(name)
-                design.append(columns[f"x{j}"][at])
+                design.append(numbers_here)
                 continue
             column = texts[f"x{j}"][at]
             levels = sorted(set(column))

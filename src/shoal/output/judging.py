@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +23,10 @@ from shoal.errors import CannotTellError
 from shoal.output.asked import AskedTable
 from shoal.output.atoms import AtomTable
 from shoal.output.checked import OutputCell, OutputCheck
-from shoal.output.layout import CellLayout, merged_atoms, released_before
+from shoal.output.layout import CellLayout, hidden_before, merged_atoms, released_before
 from shoal.output.ledger import Earlier
 from shoal.output.linear import TOLERANCE, Flags, Intruder, Totals
+from shoal.output.linked import LinkedColumns, LinkedTotals, linked_totals
 from shoal.output.possible import full_groups
 from shoal.output.rules import CellRule, OutputRules
 from shoal.output.suppression import Insiders, ProtectedTotal, Puzzle, Step, suppressed
@@ -60,23 +61,25 @@ class Judge:
         layout: CellLayout,
         earlier: list[Earlier],
         sensitive: tuple[str, ...],
+        linked: LinkedColumns | None = None,
     ) -> None:
         self.rules, self.asked, self.atoms, self.layout, self.earlier = rules, asked, atoms, layout, earlier
         self.changed: list[str] = []  # what shows that the data are not those of earlier releases
         self.shrunk = False  # whether a published count changed by too few persons
         published = [self._published(each) for each in earlier]
+        hidden = [hidden_before(each, atoms) for each in earlier]
         empty = csr_array((0, len(atoms.codes)))
-        every = vstack([empty, *published]).tocsr()
-        self.quantities = [self._quantity("records", every)]
+        self.published, self.hidden_before = vstack([empty, *published]).tocsr(), vstack([empty, *hidden]).tocsr()
+        self.quantities = [self._quantity("records", self.published)]
         if self._several:
-            self.quantities.append(self._quantity("persons", every))
+            self.quantities.append(self._quantity("persons", self.published))
+        self.linked: tuple[LinkedColumns, LinkedTotals] | None = None
         if asked.sums:
-            same = [
-                rows
-                for rows, each in zip(published, earlier, strict=True)
-                if each.asked.value == asked.value and each.asked.sums
-            ]
+            sums = [(each.asked.value, rows) for rows, each in zip(published, earlier, strict=True) if each.asked.sums]
+            same = [rows for value, rows in sums if value == asked.value]
             self.quantities.append(self._quantity("values", vstack([empty, *same]).tocsr()))
+            if linked is not None:
+                self.linked = linked, linked_totals(linked, layout.members, sums, self.hidden_before)
         self.why: dict[int, list[CellRule]] = {}
         self.full: list[NDArray[np.int64]] = []  # possible groups that must not be known to be empty
         for i in range(len(layout.cells)):
@@ -109,7 +112,9 @@ class Judge:
         return self.atoms.parts is not None or bool((self.atoms.records > self.atoms.persons).any())
 
     def _quantity(self, kind: Literal["records", "persons", "values"], published: csr_array) -> _Quantity:
-        cells, published, class_of = merged_atoms(self.layout.members, published)
+        n_published = published.shape[0]
+        cells, rows, class_of = merged_atoms(self.layout.members, vstack([published, self.hidden_before]).tocsr())
+        published = rows[:n_published]  # what was hidden only tells classes apart
         n = cells.shape[1]
         order = np.argsort(class_of, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(class_of, minlength=n))[:-1])
@@ -160,15 +165,17 @@ class Judge:
     # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _rules_failed(
-        self, quantity: _Quantity, atoms: NDArray[np.int64], *, cell: bool = False
+        self, quantity: _Quantity, atoms: NDArray[np.int64], *, cell: bool = False, table: AtomTable | None = None
     ) -> dict[CellRule, Margins]:
         """Return the rules that some atoms fail as one cell, with the distances that each asks for in a quantity.
 
         Where persons have several records, a count of records is a sum: everybody contributes their number of records.
+        ``table`` has the values of a linked column.
         """
         found: dict[CellRule, Margins] = {}
         counting = quantity.kind == "records"
-        persons, largest, size = self.atoms.contributions(atoms, records=quantity.kind != "values")
+        table = self.atoms if table is None else table
+        persons, largest, size = table.contributions(atoms, records=quantity.kind != "values")
         few = self.rules.count_fails(persons)
         if quantity.kind == "persons":
             weight = float(quantity.totals.values[quantity.classes(atoms)].sum()) if few else 0.0
@@ -183,30 +190,25 @@ class Judge:
             levels = {rule: max(level, share) for rule, level in self.rules.failing(largest, size).items()}
             found |= {rule: (level, level) for rule, level in levels.items()}
         if not counting and persons:
-            level = self.rules.protection / 100 * self._mean_size * persons
+            level = self.rules.protection / 100 * table.mean_size * persons
             if size == 0:  # a sum of 0 tells what everybody contributes
                 found["zero"] = level, level
-            elif not few and self._all_alike(atoms):
+            elif not few and self._all_alike(atoms, table):
                 found["full"] = level, level
         if cell and counting and persons == 0 and self.rules.zeros == "hide":
             found["zero"] = 1.0, 0.0
         return found
 
-    @cached_property
-    def _mean_size(self) -> float:
-        return float(self.atoms.sizes.sum() / max(1, self.atoms.records.sum()))
-
-    def _all_alike(self, atoms: NDArray[np.int64]) -> bool:
+    def _all_alike(self, atoms: NDArray[np.int64], table: AtomTable) -> bool:
         """Return whether all contribute the largest or all the least value of the table: their mean tells it."""
-        ends = self.atoms.ends[atoms[self.atoms.records[atoms] > 0]]
-        low, high = self._extremes
+        ends = table.ends[atoms[table.records[atoms] > 0]]
+        everybody = table.ends[self._present]
+        low, high = float(everybody[:, 0].min(initial=np.inf)), float(everybody[:, 1].max(initial=-np.inf))
         return bool(low < high and len(ends) and (ends[:, 0].min() == high or ends[:, 1].max() == low))
 
     @cached_property
-    def _extremes(self) -> tuple[float, float]:
-        present = np.asarray(abs(self.layout.members).sum(axis=0)).ravel() * self.atoms.records > 0
-        ends = self.atoms.ends[present]
-        return float(ends[:, 0].min(initial=np.inf)), float(ends[:, 1].max(initial=-np.inf))
+    def _present(self) -> Flags:
+        return np.asarray(np.asarray(abs(self.layout.members).sum(axis=0)).ravel() * self.atoms.records > 0)
 
     def _find_full(self, sensitive: tuple[str, ...]) -> None:
         """Find groups with everybody of a larger group, here and in earlier tables, and hide those seen at a glance."""
@@ -222,32 +224,58 @@ class Judge:
     # ── what must stay uncertain ─────────────────────────────────────────────────────────────────────────────
 
     def targets(self) -> list[ProtectedTotal]:
-        """Return the cells and classes whose totals must stay uncertain, each once."""
+        """Return the cells and classes whose totals must stay uncertain, each once.
+
+        Cells that were hidden in earlier tables are among them: what is published later must not narrow them down.
+        """
         found: dict[tuple[int, bytes], ProtectedTotal] = {}
 
-        def add(q: int, classes: NDArray[np.int64], atoms: NDArray[np.int64], why: Mapping[CellRule, Margins]) -> None:
-            target = self._target(q, classes, atoms, why)
-            before = found.get((q, classes.tobytes()))
+        def add(target: ProtectedTotal | None) -> None:
             if target is not None:
-                found[q, classes.tobytes()] = target if before is None else target.joined(before)
+                key = target.quantity, target.classes.tobytes()
+                found[key] = target.joined(found[key]) if key in found else target
 
+        cells = [self.layout.atoms_in(i) for i in self.why]
+        if self.hidden_before.nnz:
+            cells += np.split(self.hidden_before.indices, self.hidden_before.indptr[1:-1])
         for q, quantity in enumerate(self.quantities):
             for members in quantity.members:
-                add(q, quantity.classes(members), members, self._rules_failed(quantity, members))
-            for i in self.why:
-                atoms = self.layout.atoms_in(i)
-                add(q, quantity.classes(atoms), atoms, self._rules_failed(quantity, atoms, cell=True))
+                add(self._target(q, quantity, quantity.classes(members), members))
+            for atoms in cells:
+                add(self._target(q, quantity, quantity.classes(atoms), atoms, cell=True))
+        for target in self._linked_targets(cells):
+            add(target)
         records = self.quantities[0]
         for others in self.full:
             classes = records.classes(others)
             if not records.totals.values[classes].any():  # otherwise somebody may be there for all that is told apart
-                add(0, classes, others, {"full": (1.0, 0.0)})
+                add(ProtectedTotal(0, classes, 1.0, 0.0))
         return list(found.values())
 
+    def _linked_targets(self, cells: list[NDArray[np.int64]]) -> Iterator[ProtectedTotal | None]:
+        """Yield the sums of linked columns that must stay uncertain: of classes, and of all cells of the table."""
+        if self.linked is None:
+            return
+        linked, sums = self.linked
+        every = [*sums.members, *cells, *(self.layout.atoms_in(i) for i in range(len(self.layout.cells)))]
+        every += [atoms for atoms in np.split(self.published.indices, self.published.indptr[1:-1]) if len(atoms)]
+        for column, table in enumerate(linked.atoms):
+            quantity = _Quantity("values", sums.totals, sums.class_of, sums.members)
+            for atoms in every:
+                classes = sums.classes(atoms, column)
+                yield self._target(len(self.quantities), quantity, classes, atoms, cell=True, table=table)
+
     def _target(
-        self, q: int, classes: NDArray[np.int64], atoms: NDArray[np.int64], why: Mapping[CellRule, Margins]
+        self,
+        q: int,
+        quantity: _Quantity,
+        classes: NDArray[np.int64],
+        atoms: NDArray[np.int64],
+        *,
+        cell: bool = False,
+        table: AtomTable | None = None,
     ) -> ProtectedTotal | None:
-        quantity = self.quantities[q]
+        why = self._rules_failed(quantity, atoms, cell=cell, table=table)
         above = max((distance[0] for distance in why.values()), default=0.0)
         below = max((distance[1] for distance in why.values()), default=0.0)
         if quantity.kind == "records":
@@ -257,9 +285,9 @@ class Judge:
             return None
         insider = 0.0
         if len(classes) == 1 and (quantity.kind == "values" or (quantity.kind == "records" and self._several)):
-            truth = float(quantity.totals.values[classes].sum())
-            _, largest, _ = self.atoms.contributions(atoms, records=quantity.kind == "records")
-            insider = max(0.0, (1 + self.rules.closeness) * float(largest[0]) - truth)
+            table = self.atoms if table is None else table
+            _, largest, size = table.contributions(atoms, records=quantity.kind == "records")
+            insider = max(0.0, (1 + self.rules.closeness) * float(largest[0]) - size)
         return ProtectedTotal(q, classes, above, below, insider)
 
     def _insiders(self, quantity: _Quantity) -> Insiders | None:
@@ -269,15 +297,30 @@ class Judge:
         """
         if quantity.kind == "persons" or (quantity.kind == "records" and not self._several):
             return None
-        n = len(quantity.members)
-        falls, rises = np.zeros(n), np.full(n, np.inf)
-        for j, members in enumerate(quantity.members):
-            persons, largest, size = self.atoms.contributions(members, records=quantity.kind == "records")
+        return Insiders(*self._own_parts(self.atoms, quantity.members, records=quantity.kind == "records"))
+
+    def _own_parts(
+        self, table: AtomTable, classes: list[NDArray[np.int64]], *, records: bool = False
+    ) -> tuple[Floats, Floats]:
+        falls, rises = np.zeros(len(classes)), np.full(len(classes), np.inf)
+        for j, members in enumerate(classes):
+            persons, largest, size = table.contributions(members, records=records)
             if persons == 1:
                 rises[j] = 0.0
             elif persons:
                 falls[j] = max(0.0, size - float(largest[0]))
-        return Insiders(falls, rises)
+        return falls, rises
+
+    def _linked_insiders(self) -> list[Insiders]:
+        if self.linked is None:
+            return []
+        linked, sums = self.linked
+        parts = [self._own_parts(table, sums.members) for table in linked.atoms]
+        falls = [
+            np.where(table.negative & (rises > 0), np.inf, falls)
+            for table, (falls, rises) in zip(linked.atoms, parts, strict=True)
+        ]
+        return [Insiders(np.concatenate(falls), np.concatenate([rises for _, rises in parts]), len(parts))]
 
     def _grid(self) -> NDArray[np.int64] | None:
         """Return the class at each place of a plain table; None if columns are nested or other tables count."""
@@ -299,11 +342,12 @@ class Judge:
         """Return what has to be hidden and protected; cells that many are in are hidden last."""
         counts = np.asarray(self.layout.members @ self.atoms.records.astype(float))
         return Puzzle(
-            [quantity.totals for quantity in self.quantities],
+            [quantity.totals for quantity in self.quantities]
+            + ([] if self.linked is None else [self.linked[1].totals]),
             self.targets(),
             unsafe,
             1 + np.log2(1 + counts),
-            [self._insiders(quantity) for quantity in self.quantities],
+            [*(self._insiders(quantity) for quantity in self.quantities), *self._linked_insiders()],
             self._grid(),
         )
 
@@ -368,13 +412,15 @@ class Judge:
         for quantity in self.quantities:
             if quantity.kind == "persons":  # of which nothing is published
                 continue
-            totals = quantity.shown or quantity.totals
+            totals, class_of = quantity.shown or quantity.totals, quantity.class_of
+            if quantity.kind == "values" and self.linked is not None:
+                totals, class_of = self.linked[1].totals, self.linked[1].class_of
             intruder = Intruder(totals, hidden)
             for n, i in enumerate(places):
                 if time.monotonic() > end:
                     break
                 progress("computing ranges", n / len(places))
-                classes = quantity.classes(self.layout.atoms_in(i))
+                classes = np.unique(class_of[self.layout.atoms_in(i)])
                 truth = float(totals.values[classes].sum())
                 scale = max(abs(truth), 1.0)
                 low = truth - intruder.reach(classes, -1, scale)[0]

@@ -92,6 +92,17 @@ def released_before(earlier: Earlier, atoms: AtomTable) -> tuple[csr_array, list
     return vstack(members).tocsr(), figures, gone
 
 
+def hidden_before(earlier: Earlier, atoms: AtomTable) -> csr_array:
+    """Return the cells of an earlier table that were hidden over the atoms: they must stay as uncertain as they were.
+
+    Of regressions, hidden groups have no figures that could have been told.
+    """
+    if earlier.asked.on:
+        return csr_array((0, len(atoms.codes)))
+    layout = laid_out(earlier.asked, atoms)
+    return layout.members[[i for i, key in enumerate(layout.cells) if key not in earlier.figures]]
+
+
 def merged_atoms(cells: csr_array, published: csr_array) -> tuple[csr_array, csr_array, NDArray[np.int64]]:
     """Merge atoms that are in the same cells: return both matrices over the classes, and the class of each atom."""
     both = vstack([cells, published]).tocsc()

@@ -26,6 +26,7 @@ Known = Mapping[int, tuple[float, float]]  # of some classes, how far each can f
 
 TOLERANCE = 1e-6  # of a protection level: HiGHS answers to 1e-7 in units of the level
 FEW_BRANCHES = 50  # of a program that need not find the best answer
+UNBOUNDED = 1e6  # units, as far as anything that is not bounded is tried to move
 BRANCHES = 20_000  # nodes of one integer program; the same answer on every machine, unlike a time limit
 
 
@@ -41,6 +42,9 @@ class Totals:
     # Whether the totals are two nested families, as rows and columns are: such a matrix is totally unimodular, and
     # linear programs have whole solutions.
     network: bool = False
+    linked: bool = (
+        False  # whether the published totals include equations between columns, with coefficients of any sign
+    )
 
     @property
     def slack(self) -> Floats:
@@ -60,8 +64,9 @@ class Intruder:
         """The published totals over the classes that stay unknown, and which these are."""
         rows = vstack([self.totals.cells[np.flatnonzero(~self.hidden)], self.totals.published]).tocsr()
         free = np.ones(rows.shape[1], np.bool_)
+        parts = (rows != 0).astype(np.int64)  # equations between columns have coefficients of either sign
         while True:  # a total of one unknown class tells it
-            unknown = rows @ free.astype(np.int64)
+            unknown = parts @ free.astype(np.int64)
             alone = np.flatnonzero(unknown == 1)
             if not len(alone):
                 break
@@ -111,7 +116,7 @@ class Intruder:
             slack[at], highest[at] = np.minimum(slack[at], fall), rise
         goal = np.isin(part, within).astype(float)
         covered = np.asarray(abs(chosen).sum(axis=0)).ravel() > 0
-        if np.isinf(slack).any():  # values of either sign: either determined, or anything
+        if np.isinf(slack).all():  # values of either sign: either determined, or anything
             found = _solved(goal * sign, chosen, np.full(len(part), -1.0), np.ones(len(part)))
             way[named] = found * scale
             return (float(np.inf) if goal @ found * sign > 1e-7 else 0.0), way
@@ -120,6 +125,11 @@ class Intruder:
             return float(np.inf), way
         unit = 1.0 if self.totals.integer else scale
         highest = np.where(covered, highest, 0.0)
+        if self.totals.linked:  # equations between columns do not bound what they link
+            found = _solved(goal * sign, chosen, -np.minimum(slack / unit, UNBOUNDED), np.minimum(highest, UNBOUNDED))
+            way[named] = found * unit
+            reached = float(goal @ found * sign)
+            return (float(np.inf) if reached > UNBOUNDED / 10 else reached * unit), way
         found = _solved(goal * sign, chosen, -slack / unit, highest) * unit
         if self._fractional(found):
             found = _solved(goal * sign, chosen, -slack / unit, highest, whole=True)

@@ -7,7 +7,7 @@ the values from the coefficients, so a regression is judged as the tables of cou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ from shoal.models.verdict import Answered, Outcome
 from shoal.output.asked import REGRESSION, AskedTable, Key
 from shoal.output.atoms import AtomTable, atoms_of
 from shoal.output.changes import changed_figures
+from shoal.output.few_values import two_valued, with_few_valued
 from shoal.output.fitting import Fit
 from shoal.output.group_models import models_of
 from shoal.output.judging import Judge
 from shoal.output.layout import CellLayout, inside, laid_out, released_before
 from shoal.output.ledger import Earlier, enter, read_ledger
+from shoal.output.linked import LinkedColumns, linked_columns
 from shoal.output.possible import with_possible
 from shoal.output.rules import ModelRule, OutputRules
 from shoal.output.suppression import Step
@@ -223,18 +225,24 @@ def check_regression(
             raise DataError(f"column {name!r} has dates, not numbers", "use the year, or the days since a date")
     found = [name for name in on if name in categories or not _numeric(rows, name)]
     asked = AskedTable.of(by, bands, where, value, [REGRESSION], on, found)
+    rows.require([feature.source for each in (asked, *(each.asked for each in earlier)) for feature in each.features])
+    asked = with_few_valued(rows, asked)
+    earlier = [replace(each, asked=with_few_valued(rows, each.asked)) for each in earlier]
     tables = [table for each in (asked, *(each.asked for each in earlier)) for table in each.implied]
     features = list(dict.fromkeys(feature for table in tables for feature in table.features))
-    rows.require([feature.source for feature in features])
     progress("grouping", 0.0)
     atoms = atoms_of(rows, features, value, entity, rules.n_largest)
     if not inside(asked, atoms).any():
         raise DataError("no record satisfies the conditions and has all values", "check the conditions")
-    if atoms.binary:
-        raise PolicyError(f"column {value!r} has only 0 and 1: a linear regression of it tells who has it", "count")
+    if two_valued(rows, asked, rules):
+        raise PolicyError(
+            f"column {value!r} has only two values, such as 0 and 1: a linear regression of it tells who has which",
+            "count instead",
+        )
     atoms = with_possible(atoms, tables)
     fits = dict(models_of(rows, asked, entity, rules, degrees))
-    return _judged(rows, asked, rules, atoms, earlier, fits, ledger)
+    linked = linked_columns(rows, asked, earlier, features, entity, rules.n_largest)
+    return _judged(rows, asked, rules, atoms, earlier, fits, ledger, linked)
 
 
 def _check_columns(value: str, on: Sequence[str], by: Sequence[str], categories: Sequence[str]) -> None:
@@ -262,10 +270,11 @@ def _judged(
     earlier: list[Earlier],
     fits: Mapping[Key, Fit],
     ledger: str | Path | None,
+    linked: LinkedColumns | None,
 ) -> RegressionCheck:
     """Hide the models that fail, then others until no total can be worked out that must not be."""
     layout, group_of = _cells(asked, atoms, list(fits))
-    judge = Judge(rules, asked, atoms, layout, earlier, ())
+    judge = Judge(rules, asked, atoms, layout, earlier, (), linked)
     judge.changed += changed_figures(rows, earlier, rules)
     why: dict[int, list[ModelRule]] = {g: list(fit.why) for g, fit in enumerate(fits.values())}
     for i, failed in judge.why.items():

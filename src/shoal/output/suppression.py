@@ -59,10 +59,12 @@ class Insiders:
 
     falls: Floats
     rises: Floats  # 0 where somebody is alone, infinite elsewhere
+    n_columns: int = 1  # linked columns: the classes of the first are followed by the same of the second, and so on
 
     def of(self, i: int) -> dict[int, tuple[float, float]]:
-        """Return what the contributor to one class knows."""
-        return {i: (float(self.falls[i]), float(self.rises[i]))}
+        """Return what the contributor to one class knows, of all columns."""
+        n = len(self.falls) // self.n_columns
+        return {j: (float(self.falls[j]), float(self.rises[j])) for j in range(i % n, len(self.falls), n)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +228,8 @@ def suppressed(puzzle: Puzzle, step: Step = lambda what, share: None, time_limit
     cost = float(puzzle.costs[hidden].sum())
     bound = float(puzzle.costs[puzzle.unsafe].sum())
     best = None
-    if len(puzzle.costs) <= EXACT:
+    # The inequalities bound how far a total can rise, which equations between columns do not.
+    if len(puzzle.costs) <= EXACT and not any(totals.linked for totals in puzzle.quantities):
         best, bound = _least(puzzle, cost, step, start + time_limit)
     return Hiding(hidden, cost, bound) if best is None else Hiding(best, float(puzzle.costs[best].sum()), bound)
 

@@ -68,7 +68,7 @@ def test_leverage_is_the_share_of_a_persons_own_value(seed: int, k: int) -> None
 
 def test_who_has_several_records_has_the_leverage_of_all() -> None:
     """Two records at the end of the line, each with half of its weight, decide it together if they are one person's."""
-    age = np.array([30.0 + i % 3 for i in range(60)] + [5000.0, 5000.0])
+    age = np.array([30.0 + i % 3 for i in range(60)] + [5000.0, 5001.0])
     rows = pa.table({"age": age, "y": np.sin(age * 7) + 10, "who": [str(i) for i in range(60)] + ["x", "x"]})
     alone = shoal.check_regression(rows, value="y", on=["age"], leverage=0.6)
     assert "leverage" not in alone.models[0].why
@@ -84,6 +84,18 @@ def test_who_has_several_records_has_the_leverage_of_all() -> None:
         (people(9), {"on": ["age"], "degrees": 0}, "least count"),
         (of(people(), "sex", ["m"] * 3 + ["f"] * 237), {"on": ["sex"]}, "category"),
         (of(people(), "sex", [1] * 3 + [0] * 237), {"on": ["sex"]}, "influence"),
+        # A mean of nine people as intercept and slope, whatever two numbers are written; the same for more values.
+        (of(people(), "sex", [1] * 9 + [0] * 231), {"on": ["sex"]}, "category"),
+        (of(people(), "sex", [7.5] * 9 + [3] * 231), {"on": ["sex"]}, "category"),
+        (of(people(), "sex", [1] * 9 + [0] * 231), {"on": ["age", "sex"]}, "category"),
+        (of(people(), "sex", [i % 5 for i in range(231)] + [9] * 9), {"on": ["sex"]}, "category"),
+        # Nine people far out, at one point of the line or close to it, decide what the line says there.
+        (of(people(), "age", [9000] * 9 + [20 + i % 40 for i in range(231)]), {"on": ["age"]}, "leverage"),
+        (
+            of(people(), "age", [9000 + i for i in range(9)] + [20 + i % 40 for i in range(231)]),
+            {"on": ["age"]},
+            "influence",
+        ),
         (of(people(), "age", [9000] + [30 + i % 7 for i in range(239)]), {"on": ["age"]}, "leverage"),
         (of(people(), "income", [3.5 * x for x in people()["age"].to_pylist()]), {"on": ["age"]}, "exact fit"),
         (of(people(), "income", [9e9] + [100.0 + i for i in range(239)]), {"on": ["age"]}, "dominance"),
@@ -114,6 +126,36 @@ def test_a_model_of_categories_only_is_a_table_of_means(tmp_path: Path) -> None:
     found.save(tmp_path / "b.csv")
     table = shoal.check_output(rows, by=["region"], value="income", statistics=["mean"], ledger=ledger)
     assert {cell.labels[0] for cell in table.cells if cell.hidden} >= {"S", "W"}
+
+
+def test_numbers_of_two_values_are_the_categories_of_the_ledger(tmp_path: Path) -> None:
+    """The mean of the only four with a 1 in W is hidden in a table; a slope in W, or in all but W, would tell it."""
+    rng = np.random.default_rng(1)
+    region, smoker = ["N"] * 60 + ["W"] * 40, [0, 1] * 30 + [0] * 36 + [1] * 4
+    rows = pa.table({"region": region, "smoker": smoker, "income": rng.normal(100, 20, 100).round(1)})
+    ledger = tmp_path / "ledger.json"
+    table = shoal.check_output(
+        rows, by=["region", "smoker"], value="income", statistics=["count", "mean"], sensitive=[], ledger=ledger
+    )
+    assert ("W", "1") in {cell.labels for cell in table.cells if cell.hidden}
+    table.save(tmp_path / "a.csv")
+    inside = shoal.check_regression(rows, value="income", on=["smoker"], by=["region"], ledger=ledger)
+    assert "W" in {model.labels[0] for model in inside.models if model.hidden}
+    ledger.unlink()
+    shoal.check_output(
+        rows, by=["smoker"], value="income", statistics=["count", "mean"], sensitive=[], ledger=ledger
+    ).save(tmp_path / "b.csv")
+    others = shoal.check_regression(rows, value="income", on=["smoker"], by=["region"], ledger=ledger)
+    assert {model.labels[0] for model in others.models if model.hidden} == {"N", "W"}  # N and the table tell W
+
+
+def test_a_regressor_of_few_values_in_one_group_only_cannot_be_judged() -> None:
+    rng = np.random.default_rng(2)
+    n = 120
+    score = np.where(np.arange(2 * n) < n, rng.normal(0, 1, 2 * n).round(3), np.arange(2 * n) % 2)
+    rows = pa.table({"region": ["N"] * n + ["S"] * n, "score": score, "income": rng.normal(100, 20, 2 * n)})
+    found = shoal.check_regression(rows, value="income", on=["score"], by=["region"])
+    assert {model.labels[0]: model.why for model in found.models} == {"N": (), "S": ("category",)}
 
 
 def test_two_models_of_almost_the_same_people_are_not_both_published(tmp_path: Path) -> None:

@@ -1,0 +1,251 @@
+"""Can somebody who has everything that was published with one ledger work out what had to stay hidden?
+
+    python benchmarks/output_intruder.py [--sequences N] [--first SEED]
+
+Invented people, and for each sequence several releases with one ledger: tables of counts, sums and means, by period and
+with conditions, of columns of which one is the sum of two others, and regressions on a column of 0 and 1. The intruder
+knows every published figure, which values the columns have, that numbers are not negative, that income is wages and
+capital, and of regressions the sums that residuals imply. What agrees with all of it is bounded by integer and linear
+programs (HiGHS), written apart from the package, which is only asked for what it publishes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+import shoal
+
+GROUPS = ("a", "b", "d", "period")
+CONDITIONS = ("a = x", "b = u", "d = 1", "period = 1")
+PARTS = ("wages", "capital")  # which add up to the third
+COLUMNS = (*PARTS, "income")
+MIN_COUNT = 4
+FAR = 1e7  # more than any figure: what can be as large is not bounded
+Vector = NDArray[np.float64]
+PlaceSet = frozenset[int]
+
+
+def people(rng: np.random.Generator) -> pa.Table:
+    """Invent people in small groups, with a few large incomes."""
+    n = int(rng.integers(24, 90))
+    wages = np.exp(rng.normal(3, 0.8, n)).round()
+    capital = np.where(rng.random(n) < 0.4, 0, np.exp(rng.normal(2, 1.6, n)).round())
+    return pa.table(
+        {
+            "a": rng.choice(list("xyz"), n, p=rng.dirichlet([2, 2, 1])),
+            "b": rng.choice(list("uv"), n, p=rng.dirichlet([2, 1])),
+            "d": rng.choice([0, 1], n, p=rng.dirichlet([3, 1])),
+            "period": rng.choice([1, 2], n),
+            "age": rng.integers(18, 70, n),
+            "wages": wages,
+            "capital": capital,
+            "income": wages + capital,
+        }
+    )
+
+
+def drawn_release(rng: np.random.Generator) -> dict[str, Any]:
+    """Draw what is asked for: a table, or a regression where it has the key ``on``."""
+    asked: dict[str, Any] = {}
+    if rng.random() < 0.35:
+        asked["where"] = [CONDITIONS[rng.integers(0, len(CONDITIONS))]]
+    if rng.random() < 0.25:
+        asked |= {"value": str(rng.choice(COLUMNS)), "on": [["d"], ["d", "age"], ["age"]][rng.integers(0, 3)]}
+        return asked | {"by": [["a"], ["b"], ["period"], []][rng.integers(0, 4)]}
+    asked["by"] = [str(name) for name in rng.permutation(GROUPS)[: rng.integers(0, 3)]]
+    if rng.random() < 0.75:
+        asked["value"] = str(rng.choice(COLUMNS))
+        asked["statistics"] = [["sum"], ["mean", "count"], ["sum", "count"]][rng.integers(0, 3)]
+    return asked
+
+
+@dataclass
+class Intruder:
+    """Equations over the groups that all columns tell apart: numbers of people, and sums of wages, capital, income."""
+
+    rows: list[dict[str, Any]]
+    places: list[tuple[str, ...]] = field(init=False)
+    people: dict[int, list[dict[str, Any]]] = field(init=False)
+    counts: list[tuple[PlaceSet, float]] = field(default_factory=list)
+    sums: list[tuple[str, PlaceSet, float]] = field(default_factory=list)
+    cells: set[PlaceSet] = field(default_factory=set)  # that some release was about, published or hidden
+
+    def __post_init__(self) -> None:
+        labels = [sorted({str(row[name]) for row in self.rows}) for name in GROUPS]
+        self.places = list(itertools.product(*labels))
+        self.people = {i: [] for i in range(len(self.places))}
+        for row in self.rows:
+            self.people[self.places.index(tuple(str(row[name]) for name in GROUPS))].append(row)
+
+    def group(self, fixed: Mapping[str, str]) -> PlaceSet:
+        """Return the places with these labels."""
+        at = [(GROUPS.index(name), label) for name, label in fixed.items()]
+        return frozenset(i for i, place in enumerate(self.places) if all(place[j] == label for j, label in at))
+
+    def read_table(self, found: Any, asked: Mapping[str, Any]) -> None:
+        """Learn every figure of a published table."""
+        condition = dict(text.split(" = ") for text in asked.get("where", ()))
+        for row in found.table.to_pylist():
+            fixed = {name: row[name] for name in asked["by"] if row[name] != "Total"}
+            if any(condition.get(name, label) != label for name, label in fixed.items()):
+                continue  # a group that the condition leaves empty
+            group = self.group(fixed | condition)
+            self.cells.add(group)
+            if row.get("count") is not None:
+                self.counts.append((group, float(row["count"])))
+            if row.get("sum") is not None:
+                self.sums.append((asked["value"], group, row["sum"]))
+            if row.get("mean") is not None:
+                self.sums.append((asked["value"], group, row["mean"] * row["count"]))
+
+    def read_regression(self, found: Any, asked: Mapping[str, Any]) -> None:
+        """Learn what residuals imply: they add up to 0, also over the people with a 1; counts of these are known."""
+        condition = dict(text.split(" = ") for text in asked.get("where", ()))
+        for model in found.models:
+            fixed = dict(zip(asked["by"], model.labels, strict=True)) | condition
+            inner = [fixed, *(fixed | {"d": label} for label in "01" if "d" in asked["on"] and "d" not in fixed)]
+            for group in map(self.group, inner):
+                self.cells.add(group)
+                if not model.hidden:
+                    self.counts.append((group, float(len(self.members(group)))))
+                    value = sum(row[asked["value"]] for row in self.members(group))
+                    self.sums.append((asked["value"], group, float(value)))
+
+    def members(self, group: PlaceSet) -> list[dict[str, Any]]:
+        """Return the people of a group: the truth, which the intruder does not have."""
+        return [row for i in group for row in self.people[i]]
+
+    def targets(self) -> set[PlaceSet]:
+        """Return the cells of all releases, and the smallest groups that any published figure tells apart."""
+        equations = [group for group, _ in self.counts] + [group for _, group, _ in self.sums]
+        alike: dict[tuple[bool, ...], set[int]] = {}
+        for i in range(len(self.places)):
+            alike.setdefault(tuple(i in group for group in equations), set()).add(i)
+        return self.cells | {frozenset(group) for group in alike.values()}
+
+    def disclosures(self) -> Iterator[str]:
+        """Yield what can be worked out although it had to stay open."""
+        for group in self.targets():
+            n = len(self.members(group))
+            if 0 < n < MIN_COUNT:
+                low, high = self.count_ends(group)
+                if high < MIN_COUNT or low == high:
+                    yield f"{n} people of a group are {low:g} to {high:g}"
+            for column in COLUMNS:
+                values = sorted((float(row[column]) for row in self.members(group)), reverse=True)
+                level = distance(values)
+                if level > 0:
+                    low, high = self.sum_ends(column, group)
+                    truth, slight = sum(values), 1e-5 * level + 1e-6 * sum(values)
+                    if high < truth + level - slight or low > truth - min(level, truth) + slight:
+                        yield f"a sum of {column} over {n} people, {truth:g} ± {level:g}, is {low:g} to {high:g}"
+
+    def count_ends(self, group: PlaceSet) -> tuple[float, float]:
+        """Return the least and the largest number of people that the published figures allow."""
+        n = len(self.places)
+        told = np.array([self.row(known) for known, _ in self.counts]).reshape(-1, n)
+        figures = np.array([figure for _, figure in self.counts])
+        ends = []
+        for sign in (1, -1):
+            known = LinearConstraint(told, figures, figures) if len(told) else ()
+            ran = milp(sign * self.row(group), constraints=known, bounds=Bounds(0, FAR), integrality=np.ones(n))
+            if ran.x is None:
+                raise AssertionError("the published figures contradict each other")
+            ends.append(float(np.rint(self.row(group) @ ran.x)))
+        return ends[0], ends[1]
+
+    def sum_ends(self, column: str, group: PlaceSet) -> tuple[float, float]:
+        """Return the least and the largest sum that the published figures allow."""
+        told = np.array([self.parts(name, known) for name, known, _ in self.sums]).reshape(-1, 2 * len(self.places))
+        figures = np.array([figure for _, _, figure in self.sums])
+        goal = self.parts(column, group)
+        ends = []
+        for sign in (1, -1):
+            equal = {"A_eq": told, "b_eq": figures} if len(told) else {}
+            ran = linprog(sign * goal, bounds=(0, FAR), **equal)
+            if ran.status != 0:
+                raise AssertionError("the published figures contradict each other")
+            ends.append(float(goal @ ran.x))
+        return ends[0], math.inf if ends[1] >= FAR / 2 else ends[1]
+
+    def row(self, group: PlaceSet) -> Vector:
+        """Return a group as a row over the places."""
+        return np.array([float(i in group) for i in range(len(self.places))])
+
+    def parts(self, column: str, group: PlaceSet) -> Vector:
+        """Return a sum as a row over wages and capital of each place; that of income has both."""
+        row, none = self.row(group), np.zeros(len(self.places))
+        return np.concatenate([row if column in (part, "income") else none for part in PARTS])
+
+
+def distance(values: list[float]) -> float:
+    """Return how far from the truth a sum must be able to lie, by the rules as the documentation states them."""
+    total = sum(values)
+    if not values or total <= 0:
+        return 0.0
+    level = 0.0
+    if len(values) < MIN_COUNT:
+        level = max(level, 0.1 * total)
+    if sum(values[:2]) > 0.9 * total * (1 + 1e-9):
+        level = max(level, 0.1 * total, sum(values[:2]) / 0.9 - total)
+    if total - sum(values[:2]) < 0.1 * values[0] * (1 - 1e-9):
+        level = max(level, 0.1 * total, 0.1 * values[0] - (total - sum(values[:2])))
+    return level
+
+
+def sequence(seed: int, folder: Path) -> tuple[int, list[str]]:
+    """Publish several releases with one ledger; return how many there were, and what they give away."""
+    rng = np.random.default_rng(seed)
+    rows = people(rng)
+    intruder = Intruder(rows.to_pylist())
+    ledger, published = folder / f"{seed}.json", 0
+    for n in range(int(rng.integers(2, 6))):
+        asked = drawn_release(rng)
+        check = shoal.check_regression if "on" in asked else shoal.check_output
+        rules: dict[str, Any] = {"degrees": 4} if "on" in asked else {"sensitive": [], "time_limit": 10.0}
+        try:
+            found: Any = check(rows, **asked, **rules, min_count=MIN_COUNT, ledger=ledger)
+        except shoal.ShoalError:
+            continue
+        if found.safe:
+            found.save(folder / f"{seed}-{n}.csv")
+            published += 1
+            (intruder.read_regression if "on" in asked else intruder.read_table)(found, asked)
+    return published, list(intruder.disclosures())
+
+
+def main() -> None:
+    """Print what is given away, and how many sequences were attacked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sequences", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0)
+    given = parser.parse_args()
+    start, n_published, n_disclosures = time.perf_counter(), 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(given.first, given.first + given.sequences):
+            published, found = sequence(seed, Path(folder))
+            n_published += published
+            n_disclosures += len(found)
+            for each in found:
+                print(f"sequence {seed}: {each}", flush=True)
+    print(
+        f"{given.sequences} sequences from {given.first}, {n_published} releases published together, "
+        f"{n_disclosures} disclosures, {time.perf_counter() - start:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
