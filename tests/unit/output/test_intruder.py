@@ -16,7 +16,8 @@ from examples import THOROUGH
 def intruder() -> ModuleType:
     path = Path(__file__).parents[3] / "benchmarks" / "output_intruder.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = found
     spec.loader.exec_module(found)
