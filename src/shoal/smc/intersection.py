@@ -38,6 +38,18 @@ async def common(runtime: Any, digests: Sequence[int], at_most: int, noise: int 
     return found
 
 
+async def opened_size(runtime: Any, size: Any, at_least: int) -> int | None:
+    """Open a number of identifiers unless it is small; None if it is from 1 to less than ``at_least``.
+
+    Then one bit is opened: whether the product of the differences from all small numbers is 0.
+    """
+    if at_least > 1:
+        difference = runtime.prod([size - small for small in range(1, at_least)])
+        if not int(await runtime.output(one_unless_zero(difference))):
+            return None
+    return counted(await runtime.output(size))
+
+
 def counted(opened: Any) -> int:
     """Return the number in an opened element of the field, which noise can make negative."""
     number = int(opened)

@@ -24,7 +24,7 @@ from shoal.smc.plan import SharePlan, fraction_in
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-PROTOCOL = 2  # of messages and computations; parties with another one do not understand each other
+PROTOCOL = 3  # of messages and computations; parties with another one do not understand each other
 
 _ALONE = threading.Lock()  # mpyc has one runtime for a process
 
@@ -61,6 +61,11 @@ class SharedResult:
                 f"{self.plan.rows_per_person} row{'s' * (self.plan.rows_per_person > 1)} in all tables, also against "
                 f"{len(self.parties) - honest} parties that reveal their parts of the noise to each other. "
                 f"Its variance is {float(surplus):.3g} times that of the least noise. Each run spends its epsilon anew."
+            )
+        if self.plan.intersection is not None and self.figures[f"intersection of {self.plan.intersection}"] is None:
+            notes.append(
+                f"All parties have at least 1 and fewer than {self.plan.least} identifiers in common. How many was not "
+                "opened, since that would be about single people."
             )
         return notes
 
@@ -252,7 +257,7 @@ async def _computed(
         told = None if solved is None else {label: float(x) for label, x in zip(labels, solved, strict=True)}
         figures[f"regression of {names[0]} on {', '.join(names[1:])}"] = told
     if plan.intersection is not None:
-        figures[f"intersection of {plan.intersection}"] = found["common", ""]
+        figures[f"intersection of {plan.intersection}"] = found.get(("common", ""))
     return figures, noise
 
 
@@ -276,7 +281,9 @@ async def _open(runtime: Any, rows: LocalRows, parts: Figures) -> tuple[dict[tup
                 del wanted["sum", name]
     opened = dict(zip(wanted, await protocols.opened_to_all(runtime, list(wanted.values())), strict=True))
     if common is not None:
-        opened["common", ""] = intersection.counted(await runtime.output(common))
+        size = await intersection.opened_size(runtime, common, 1 if plan.epsilon else plan.least)
+        if size is not None:
+            opened["common", ""] = size
     noise = {}
     for kind, name in opened:
         noisy = plan.noise_of(kind, name, n)

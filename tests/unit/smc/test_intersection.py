@@ -74,5 +74,16 @@ def test_three_parties_count_what_sets_count(joint: JointRuns, tmp_path: Path) -
     everybody = [f"{i:04}" for i in range(120)]
     sets = [drawn.sample(everybody, n) for n in (40, 37, 30)]
     rows = [[{"id": name} for name in [*names, *names[:5]]] for names in sets]
-    for told in joint.told(tmp_path, rows, [{"intersection": "id", "at_most": 40}] * 3):
+    asked = {"intersection": "id", "at_most": 40, "at_least": 2}
+    assert len(set.intersection(*map(set, sets))) >= 2
+    for told in joint.told(tmp_path, rows, [asked] * 3):
         assert told["result"] == {"intersection of id": len(set.intersection(*map(set, sets)))}
+
+
+@pytest.mark.parametrize("n", [0, 1, 9, 10])
+def test_a_size_of_one_to_nine_is_not_opened(n: int, joint: JointRuns, tmp_path: Path) -> None:
+    shared = [f"both {i}" for i in range(n)]
+    rows = [[{"id": name} for name in [*shared, *(f"{party} {i}" for i in range(12))]] for party in range(3)]
+    for told in joint.told(tmp_path, rows, [{"intersection": "id", "at_most": 40}] * 3):
+        assert told["result"] == {"intersection of id": None if 1 <= n < 10 else n}
+        assert any("fewer than 10 identifiers" in note for note in told["notes"]) == (1 <= n < 10)
