@@ -82,6 +82,7 @@ class Intruder:
     counts: list[tuple[PlaceSet, float]] = field(default_factory=list)
     sums: list[tuple[str, PlaceSet, float]] = field(default_factory=list)
     cells: set[PlaceSet] = field(default_factory=set)  # that some release was about, published or hidden
+    cells_of_sums: set[PlaceSet] = field(default_factory=set)  # those of sums and means
 
     def __post_init__(self) -> None:
         labels = [sorted({str(row[name]) for row in self.rows}) for name in GROUPS]
@@ -104,6 +105,8 @@ class Intruder:
                 continue  # a group that the condition leaves empty
             group = self.group(fixed | condition)
             self.cells.add(group)
+            if {"sum", "mean"} & {*asked.get("statistics", ())}:
+                self.cells_of_sums.add(group)
             if row.get("count") is not None:
                 self.counts.append((group, float(row["count"])))
             if row.get("sum") is not None:
@@ -118,8 +121,9 @@ class Intruder:
             fixed = dict(zip(asked["by"], model.labels, strict=True)) | condition
             inner = [fixed, *(fixed | {"d": label} for label in "01" if "d" in asked["on"] and "d" not in fixed)]
             for group in map(self.group, inner):
-                self.cells.add(group)
                 if not model.hidden:
+                    self.cells.add(group)
+                    self.cells_of_sums.add(group)
                     self.counts.append((group, float(len(self.members(group)))))
                     value = sum(row[asked["value"]] for row in self.members(group))
                     self.sums.append((asked["value"], group, float(value)))
@@ -128,22 +132,22 @@ class Intruder:
         """Return the people of a group: the truth, which the intruder does not have."""
         return [row for i in group for row in self.people[i]]
 
-    def targets(self) -> set[PlaceSet]:
-        """Return the cells of all releases, and the smallest groups that any published figure tells apart."""
-        equations = [group for group, _ in self.counts] + [group for _, group, _ in self.sums]
+    def classes(self, equations: list[PlaceSet]) -> set[PlaceSet]:
+        """Return the smallest groups that any of these figures tells apart."""
         alike: dict[tuple[bool, ...], set[int]] = {}
         for i in range(len(self.places)):
             alike.setdefault(tuple(i in group for group in equations), set()).add(i)
-        return self.cells | {frozenset(group) for group in alike.values()}
+        return {frozenset(group) for group in alike.values()}
 
     def disclosures(self) -> Iterator[str]:
         """Yield what can be worked out although it had to stay open."""
-        for group in self.targets():
+        for group in self.cells | self.classes([known for known, _ in self.counts]):
             n = len(self.members(group))
             if 0 < n < MIN_COUNT:
                 low, high = self.count_ends(group)
                 if high < MIN_COUNT or low == high:
                     yield f"{n} people of a group are {low:g} to {high:g}"
+        for group in self.cells_of_sums | self.classes([known for _, known, _ in self.sums]):
             for column in COLUMNS:
                 values = sorted((float(row[column]) for row in self.members(group)), reverse=True)
                 level = distance(values)
@@ -151,6 +155,7 @@ class Intruder:
                     low, high = self.sum_ends(column, group)
                     truth, slight = sum(values), 1e-5 * level + 1e-6 * sum(values)
                     if high < truth + level - slight or low > truth - min(level, truth) + slight:
+                        n = len(values)
                         yield f"a sum of {column} over {n} people, {truth:g} ± {level:g}, is {low:g} to {high:g}"
 
     def count_ends(self, group: PlaceSet) -> tuple[float, float]:

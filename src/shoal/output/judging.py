@@ -23,10 +23,10 @@ from shoal.errors import CannotTellError
 from shoal.output.asked import AskedTable
 from shoal.output.atoms import AtomTable
 from shoal.output.checked import OutputCell, OutputCheck
-from shoal.output.layout import CellLayout, hidden_before, merged_atoms, released_before
+from shoal.output.layout import CellLayout, atoms_of_rows, hidden_before, merged_atoms, released_before
 from shoal.output.ledger import Earlier
 from shoal.output.linear import TOLERANCE, Flags, Intruder, Totals
-from shoal.output.linked import LinkedColumns, LinkedTotals, linked_totals
+from shoal.output.linked import EarlierSums, LinkedColumns, LinkedTotals, linked_totals
 from shoal.output.possible import full_groups
 from shoal.output.rules import CellRule, OutputRules
 from shoal.output.suppression import Insiders, ProtectedTotal, Puzzle, Step, suppressed
@@ -43,6 +43,7 @@ class _Quantity:
     totals: Totals
     class_of: NDArray[np.int64]
     members: list[NDArray[np.int64]]  # (classes)  the atoms of each
+    hidden_before: list[NDArray[np.int64]]  # the atoms of cells that were hidden in earlier tables
     shown: Totals | None = None  # values with their signs, where they are judged by their sizes
 
     def classes(self, atoms: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -69,17 +70,25 @@ class Judge:
         published = [self._published(each) for each in earlier]
         hidden = [hidden_before(each, atoms) for each in earlier]
         empty = csr_array((0, len(atoms.codes)))
-        self.published, self.hidden_before = vstack([empty, *published]).tocsr(), vstack([empty, *hidden]).tocsr()
-        self.quantities = [self._quantity("records", self.published)]
+
+        def joined(parts: list[csr_array]) -> csr_array:
+            return vstack([empty, *parts]).tocsr()
+
+        self.quantities = [self._quantity("records", joined(published), joined(hidden))]
         if self._several:
-            self.quantities.append(self._quantity("persons", self.published))
+            self.quantities.append(self._quantity("persons", joined(published), joined(hidden)))
         self.linked: tuple[LinkedColumns, LinkedTotals] | None = None
         if asked.sums:
-            sums = [(each.asked.value, rows) for rows, each in zip(published, earlier, strict=True) if each.asked.sums]
-            same = [rows for value, rows in sums if value == asked.value]
-            self.quantities.append(self._quantity("values", vstack([empty, *same]).tocsr()))
+            sums = [
+                EarlierSums(str(each.asked.value), shown, unshown)
+                for each, shown, unshown in zip(earlier, published, hidden, strict=True)
+                if each.asked.sums
+            ]
+            same = [each for each in sums if each.value == asked.value]
+            shown, unshown = joined([each.published for each in same]), joined([each.hidden for each in same])
+            self.quantities.append(self._quantity("values", shown, unshown))
             if linked is not None:
-                self.linked = linked, linked_totals(linked, layout.members, sums, self.hidden_before)
+                self.linked = linked, linked_totals(linked, layout.members, sums)
         self.why: dict[int, list[CellRule]] = {}
         self.full: list[NDArray[np.int64]] = []  # possible groups that must not be known to be empty
         for i in range(len(layout.cells)):
@@ -111,9 +120,11 @@ class Judge:
         """Whether some person has several records."""
         return self.atoms.parts is not None or bool((self.atoms.records > self.atoms.persons).any())
 
-    def _quantity(self, kind: Literal["records", "persons", "values"], published: csr_array) -> _Quantity:
-        n_published = published.shape[0]
-        cells, rows, class_of = merged_atoms(self.layout.members, vstack([published, self.hidden_before]).tocsr())
+    def _quantity(
+        self, kind: Literal["records", "persons", "values"], published: csr_array, hidden: csr_array
+    ) -> _Quantity:
+        n_published, before = published.shape[0], atoms_of_rows(hidden)
+        cells, rows, class_of = merged_atoms(self.layout.members, vstack([published, hidden]).tocsr())
         published = rows[:n_published]  # what was hidden only tells classes apart
         n = cells.shape[1]
         order = np.argsort(class_of, kind="stable")
@@ -128,15 +139,15 @@ class Judge:
         if kind == "records":
             records = summed(self.atoms.records.astype(float))
             totals = Totals(records, self._listed(cells, records), cells, published, integer=True, network=network)
-            return _Quantity(kind, totals, class_of, members)
+            return _Quantity(kind, totals, class_of, members, before)
         if kind == "persons":
             totals = Totals(self._person_weights(class_of, n), zero, cells, published, integer=False)
-            return _Quantity(kind, totals, class_of, members)
+            return _Quantity(kind, totals, class_of, members, before)
         totals = Totals(summed(self.atoms.sizes), zero, cells, published, integer=False)
         shown = None
         if self.atoms.negative:
             shown = Totals(summed(self.atoms.sums), np.full(n, -np.inf), cells, published, integer=False)
-        return _Quantity(kind, totals, class_of, members, shown)
+        return _Quantity(kind, totals, class_of, members, before, shown)
 
     def _listed(self, cells: csr_array, records: Floats) -> Floats:
         """Return what an intruder knows each class to have at least: a group is in the list because somebody is in it.
@@ -236,14 +247,12 @@ class Judge:
                 found[key] = target.joined(found[key]) if key in found else target
 
         cells = [self.layout.atoms_in(i) for i in self.why]
-        if self.hidden_before.nnz:
-            cells += np.split(self.hidden_before.indices, self.hidden_before.indptr[1:-1])
         for q, quantity in enumerate(self.quantities):
             for members in quantity.members:
                 add(self._target(q, quantity, quantity.classes(members), members))
-            for atoms in cells:
+            for atoms in (*cells, *quantity.hidden_before):
                 add(self._target(q, quantity, quantity.classes(atoms), atoms, cell=True))
-        for target in self._linked_targets(cells):
+        for target in self._linked_targets():
             add(target)
         records = self.quantities[0]
         for others in self.full:
@@ -252,15 +261,14 @@ class Judge:
                 add(ProtectedTotal(0, classes, 1.0, 0.0))
         return list(found.values())
 
-    def _linked_targets(self, cells: list[NDArray[np.int64]]) -> Iterator[ProtectedTotal | None]:
+    def _linked_targets(self) -> Iterator[ProtectedTotal | None]:
         """Yield the sums of linked columns that must stay uncertain: of classes, and of all cells of the table."""
         if self.linked is None:
             return
         linked, sums = self.linked
-        every = [*sums.members, *cells, *(self.layout.atoms_in(i) for i in range(len(self.layout.cells)))]
-        every += [atoms for atoms in np.split(self.published.indices, self.published.indptr[1:-1]) if len(atoms)]
+        every = [*sums.members, *sums.cells_before, *(self.layout.atoms_in(i) for i in range(len(self.layout.cells)))]
         for column, table in enumerate(linked.atoms):
-            quantity = _Quantity("values", sums.totals, sums.class_of, sums.members)
+            quantity = _Quantity("values", sums.totals, sums.class_of, sums.members, [])
             for atoms in every:
                 classes = sums.classes(atoms, column)
                 yield self._target(len(self.quantities), quantity, classes, atoms, cell=True, table=table)

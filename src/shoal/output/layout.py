@@ -103,6 +103,13 @@ def hidden_before(earlier: Earlier, atoms: AtomTable) -> csr_array:
     return layout.members[[i for i, key in enumerate(layout.cells) if key not in earlier.figures]]
 
 
+def atoms_of_rows(cells: csr_array) -> list[NDArray[np.int64]]:
+    """Return the atoms of each cell that has some."""
+    if not cells.nnz:
+        return []
+    return [atoms for atoms in np.split(cells.indices.astype(np.int64), cells.indptr[1:-1]) if len(atoms)]
+
+
 def merged_atoms(cells: csr_array, published: csr_array) -> tuple[csr_array, csr_array, NDArray[np.int64]]:
     """Merge atoms that are in the same cells: return both matrices over the classes, and the class of each atom."""
     both = vstack([cells, published]).tocsc()

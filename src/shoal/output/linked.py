@@ -20,7 +20,7 @@ from scipy.sparse import block_diag, csr_array, hstack, vstack
 from shoal.engines.grouping import Groupable
 from shoal.output.asked import AskedTable, Feature
 from shoal.output.atoms import AtomTable, atoms_of
-from shoal.output.layout import merged_atoms
+from shoal.output.layout import atoms_of_rows, merged_atoms
 from shoal.output.ledger import Earlier
 from shoal.output.linear import Totals
 from shoal.output.possible import with_possible
@@ -149,27 +149,38 @@ def _connected(equations: Sequence[Equation], value: str) -> tuple[list[str], Fl
 
 
 @dataclass(frozen=True, eq=False)
+class EarlierSums:
+    """The cells of an earlier table from which sums of a column can be worked out, over the atoms."""
+
+    value: str
+    published: csr_array
+    hidden: csr_array
+
+
+@dataclass(frozen=True, eq=False)
 class LinkedTotals:
     """The sums of all linked columns as one quantity: its classes are pairs of a column and a class of records."""
 
     totals: Totals
     class_of: NDArray[np.int64]  # of each atom
     members: list[NDArray[np.int64]]  # (classes)  the atoms of each
+    cells_before: list[NDArray[np.int64]]  # the atoms of the cells of earlier tables of any of these columns
 
     def classes(self, atoms: NDArray[np.int64], column: int) -> NDArray[np.int64]:
         """Return the classes of some atoms in a column."""
         return np.unique(self.class_of[atoms]) + column * len(self.members)
 
 
-def linked_totals(
-    linked: LinkedColumns, cells: csr_array, published: Sequence[tuple[str | None, csr_array]], apart: csr_array
-) -> LinkedTotals:
+def linked_totals(linked: LinkedColumns, cells: csr_array, earlier: Sequence[EarlierSums]) -> LinkedTotals:
     """Return what is known of linked columns: what was published of each, and the equations within each class.
 
-    The cells of the table show the first column. ``apart`` are sets of atoms that are to be told apart besides.
+    The cells of the table show the first column.
     """
-    rows = [vstack([apart[:0], *(part for name, part in published if name == each)]).tocsr() for each in linked.names]
-    both, _, class_of = merged_atoms(cells, vstack([*rows, apart]).tocsr())
+    empty = csr_array((0, cells.shape[1]))
+    rows = [vstack([empty, *(e.published for e in earlier if e.value == name)]).tocsr() for name in linked.names]
+    hidden = vstack([empty, *(each.hidden for each in earlier if each.value in linked.names)]).tocsr()
+    before = vstack([*rows, hidden]).tocsr()
+    both, _, class_of = merged_atoms(cells, before)
     n = both.shape[1]
     first = np.unique(class_of, return_index=True)[1]
     order = np.argsort(class_of, kind="stable")
@@ -189,4 +200,4 @@ def linked_totals(
     everything = vstack(known).tocsr()
     everything.eliminate_zeros()
     totals = Totals(sums.ravel(), floors, csr_array(wide), csr_array(everything), integer=False, linked=True)
-    return LinkedTotals(totals, class_of, members)
+    return LinkedTotals(totals, class_of, members, atoms_of_rows(before))
