@@ -5,6 +5,7 @@ A message never contains a value from the data, because logs are shared more wid
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,6 +44,28 @@ class ShoalError(Exception):
 
 class PolicyError(ShoalError):
     """The policy contradicts itself or does not match the table."""
+
+
+def no_column(
+    where: str,
+    absent: Sequence[str],
+    columns: Iterable[str],
+    hint: str | None = None,
+    *,
+    error: type[ShoalError] = PolicyError,
+) -> ShoalError:
+    """Return the error for names of columns that a table does not have, with the names that they may be meant for.
+
+    ``where`` is what lacks them, such as "the table"; ``hint`` is used where no name is similar. Not all names are
+    listed: in a file without a line of names they are the values of its first record.
+    """
+    from difflib import get_close_matches
+
+    folded = {name.casefold(): name for name in columns}
+    close = [match for name in absent for match in get_close_matches(name.casefold(), folded, 1, 0.5)]
+    if close:
+        hint = f"did you mean {', '.join(repr(folded[match]) for match in dict.fromkeys(close))}?"
+    return error(f"{where} has no column {', '.join(map(repr, absent))}", hint)
 
 
 class HierarchyError(ShoalError):

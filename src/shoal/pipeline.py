@@ -13,8 +13,8 @@ from shoal.engines.data import Data
 from shoal.engines.files.whole_files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, rows_of, sensitive_of
-from shoal.errors import PolicyError
-from shoal.findings import findings_of
+from shoal.errors import PolicyError, no_column
+from shoal.findings import Finding, finding, findings_of
 from shoal.findings.evidence import of_release, of_table
 from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.figures import Figures, figures
@@ -49,15 +49,21 @@ def anonymize(
     k: int | None = None,
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
+    plain: Sequence[str] = (),
+    l: int | None = None,
+    t: float | None = None,
     progress: Progress = silent,
     visits: Visits | None = None,
 ) -> Release:
     """Turn a table into a release that satisfies the policy, with the least information loss the algorithm finds.
 
     ``data`` is a path, a pandas, polars or pyarrow frame, or an Ibis table, whose rows stay in place; ``policy`` is a
-    Policy, the path of a TOML file, or a dict. Without a policy, give ``k`` and the ``quasi`` columns: hierarchies are
-    proposed as by ``inspect``. Raises InfeasibleError if no release satisfies the policy. ``visits`` records the nodes
-    of the lattice that the search evaluates.
+    Policy, the path of a TOML file, or a dict. Without a policy, give ``k`` and the ``quasi`` columns, and optionally
+    the ``sensitive`` ones, each of which then needs ``l`` different values in every class (distinct ℓ-diversity) or a
+    distribution within ``t`` of the whole (t-closeness). Columns that you do not name get the role that ``inspect``
+    proposes, and a note of the release says which; only those in ``plain`` are published as they are without being
+    judged. Raises InfeasibleError if no release satisfies the policy. ``visits`` records the nodes of the lattice that
+    the search evaluates.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -65,7 +71,7 @@ def anonymize(
     >>> sorted(set(release.table["age"].to_pylist())), release.measured["k"]
     (['31-34', '36-38'], 2)
     """
-    policy = _asked(data, policy, k, quasi, sensitive)
+    policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
     engine = engine_of(data, policy)
     progress = logged(progress)
     log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
@@ -81,7 +87,7 @@ def anonymize(
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
     evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"])
-    verdicts = replace(verdicts, findings=findings_of(evidence))
+    verdicts = replace(verdicts, findings=(*findings_of(evidence), *proposed))
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
         rows,
@@ -98,14 +104,21 @@ def anonymize(
     )
 
 
-def _asked(
-    data: Data, policy: PolicySource | None, k: int | None, quasi: Sequence[str], sensitive: Sequence[str]
-) -> Policy:
-    """Return the given policy, or build one from k and the roles of columns."""
+def _given_or_proposed(
+    data: Data,
+    policy: PolicySource | None,
+    k: int | None,
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+    plain: Sequence[str],
+    l: int | None,
+    t: float | None,
+) -> tuple[Policy, tuple[Finding, ...]]:
+    """Return the given policy, or build one from k and the roles of columns, with findings about what was proposed."""
     if policy is not None:
-        if k is not None or quasi or sensitive:
-            raise PolicyError("pass either a policy or k, quasi and sensitive, not both")
-        return policy_of(policy)
+        if any(given is not None for given in (k, l, t)) or quasi or sensitive or plain:
+            raise PolicyError("pass either a policy or k, quasi, sensitive, plain, l and t, not both")
+        return policy_of(policy), ()
     if k is None or not quasi:
         raise PolicyError(
             "no requirements: there is no policy, and k or quasi is missing",
@@ -113,7 +126,9 @@ def _asked(
         )
     from shoal.propose.inspect import policy_for
 
-    return policy_for(data, k=k, quasi=quasi, sensitive=sensitive)
+    built, inspection = policy_for(data, k=k, quasi=quasi, sensitive=sensitive, plain=plain, l=l, t=t)
+    roles = inspection.proposed_roles({*quasi, *sensitive, *plain})
+    return built, tuple(finding("proposed-roles", fact, remedy) for fact, remedy in roles)
 
 
 def _solved(
@@ -257,7 +272,7 @@ def measure(
     engine = engine_of(data).spelled(spellings)
     for name in (*quasi, *sensitive):
         if name not in engine.columns:
-            raise PolicyError(f"column {name!r} is not in the table")
+            raise no_column("the table", [name], engine.columns)
     if not quasi:
         raise PolicyError("quasi: specify at least one column that an intruder could link on")
     if l < 1:

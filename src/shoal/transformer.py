@@ -123,7 +123,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scik
         quasi = [name for name in table.column_names if name not in sensitive] if self.quasi is None else self.quasi
         k = CROWD if self.k is None else self.k
         # One level per column, since rows that are transformed later may have other tuples.
-        proposed = policy_for(table, k=k, quasi=quasi, sensitive=sensitive, purpose="tables")
+        proposed, _ = policy_for(table, k=k, quasi=quasi, sensitive=sensitive, purpose="tables")
         return proposed.with_release(algorithm="optimal", max_suppression=0.05, time_budget=20)
 
     def _table(self, X: Any, *, reset: bool, least: int = 1) -> pa.Table:

@@ -26,7 +26,7 @@ from shoal.errors import (
 )
 from shoal.judge.hiding import with_hidden_results
 from shoal.policy import Policy, PolicySource, policy_of
-from shoal.propose.inspect import Purpose
+from shoal.propose.inspection import Purpose
 from shoal.recoding import Recoding
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.cells.classes import released

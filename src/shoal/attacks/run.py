@@ -30,7 +30,7 @@ from shoal.engines.base import Groups, Query, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.frequency import RowNumbers
@@ -134,7 +134,7 @@ def attack_everybody(rows: Rows | Query | Groups, original: Data, policy: Policy
     names = [*policy.quasi, *policy.sensitive]
     truth, ordered = _engine(original, names, policy)
     if absent := [name for name in names if name not in truth.columns]:
-        raise PolicyError(f"the original has no column {quoted_names(absent)}")
+        raise no_column("the original", absent, truth.columns)
     ordered = ordered and isinstance(rows, Rows)
     sources = rows.sources if isinstance(rows, Rows) else None  # only the referee may know
     target = _Target(table, truth, policy, policy.quasi, policy.sensitive, persons, sources, ordered)
@@ -169,7 +169,7 @@ def _opened(
     for what, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
         absent = [] if names is None else [name for name in (*quasi, *sensitive) if name not in names]
         if absent:
-            raise PolicyError(f"the {what} has no column {quoted_names(absent)}")
+            raise no_column(f"the {what}", absent, names or ())
     if repeated := set(quasi) & set(sensitive):
         raise PolicyError(f"column {quoted_names(sorted(repeated))} is both a quasi-identifier and sensitive")
     return _Target(table, engine, policy, tuple(quasi), tuple(sensitive), persons, sources, ordered)
@@ -369,7 +369,7 @@ class _Session:
             return made if rows is None else made[rows]
         for what, table in (("release", self.target.release), ("original", people)):
             if self.id not in table.column_names:
-                raise PolicyError(f"id: the {what} has no column {self.id!r}")
+                raise no_column(f"id: the {what}", [self.id], table.column_names)
         mine, theirs = (
             codec.encode_texts(self.id, people[self.id]),
             codec.encode_texts(self.id, self.target.release[self.id]),
@@ -469,7 +469,7 @@ class _Session:
         else:
             table, _ = _rows(previous, names, self.target.policy)
         if absent := [column for column in names if column not in table.column_names]:
-            raise PolicyError(f"the previous release has no column {quoted_names(absent)}")
+            raise no_column("the previous release", absent, table.column_names)
         return complementary_release(found, self._secret(self._sight(people, table), name, table, people))
 
     def _minimality(self, risks: list[Risk], left_out: list[str]) -> dict[Question, str]:

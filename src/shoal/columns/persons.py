@@ -1,11 +1,14 @@
 """Find the column that identifies people if a person can have several records.
 
-It uses names and counts: within the records of one person, sex, race and birth are constant, and within a random set of
-records they are not. A number that increases from row to row never repeats, so it cannot show this.
+A column whose values repeat and that looks like an identifier, by its name or its values, is the person, unless
+something that cannot change contradicts it: within the records of one person, sex, race and birth are constant.
+Counting too few persons is safe, counting one person as several is not. A number that increases from row to row never
+repeats, so it cannot show this.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from shoal.columns import vocabulary
@@ -16,7 +19,13 @@ from shoal.policy import Policy
 from shoal.table.frequency import Counts
 from shoal.table.propose import FEW
 
+FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*")
 CONSTANT = 0.99  # of the persons with several records, a trait may be wrong for one in a hundred
+# Recognised values of which one person has one or a few, unlike the addresses of pages.
+KINDS_OF_PERSONS = {
+    *("e-mail addresses", "handles", "device addresses", "universal identifiers", "bank account numbers"),
+    *("payment card numbers", "national identity numbers", "phone numbers", "IP addresses"),
+}
 BY_CHANCE = 0.8  # a trait that two records in any case share says nothing
 
 
@@ -25,27 +34,36 @@ def person_key(columns: Sequence[RawColumn], tuples: CountTuples) -> str | None:
     traits = [
         c for c in columns if c.named(vocabulary.STABLE) and 1 < c.distinct <= 50 and _shared_by_chance(c) < BY_CHANCE
     ]
-    found = [c for c in columns if _may_be_key(c)]
-    named = [c for c in found if c.named(vocabulary.KEYED) or c.named(vocabulary.PEOPLE)]
-    for column in named:
-        elsewhere = column.named(vocabulary.HOUSEHOLDS) or column.named(vocabulary.PLACES)
-        if elsewhere and not column.named(vocabulary.PEOPLE):  # a household, a hospital
-            continue
-        own = [t for t in traits if t.name != column.name]
-        if not own or any(_constant(column, trait, tuples) for trait in own):
+    candidates = [c for c in columns if _may_be_key(c)]
+    looking_like_keys = sorted((c for c in candidates if _likelihood(c)), key=_likelihood, reverse=True)
+    for column in looking_like_keys:
+        contradicting = [t for t in traits if t.name != column.name]
+        if not contradicting or any(_constant(column, trait, tuples) for trait in contradicting):
             return column.name
         # A number that starts again in every hospital. Counting numbers takes two persons for one at times, which is
         # safe: never one person for two.
         places = [c for c in columns if c.named(vocabulary.PLACES) and 1 < c.distinct < column.distinct]
-        if any(_constant_within(place, column, own, tuples) for place in places):
+        if any(_constant_within(place, column, contradicting, tuples) for place in places):
             return column.name
-    for column in found:
-        if column in named or column.private or _about_persons(column):
+    for column in candidates:
+        if column in looking_like_keys or column.private or _about_persons(column):
             continue
-        own = [t for t in traits if t.name != column.name]
-        if len(own) >= 2 and all(_constant(column, trait, tuples) for trait in own):
+        constant = [t for t in traits if t.name != column.name]
+        if len(constant) >= 2 and all(_constant(column, trait, tuples) for trait in constant):
             return column.name
     return None
+
+
+def _likelihood(column: RawColumn) -> int:
+    """Return how much a column looks like a key of persons, 0 if not: by its name first, then by its values."""
+    if column.named(vocabulary.PEOPLE) and (column.named(vocabulary.KEYED) or not _about_persons(column)):
+        return 3
+    if any(map(column.named, (vocabulary.HOUSEHOLDS, vocabulary.PLACES, vocabulary.TECHNICAL))):  # a hospital, a visit
+        return 0
+    if column.named(vocabulary.KEYED):
+        return 2
+    values = column.recognised
+    return int(values is not None and not values.inside and not values.place and values.kind in KINDS_OF_PERSONS)
 
 
 def repeated(rows: Countable, policy: Policy) -> tuple[str, Spread] | None:
@@ -120,11 +138,11 @@ def household_key(columns: Sequence[RawColumn]) -> str | None:
 
 
 def _may_be_key(column: RawColumn) -> bool:
-    """Return whether a column has many different values without fractions, some of them repeated."""
-    if column.kind == "date" or column.distinct <= FEW or column.filled < ENOUGH:
+    """Return whether a column is filled and has many different values without fractions, some of them repeated."""
+    if column.kind == "date" or column.distinct <= FEW or column.filled < ENOUGH or column.nulls:
         return False
     repeats = column.distinct < column.filled and column.filled <= 200 * column.distinct
-    return repeats and not any("." in text for text in column.some)
+    return repeats and not any(map(FRACTION.fullmatch, column.some))
 
 
 def _about_persons(column: RawColumn) -> bool:

@@ -29,6 +29,7 @@ CROWD = 5  # records among which nobody stands out
 ENOUGH = 20  # below so many records, unique values say nothing about a column
 PERSON_KEY = "identifies people, judging by its name"
 AS_TOLD = "as you specified"
+NOTHING_ELSE = "no other column to link on"
 LONG = 40  # characters on average: nobody abbreviates a category like that
 
 SAVED_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")  # as pandas names one
@@ -98,6 +99,11 @@ class RawColumn:
     def few_share(self) -> bool:
         """Whether a value occurs ten times on average, or less often."""
         return 10 * self.distinct >= self.filled
+
+    @property
+    def often_alone(self) -> bool:
+        """Whether half of the records with a value, or more, have a unique one."""
+        return self.filled > 1 and 2 * int((self.counts == 1).sum()) >= self.filled
 
     @property
     def nearly_unique(self) -> bool:
@@ -176,10 +182,7 @@ def roles_of(seen: Sequence[RawColumn], *, any_quasi: bool = False) -> list[Gues
     # A release without any quasi column promises nothing: take the next best for one.
     for spare in ("plain", "sensitive"):
         if not any_quasi and all(guess.role != "quasi" for guess in guesses):
-            guesses = [
-                Guess("quasi", "no other column to link on", "unsure") if guess.role == spare else guess
-                for guess in guesses
-            ]
+            guesses = [Guess("quasi", NOTHING_ELSE, "unsure") if guess.role == spare else guess for guess in guesses]
     return guesses
 
 
@@ -193,33 +196,6 @@ def _with_points(guesses: list[Guess], columns: Sequence[RawColumn]) -> list[Gue
         else guess
         for column, guess in zip(columns, guesses, strict=True)
     ]
-
-
-def repeating(seen: Sequence[RawColumn], guesses: Mapping[str, Guess], tuples: CountTuples) -> dict[str, Guess]:
-    """Return unchanged columns that repeat a quasi-identifier, such as the logarithm of a town's size.
-
-    Such a column counts as known itself, or coarsening the other would hide nothing. What tells only a part of another
-    column (no hours of work: no job) keeps its role; the release warns of it.
-    """
-    quasi = [column for column in seen if guesses[column.name].role == "quasi"]
-    found = {}
-    for column in seen:
-        if guesses[column.name].role not in ("sensitive", "plain") or guesses[column.name].reason == AS_TOLD:
-            continue
-        if same := next((other for other in quasi if _repeats(column, other, tuples)), None):
-            found[column.name] = Guess("quasi", f"says the same as {same.name!r}", "likely")
-    return found
-
-
-def _repeats(column: RawColumn, other: RawColumn, tuples: CountTuples) -> bool:
-    """Return whether the values of two columns correspond one to one, more often than by chance."""
-    values = column.distinct + (column.nulls > 0)
-    others = other.distinct + (other.nulls > 0)
-    repeated = column.records - values
-    surprising = repeated * (1 - int(other.counts.max(initial=0)) / max(1, other.records))
-    if values != others or repeated < column.records / 4 or surprising < ENOUGH:
-        return False
-    return tuples(column.name, other.name) == values
 
 
 def _guess(column: RawColumn) -> Guess:
@@ -259,6 +235,13 @@ def _harmless(column: RawColumn) -> Guess | None:
     if column.distinct == 1 and not column.nulls and column.records >= CROWD:
         return Guess("plain", "the same value in every record", "sure")
     weighs = column.named(words_of.SAMPLING) and not column.named(words_of.WHEN) and column.kind == "number"
+    if weighs and column.often_alone and not column.looks_like_kilograms:
+        return Guess(
+            "quasi",
+            "a sampling weight, judging by its name, but most are unique: published, they would single people "
+            "out; to keep them for estimates, round them first and set the role to plain",
+            "likely",
+        )
     if weighs and not column.looks_like_kilograms:
         return Guess(
             "plain", "a sampling weight, judging by its name: kept unchanged, because estimates need it", "likely"
@@ -291,7 +274,7 @@ def _named(column: RawColumn) -> Guess | None:
         return Guess("quasi", "visible to others, judging by its name and number of values", "likely")
     if column.named(words_of.NAMED):
         return Guess("quasi", "a name, judging by its column name, though the values do not look like names", "unsure")
-    if column.named(words_of.TECHNICAL):
+    if column.named(words_of.TECHNICAL) and not column.few_share:
         return Guess("plain", "about the study, not the person, judging by its name", "likely")
     return None
 
@@ -311,7 +294,7 @@ def _by_categories(column: RawColumn) -> Guess | None:
 
 
 def _by_shape(column: RawColumn) -> Guess:
-    """Guess by the values: measurements and categories are rarely known to others, codes and texts often are."""
+    """Guess by the values: what nothing is known about, an outsider may know."""
     if column.kind == "text" and sum(map(len, column.some)) > LONG * len(column.some):
         return Guess("identifier", "long texts may contain anything, including names", "likely")
     if column.nearly_unique and column.kind in ("text", "code"):
@@ -321,10 +304,8 @@ def _by_shape(column: RawColumn) -> Guess:
     if column.kind in ("code", "text"):
         return Guess("quasi", f"a {column.kind} that may help to identify people", "unsure")
     if column.kind == "number":
-        return Guess(
-            "sensitive", "a measurement or a count; nothing in its name suggests that others know it", "unsure"
-        )
-    return Guess("sensitive", "a category; nothing in its name suggests that others know it", "unsure")
+        return Guess("quasi", "a measurement or a count; its name does not say whether others know it", "unsure")
+    return Guess("quasi", "a category; its name does not say whether others know it", "unsure")
 
 
 def _share(pattern: re.Pattern[str], some: Sequence[str]) -> float:

@@ -18,8 +18,10 @@ from shoal.table.frequency import Counts
 MISSED = 0.05
 # … and by chance there would be at least so many misses: e^-5 is below 1 %.
 EVIDENCE = 5
-# Where fewer of the records share their value with another, the column identifies rather than tells.
-SHARED = 0.25
+# Where fewer of the records share their value with another, the column identifies rather than tells …
+SHARED = 0.5
+# … and where fewer of all records have a value, it is nearly empty.
+FILLED = 0.2
 
 
 def determined(told: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
@@ -30,7 +32,8 @@ def determined(told: Dependence, frequencies: Counts, guesses: int = 1) -> bool:
     """
     shared = told.told(guesses)
     expected = shared * _missed(frequencies, guesses)
-    enough = expected >= EVIDENCE and shared >= SHARED * told.records
+    filled = told.records >= FILLED * frequencies.sum()
+    enough = filled and expected >= EVIDENCE and told.told(1) >= SHARED * told.records
     return enough and told.errors(guesses) <= MISSED * expected
 
 
@@ -39,7 +42,8 @@ def possible(spread: Spread, frequencies: Counts, guesses: int = 1) -> bool:
     shared = spread.records - spread.distinct
     expected = shared * _missed(frequencies, guesses)
     errors = spread.records - int(frequencies[: guesses * spread.distinct].sum())
-    return expected >= EVIDENCE and shared >= SHARED * spread.records and errors <= MISSED * expected
+    filled = spread.records >= FILLED * frequencies.sum()
+    return filled and expected >= EVIDENCE and shared >= SHARED * spread.records and errors <= MISSED * expected
 
 
 def _missed(frequencies: Counts, guesses: int) -> float:

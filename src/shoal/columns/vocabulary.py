@@ -88,8 +88,8 @@ COORDINATES = WordList("""
 # What stays the same in all records of one person.
 STABLE = WordList("""
     sex gender geschlecht sexe sesso sexo genere genero geslacht female fem male race racial ethn- etni- black
-    white -white hisp- dob birth- born geburt- naissance nascita nacimiento nascimento geboorte- yob native
-    nation- origin- treat trt rx arm
+    white -white hisp- dob birth(?!w)- born geburt- naissance nascita nacimiento nascimento geboorte- yob native
+    nation- origin-
 """)
 
 # ── what nobody should learn ────────────────────────────────────────────────────────────────────────────────

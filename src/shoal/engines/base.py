@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.dependence import Countable
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, Role
 from shoal.recoding import Recoding
 from shoal.table.frequency import ClassOf, FrequencyTable
@@ -306,7 +306,8 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
             hint = "the table has this column only: if its separator was not recognized, name it"
             option = "--separator"
         elif absent:
-            hint = f"the policy has {_listed(absent)} instead: check the spelling, or {hint}"
+            meant = no_column("the table", absent, unnamed, "check the spelling").hint
+            hint = f"the policy has {_listed(absent)} instead: {meant} Or {hint}"
         raise PolicyError(f"{_listed(unnamed)} of the table {_is(unnamed)} not in the policy", hint, option=option)
     if absent:
         raise PolicyError(

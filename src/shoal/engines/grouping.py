@@ -24,7 +24,7 @@ from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import repeated_rows
 from shoal.engines.opening import engine_of
 from shoal.engines.scratch import spilling
-from shoal.errors import DataError, EmptyTableError
+from shoal.errors import DataError, EmptyTableError, no_column
 from shoal.policy import Policy
 
 # A number within a text, in the notation of ``intervals.NUMBER`` and valid in all engines. Its length is limited:
@@ -69,9 +69,8 @@ class Groupable:
     def require(self, names: Sequence[str]) -> None:
         """Raise an error that lists the columns that are not in the table."""
         if absent := [name for name in dict.fromkeys(names) if name not in self.columns]:
-            raise DataError(
-                f"the table has no column {', '.join(map(repr, absent))}",
-                f"its columns: {', '.join(self.columns)}",
+            raise no_column(
+                "the table", absent, self.columns, f"its columns: {', '.join(self.columns)}", error=DataError
             )
 
     def only(self, names: Sequence[str]) -> Groupable:

@@ -27,7 +27,7 @@ from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.local_columns import LocalColumns
 from shoal.engines.repeated import Repeated
 from shoal.engines.row_order import hash_order, order_of_distinct
-from shoal.errors import MissingValueError, OutputError, PolicyError
+from shoal.errors import MissingValueError, OutputError, PolicyError, no_column
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
 from shoal.table import builders, codec
@@ -332,14 +332,14 @@ class LocalEngine(LocalColumns):
     def people(self, policy: Policy, hierarchies: tuple[Hierarchy, ...] | None = None) -> FrequencyTable:
         """Count the rows as a population: only the quasi columns, with hierarchies for both tables or its own ones."""
         if absent := [name for name in policy.quasi if name not in self.columns]:
-            raise PolicyError(f"the population {policy.population!r} has no column {', '.join(map(repr, absent))}")
+            raise no_column(f"the population {policy.population!r}", absent, self.columns)
         hierarchies = hierarchies or tuple(self.hierarchy(name, policy) for name in policy.quasi)
         return count_records(policy.quasi, self._leaves(hierarchies), {}, None, hierarchies)[0]
 
     def values(self, columns: Sequence[str]) -> FrequencyTable:
         """Count the rows by the unchanged values of some columns."""
         if absent := [name for name in columns if name not in self.columns]:
-            raise PolicyError(f"the population has no column {', '.join(map(repr, absent))}")
+            raise no_column("the population", absent, self.columns)
         hierarchies = []
         for name in columns:
             coded = self.coded(name)

@@ -14,7 +14,7 @@ from shoal.engines.data import Data
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import repeated_rows
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, no_column
 from shoal.policy import Policy
 
 
@@ -182,7 +182,7 @@ def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
     """Return the sensitive columns of the original, as rows or as distinct rows with counts."""
     engine = engine_of(data, policy)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:
-        raise PolicyError(f"the original table has no column {', '.join(map(repr, absent))}")
+        raise no_column("the original table", absent, engine.columns)
     return engine.tally(policy.sensitive)
 
 

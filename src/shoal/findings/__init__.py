@@ -11,7 +11,7 @@ from shoal.findings.dependences import copy_of_quasi, reveals_quasi, reveals_sen
 from shoal.findings.evidence import Evidence
 from shoal.findings.information_left import half_lost, single_label, time_budget
 from shoal.findings.kinds import KINDS, finding
-from shoal.findings.persons import persons_repeat
+from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.plain_columns import unique_plain
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
 from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
@@ -33,6 +33,7 @@ __all__ = [
 # Each looks for one kind of finding; a new one is registered here, and its kind in kinds.py.
 FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     persons_repeat,
+    persons_spelled,
     unique_plain,
     reveals_quasi,
     reveals_sensitive,

@@ -12,6 +12,7 @@ from shoal.text.figures import format_count
 
 KINDS: dict[str, tuple[Severity, ...]] = {
     "persons-repeat": ("decide",),
+    "persons-spelled": ("decide",),
     "unique-plain": ("stop",),
     "reveals-quasi": ("stop",),
     "reveals-sensitive": ("decide",),
@@ -24,6 +25,7 @@ KINDS: dict[str, tuple[Severity, ...]] = {
     "single-label": ("note",),
     "half-lost": ("note",),
     "time-budget": ("note",),
+    "proposed-roles": ("note",),
     "reading": ("note",),
     "writing": ("note",),
 }

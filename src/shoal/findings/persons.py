@@ -1,9 +1,10 @@
-"""Whether k counts records where it should count persons."""
+"""Whether k counts records, or spellings, where it should count persons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shoal.columns.look_alikes import spelled_alike
 from shoal.columns.persons import repeated
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
@@ -28,3 +29,23 @@ def persons_repeat(evidence: Evidence) -> Iterator[Finding]:
         f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it identifies people",
         [name],
     )
+
+
+MAX_SPELLINGS = 1_000_000  # different keys of persons that are compared
+
+
+def persons_spelled(evidence: Evidence) -> Iterator[Finding]:
+    """Find keys of persons that differ in spelling only, such as 1 and 01: each counts as a person of its own."""
+    entity, rows = evidence.policy.release.entity, evidence.known
+    if entity is None or entity not in rows.columns or rows.spreads([entity])[entity].distinct > MAX_SPELLINGS:
+        return
+    keys = rows.texts(entity)
+    n_alike = len(keys) - len(set(spelled_alike(keys).tolist()))
+    if n_alike:
+        yield finding(
+            "persons-spelled",
+            f"Column {entity!r} tells persons apart, but {format_count(n_alike, 'of its values', 'of its values')} "
+            "differ from another one in spelling only, as 1 and 01 do: k may count one person several times",
+            "Write them in one way first",
+            [entity],
+        )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, rows_of
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, PolicyError, no_column
 from shoal.integral.results import STATISTICS, Result, integral_result
 from shoal.integral.subsets import Subsets
 from shoal.models.verdict import Answered, Outcome
@@ -205,7 +205,7 @@ class _Asked:
         """Return the columns that are needed, in an order that does not depend on that of the rows."""
         engine = engine_of(data)
         if absent := [name for name in self.names if name not in engine.columns]:
-            raise PolicyError(f"column {', '.join(map(repr, absent))} is not in the table")
+            raise no_column("the table", absent, engine.columns)
         rows, _ = engine.listed(self.names or engine.columns[:1])
         codes = [rows.coded(name).codes for name in reversed(self.names)]
         order = np.lexsort(codes) if codes else np.arange(rows.n_records)

@@ -20,7 +20,7 @@ from shoal.engines import frames
 from shoal.engines.cells import read_table
 from shoal.engines.data import Data
 from shoal.engines.files import formats
-from shoal.errors import DataError
+from shoal.errors import DataError, no_column
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.builders import SafeHarbor
@@ -161,7 +161,7 @@ def _pairs(mine: pa.Table, theirs: pa.Table, on: On, id: str | None) -> list[tup
         raise DataError("on: no column to compare")
     for what, table, place in (("known file", mine, 0), ("release", theirs, 1)):
         if absent := [pair[place] for pair in pairs if pair[place] not in table.column_names]:
-            raise DataError(f"the {what} has no column {quoted_names(absent)}")
+            raise no_column(f"the {what}", absent, table.column_names, error=DataError)
     if len({name for _, name in pairs}) < len(pairs):
         raise DataError("on: a column of the release is named twice")
     return pairs

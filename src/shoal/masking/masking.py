@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
-from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError
+from shoal.errors import DataError, InfeasibleError, MissingValueError, PolicyError, no_column
 from shoal.masking.groups import GroupOf, improve_groups, mdav_groups, univariate, v_mdav
 from shoal.masking.points import Points, scaled_to_unit
 from shoal.table.codec import Coded
@@ -85,7 +85,7 @@ def microaggregate(
     _require(columns, categories, k, method, value, improve)
     engine = rows_of(data)
     if absent := [name for name in (*columns, *categories) if name not in engine.table.column_names]:
-        raise PolicyError(f"the table has no column {', '.join(map(repr, absent))}")
+        raise no_column("the table", absent, engine.table.column_names)
     if engine.n_records < k:
         raise InfeasibleError(f"no group can have {k} records: there are only {engine.n_records}", "use a smaller k")
     numbers = {name: numbers_of(name, engine.coded(name)) for name in columns}

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from shoal.engines.data import Data
 from shoal.engines.files.whole_files import write_text
 from shoal.engines.opening import engine_of
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, no_column
 from shoal.policy import PolicySource, policy_of
 from shoal.table import builders, codec
 from shoal.table.builders import File, Spec
@@ -175,10 +175,10 @@ def hierarchy(
         raise PolicyError(f"a hierarchy is specified in {len(asked)} ways: {', '.join(asked)}", "choose one")
     engine = engine_of(data)
     if column not in engine.columns:
-        raise PolicyError(f"the table has no column {column!r}", f"columns: {', '.join(map(repr, engine.columns))}")
+        raise no_column("the table", [column], engine.columns, f"columns: {', '.join(map(repr, engine.columns))}")
     asks = None if policy is None else policy_of(policy)
     if asks is not None and column not in asks.columns:
-        raise PolicyError(f"the policy has no column {column!r}")
+        raise no_column("the policy", [column], asks.columns)
     engine = engine if asks is None else engine.spelled({column: asks.spellings[column]})
     rows = engine.tally([column])
     coded = rows.coded(column)

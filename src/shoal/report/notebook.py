@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.models.finding import Finding, Publication
     from shoal.models.verdict import Verdict, Verdicts
     from shoal.policy import Policy
-    from shoal.propose.inspect import Inspection
+    from shoal.propose.inspection import Inspection
     from shoal.release import Release
     from shoal.verify.certified import Verification
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import rows_of
-from shoal.errors import DataError, MissingValueError, PolicyError
+from shoal.errors import DataError, MissingValueError, PolicyError, no_column
 from shoal.table.domain import domain_of
 from shoal.table.frequency import ClassOf, Codes, Floats, FrequencyTable, count_records
 from shoal.table.intervals import parse_number
@@ -108,7 +108,7 @@ def groups(engine: LocalEngine, column: str) -> Codes:
 def _require(engine: LocalEngine, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in engine.table.column_names:
-            raise PolicyError(f"column {name!r} is not in the table")
+            raise no_column("the table", [name], engine.table.column_names)
 
 
 def _with_population(table: FrequencyTable, engine: LocalEngine, outside: LocalEngine) -> FrequencyTable:

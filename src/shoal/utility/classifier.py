@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, hstack
 from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, no_column
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.utility.reading import ColumnPair, Pair
 
@@ -49,7 +49,7 @@ def classification(
     if test is not None:
         engine = rows_of(test, policy)
         if absent := [name for name in (*policy.quasi, label) if name not in engine.table.column_names]:
-            raise PolicyError(f"the test table has no column {', '.join(map(repr, absent))}")
+            raise no_column("the test table", absent, engine.table.column_names)
         others = Pair.of(test, release, policy, policy.quasi)
         tested = _features(pair, [_leaves(a, b) for a, b in zip(pair.columns, others.columns, strict=True)])
         truth = _labels(test, label, policy)
@@ -72,7 +72,7 @@ def classification(
 def _labels(data: Data | Released, label: str, policy: Policy) -> Any:
     engine = rows_of(data, policy)
     if label not in engine.table.column_names:
-        raise PolicyError(f"a table has no column {label!r}")
+        raise no_column("a table", [label], engine.table.column_names)
     coded = engine.coded(label)
     return np.array(["" if code < 0 else f"={coded.texts[code]}" for code in coded.codes.tolist()])
 

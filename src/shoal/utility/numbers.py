@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, no_column
 from shoal.masking.masking import numbers_of
 from shoal.table.spans import standard_deviation
 
@@ -32,7 +32,7 @@ def il1(original: Data, masked: Data, columns: Sequence[str]) -> dict[str, float
         )
     for engine, which in ((before, "original"), (after, "masked table")):
         if absent := [name for name in columns if name not in engine.table.column_names]:
-            raise PolicyError(f"the {which} has no column {', '.join(map(repr, absent))}")
+            raise no_column(f"the {which}", absent, engine.table.column_names)
     relative, scaled = [], []
     for name in columns:
         x, masked_x = (numbers_of(name, engine.coded(name)) for engine in (before, after))

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from shoal.engines.base import Released
 from shoal.engines.data import Data
 from shoal.engines.opening import rows_of
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, no_column
 from shoal.policy import Policy
 from shoal.table import builders
 from shoal.table.codec import Coded
@@ -101,7 +101,7 @@ class Pair:
         names = (*policy.quasi, *policy.sensitive) if columns is None else tuple(columns)
         for engine, which in ((before, "original"), (after, "release")):
             if absent := [name for name in names if name not in engine.table.column_names]:
-                raise PolicyError(f"the {which} has no column {', '.join(map(repr, absent))}")
+                raise no_column(f"the {which}", absent, engine.table.column_names)
         if strange := [name for name in names if name not in (*policy.quasi, *policy.sensitive)]:
             raise PolicyError(
                 f"columns: {', '.join(map(repr, strange))}: neither a quasi-identifier nor a sensitive column of "

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.engines.base import Engine
     from shoal.models.verdict import Verdicts
     from shoal.policy import Policy
-    from shoal.propose.inspect import Inspection
+    from shoal.propose.inspection import Inspection
     from shoal.release import Release
     from shoal.search.full_domain.visits import Visits
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from shoal.columns.uniqueness import Separation, Tuples, separations
 from shoal.demo.hospital import hospital
 from shoal.errors import DataError, PolicyError
-from shoal.propose.inspect import Inspection, inspect
+from shoal.propose.inspect import inspect
+from shoal.propose.inspection import Inspection
 from shoal.table import codec
 from shoal.table.builders import build
 
@@ -35,8 +36,9 @@ def kinds(found: Inspection) -> dict[str, str]:
 
 
 def role_of(name: str, values: list[object]) -> str:
-    # Beside a column that is always quasi, so that the other need not stand in for it.
-    return roles(inspect(pa.table({name: values, "sex": ["f", "m"] * (len(values) // 2)})))[name]
+    # Beside a column that is always quasi, so that the other need not stand in for it, and that tells nothing of it.
+    sexes = np.random.Generator(np.random.PCG64(3)).choice(["f", "m"], len(values)).tolist()
+    return roles(inspect(pa.table({name: values, "sex": sexes})))[name]
 
 
 def built(found: Inspection, data: pa.Table) -> None:
@@ -77,10 +79,38 @@ def test_a_column_that_repeats_a_quasi_identifier_is_one_itself():
     assert roles(told)["lnx"] == "sensitive"  # what the user says stands
 
 
-def test_a_column_that_tells_a_part_of_a_quasi_identifier_keeps_its_role():
+def test_a_column_that_tells_a_quasi_identifier_is_one_itself():
     jobs = ["no" if row % 3 else "yes" for row in range(N)]
-    wages = [0 if job == "no" else 900 + row for row, job in enumerate(jobs)]
-    assert roles(inspect(table(employed=jobs, wage=wages, sex=["f", "m"] * (N // 2))))["wage"] == "sensitive"
+    wages = [0 if job == "no" else 900 + row % 20 for row, job in enumerate(jobs)]
+    sexes = RNG.choice(["f", "m"], N).tolist()
+    assert roles(inspect(table(employed=jobs, wage=wages, sex=sexes)))["wage"] == "quasi"
+    wages = [row % 20 for row in range(N)]
+    assert roles(inspect(table(employed=jobs, wage=wages, sex=sexes)))["wage"] == "sensitive"
+
+
+def test_a_column_that_a_quasi_identifier_tells_is_one_itself():
+    hospitals = RNG.integers(0, 20, N)
+    kinds_of = [["city", "rural", "university"][h % 3] for h in hospitals]
+    data = table(hospital=[f"H{h}" for h in hospitals], kind=kinds_of, sex=RNG.choice(["f", "m"], N).tolist())
+    reasons = {column.name: column.reason for column in inspect(data).columns}
+    assert reasons["kind"] == "told by 'hospital'" or "does not say" in reasons["kind"]
+    assert roles(inspect(data))["kind"] == "quasi"
+
+
+def test_near_unique_and_near_empty_columns_tell_nothing():
+    languages = ["de" if x < 0.8 else "fr" for x in RNG.random(N)]
+    births = [str(date(1950, 1, 1) + timedelta(int(x))) for x in RNG.integers(0, 20_000, N)]
+    # Each person has two records, so that a day of birth tells everything about a person, as a name would.
+    data = table(
+        person_no=[i // 2 for i in range(2 * N)],
+        dob=[b for b in births for _ in range(2)],
+        rating=[b for b in RNG.integers(0, 3, N).tolist() for _ in range(2)],
+        lang=[x for x in languages for _ in range(2)],
+    )
+    found = inspect(data, known=["lang"])
+    assert roles(found)["rating"] == "sensitive"
+    few = table(lang=languages, score=[5 if x == "fr" and i < 60 else None for i, x in enumerate(languages)])
+    assert roles(inspect(few, known=["lang"]))["score"] == "sensitive"
 
 
 def test_the_hospital():
@@ -159,7 +189,7 @@ def test_row_numbers_are_identifiers(first, kind):
 
 
 def test_numbers_out_of_order_are_row_numbers_only_in_larger_tables():
-    assert role_of("x", [2, 1, 3, 4, 6, 5]) == "sensitive"
+    assert role_of("x", [2, 1, 3, 4, 6, 5]) == "quasi"
     assert role_of("x", RNG.permutation(N).tolist()) == "identifier"
 
 
@@ -214,12 +244,14 @@ def test_what_others_may_know_is_quasi(name):
 def test_what_people_see_is_quasi_and_what_only_a_study_knows_is_not():
     assert role_of("weight", [50 + i * 0.13 for i in range(N)]) == "quasi"
     assert role_of("zip", [f"{i * 37:05}" for i in range(N)]) == "quasi"
-    assert role_of("x", [1.5 + i * 0.13 for i in range(N)]) == "sensitive"
+    assert role_of("bmi", [1.5 + i * 0.13 for i in range(N)]) == "sensitive"
+    assert role_of("x", [1.5 + i * 0.13 for i in range(N)]) == "quasi"  # nobody knows who knows it
 
 
 def test_sampling_weights_are_kept_as_they_are():
-    assert role_of("wght", [1000 + i * 7.31 for i in range(N)]) == "plain"
-    assert role_of("weight", [0.2 + i * 0.013 for i in range(N)]) == "plain"
+    assert role_of("wght", [1000 + i % 40 * 7.31 for i in range(N)]) == "plain"
+    assert role_of("weight", [0.2 + i % 50 * 0.013 for i in range(N)]) == "plain"
+    assert role_of("wght", [1000 + i * 7.31 for i in range(N)]) == "quasi"  # each in one record: it singles people out
 
 
 @pytest.mark.parametrize(
@@ -264,8 +296,8 @@ def test_what_is_told_is_not_guessed():
 def test_only_empty_and_constant_columns_are_plain():
     assert role_of("x", [None] * 10) == "plain"
     assert role_of("x", ["same"] * 10) == "plain"
-    assert role_of("x", ["same"] * 9 + [None]) == "sensitive"
-    assert role_of("x", ["same"] * 4) == "sensitive"  # too few to be everybody
+    assert role_of("x", ["same"] * 9 + [None]) == "quasi"
+    assert role_of("x", ["same"] * 4) == "quasi"  # too few to be everybody
     assert role_of("disease", ["same"] * 10) == "plain"
     assert role_of("email", ["me@example.org"] * 10) == "identifier"
 
@@ -352,7 +384,7 @@ def test_a_null_is_a_value_of_its_own():
 
 def test_sets_of_one_size_are_ranked_and_wide_tables_keep_the_strongest():
     data = pa.table({f"c{j}": [i % (j + 2) for i in range(N)] for j in range(14)})
-    found = inspect(data)
+    found = inspect(data, known=data.column_names)
     sizes = Counter(len(s.columns) for s in found.separations)
     assert sizes == {1: 14, 2: 66, 3: 220}
     for size in (1, 2, 3):
@@ -451,7 +483,7 @@ def test_a_policy_for_tables_cuts_each_column_once():
 
 
 def test_a_large_table_gets_a_search_that_ends(monkeypatch):
-    monkeypatch.setattr("shoal.propose.inspect.LARGE", 100)
+    monkeypatch.setattr("shoal.propose.policy_text.LARGE", 100)
     release = inspect(hospital(300)).policy.release
     assert (release.algorithm, release.dimension) == ("mondrian", "gain")
 

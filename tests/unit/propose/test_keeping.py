@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.commands import app
-from shoal.propose import inspect, keeping
+from shoal.propose import inspect, keeping, policy_text
 
 
 def people(n: int = 400) -> pd.DataFrame:
@@ -86,7 +86,7 @@ def test_an_engine_gives_the_same_figures_or_a_note(monkeypatch):
 
 
 def test_a_large_table_is_told_to_be_searched_quickly(monkeypatch):
-    monkeypatch.setattr(inspect, "LARGE", 300)
+    monkeypatch.setattr(policy_text, "LARGE", 300)
     found = shoal.inspect(people(), known=KNOWN)
     assert found.policy.release.algorithm == "mondrian"
     assert found.policy.release.dimension == "gain"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
 from shoal.columns.uniqueness import Separation
-from shoal.propose.inspect import Inspection
+from shoal.propose.inspection import Inspection
 from shoal.propose.preview import Preview
 from shoal.text.figures import format_count, format_number, format_share
 

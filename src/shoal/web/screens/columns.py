@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.columns.uniqueness import Separation
-from shoal.propose.inspect import InspectedColumn, Inspection
+from shoal.propose.inspection import InspectedColumn, Inspection
 from shoal.table.propose import propose
 from shoal.web.pages import draft_of, get, given, pages_of, post, redirect, texts, workspace_of
 from shoal.web.workspace import BARS, Draft, Opened

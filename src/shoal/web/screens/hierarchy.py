@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 import shoal
 from shoal.errors import PolicyError, ShoalError
-from shoal.propose.inspect import InspectedColumn
+from shoal.propose.inspection import InspectedColumn
 from shoal.propose.preview import KINDS, Preview
 from shoal.search.problem import Progress
 from shoal.table.dates import UNITS

@@ -1,0 +1,146 @@
+"""Columns that belong together: determined by a quasi-identifier or determining one, and the answers of a survey.
+
+A column that says the same as a quasi-identifier, such as the logarithm of a town's size or the mean of a school, must
+be coarsened with it, or coarsening hides nothing. Many columns with the same few values are one decision, not many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.columns.roles import AS_TOLD, ENOUGH, CountTuples, Guess, RawColumn
+from shoal.columns.telling import determined, possible
+from shoal.engines.dependence import Dependence, Spread, TellingPair
+from shoal.table.frequency import Counts
+from shoal.table.propose import FEW
+
+CountDependences = Callable[[Sequence[TellingPair]], Mapping[TellingPair, Dependence]]
+
+ALIKE = 6  # columns of one kind from which they are one decision
+PER_VALUE = 2  # persons per value on average: with fewer a column identifies, which is another matter
+PAIRS = 4_000  # of columns that are compared; beyond, those with the most values are
+
+
+# ── determined by a quasi-identifier, or determining one ────────────────────────────────────────────────────
+
+
+def companions(
+    columns: Sequence[RawColumn],
+    guesses: Mapping[str, Guess],
+    n_persons: int,
+    tuples: CountTuples,
+    dependences: CountDependences,
+) -> dict[str, Guess]:
+    """Return unchanged columns that tell a quasi-identifier or are told by one: they count as known themselves.
+
+    What is private by its name stays sensitive where a quasi-identifier tells it: then it is what must be protected.
+    """
+    # An unsure one is quasi already; what it has in common with a known one makes it sure.
+    unsure = {name for name, guess in guesses.items() if guess.sure == "unsure"}
+    quasi = [c for c in columns if guesses[c.name].role == "quasi" and c.name not in unsure]
+    others = [
+        column
+        for column in columns
+        if (guesses[column.name].role in ("sensitive", "plain") or column.name in unsure)
+        and guesses[column.name].role != "identifier"
+        and guesses[column.name].reason != AS_TOLD
+        and column.distinct > 1
+    ]
+    same = {
+        column.name: Guess("quasi", f"says the same as {copied.name!r}", "likely")
+        for column in others
+        if (copied := next((known for known in quasi if _repeats(column, known, tuples)), None))
+    }
+    rest = [column for column in others if column.name not in same]
+    pairs = _possible_pairs(rest, quasi, n_persons)
+    known = {column.name for column in quasi}
+    counted = dependences(pairs)
+    by_name = {column.name: column for column in columns}
+    telling: dict[str, Guess] = {}
+    for first, second in pairs:
+        frequencies = _frequencies(by_name[second])
+        if second in known:
+            if any(determined(counted[first, second], frequencies, n) for n in (1, 2)):
+                telling.setdefault(first, Guess("quasi", f"tells {second!r}", "likely"))
+        elif determined(counted[first, second], frequencies):
+            telling.setdefault(second, Guess("quasi", f"told by {first!r}", "likely"))
+    return same | telling
+
+
+def _possible_pairs(others: Sequence[RawColumn], quasi: Sequence[RawColumn], n_persons: int) -> list[TellingPair]:
+    """Return the pairs in which one column may determine the other, judging by their values alone."""
+    pairs = []
+    for column in others:
+        for known in quasi:
+            if _may_tell(column, known, n_persons):
+                pairs.append((column, known))
+            if not column.private and _may_tell(known, column, n_persons):
+                pairs.append((known, column))
+    pairs.sort(key=lambda pair: -min(pair[0].distinct, pair[1].distinct))
+    return [(first.name, second.name) for first, second in pairs[:PAIRS]]
+
+
+def _may_tell(first: RawColumn, second: RawColumn, n_persons: int) -> bool:
+    if not (first.all_there and second.all_there) or PER_VALUE * first.distinct > n_persons:
+        return False
+    spread, frequencies = Spread(first.filled, first.distinct, 0), _frequencies(second)
+    return possible(spread, frequencies) or possible(spread, frequencies, 2)
+
+
+def _frequencies(column: RawColumn) -> Counts:
+    counts = np.append(column.counts, column.nulls) if column.nulls else column.counts
+    return np.sort(counts)[::-1].astype(np.int64)
+
+
+def _repeats(column: RawColumn, other: RawColumn, tuples: CountTuples) -> bool:
+    """Return whether the values of two columns correspond one to one, more often than by chance."""
+    n_values = column.distinct + (column.nulls > 0)
+    repeated = column.records - n_values
+    surprising = repeated * (1 - int(other.counts.max(initial=0)) / max(1, other.records))
+    if n_values != other.distinct + (other.nulls > 0) or repeated < column.records / 4 or surprising < ENOUGH:
+        return False
+    return tuples(column.name, other.name) == n_values
+
+
+# ── many columns of one kind ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Battery:
+    """Columns of one kind, such as the answers of a survey: what is decided of one holds for all."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why the columns have the role they have."""
+        return f"one of {len(self.columns)} columns of one kind, such as answers of a survey: decide on all together"
+
+
+def batteries(columns: Sequence[RawColumn], guesses: Mapping[str, Guess]) -> list[Battery]:
+    """Return the groups of columns about which only their values are known, and these are of one kind.
+
+    Of one kind are columns whose few values are all among those of one of them, and columns that are numbered: q1, q2 …
+    """
+    unsure = [c for c in columns if guesses[c.name].sure == "unsure" and c.kind in ("number", "category") and c.texts]
+    rest = [column for column in unsure if column.distinct <= FEW]
+    rest.sort(key=lambda column: -column.distinct)
+    groups: list[list[str]] = []
+    while rest:
+        values = set(rest[0].texts)
+        alike = [column.name for column in rest if values.issuperset(column.texts)]
+        rest = [column for column in rest if column.name not in alike]
+        groups.append(alike)
+    grouped = {name for group in groups if len(group) >= ALIKE for name in group}
+    stems: dict[str, list[str]] = {}
+    for column in unsure:
+        if column.name not in grouped and (numbered := re.fullmatch(r"(.*?)[\W_]*\d+[A-Za-z]?", column.name)):
+            stems.setdefault(numbered.group(1), []).append(column.name)
+    order = [column.name for column in columns]
+    return [
+        Battery(tuple(sorted(group, key=order.index))) for group in (*groups, *stems.values()) if len(group) >= ALIKE
+    ]
