@@ -38,6 +38,7 @@ LATE = {
     "cli/web": "a command loads what it runs, and Starlette may not be installed",
     "dp/ledger": "fcntl is not on Windows",
     "dp/noise": "OpenDP takes a second, and may not be installed",
+    "errors": "difflib is loaded only for a name that is misspelt",
     "engines/backends/duckdb_direct": "Ibis's backend takes a sixth of a second, and many runs need none of it",
     "engines/backends/spark": "PySpark takes seconds, and may not be installed",
     "engines/cells": "Ibis takes a second",

@@ -11,7 +11,7 @@ from shoal.columns.uniqueness import Separation
 from shoal.policy import Policy
 from shoal.policy.column import Role
 from shoal.propose.decisions import Decision
-from shoal.propose.policy_text import LARGE, policy_text
+from shoal.propose.policy_text import LARGE, is_large, policy_text
 from shoal.table.propose import Proposal
 from shoal.text.showing import Shown
 
@@ -94,7 +94,7 @@ class Inspection(Shown):
     def notes(self) -> tuple[str, ...]:
         """How cells were read, what columns were read as, and which search suits the size; the policy says so too."""
         notes = list(self.remarks)
-        if self.purpose == "analysis" and self.records > LARGE:
+        if self.purpose == "analysis" and is_large(self.records):
             notes.append(
                 f"more than {LARGE:,} records: the policy uses mondrian by gain, which is fast; local has a "
                 "smaller loss but would take minutes"

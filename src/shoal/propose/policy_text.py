@@ -15,6 +15,11 @@ LARGE = 200_000  # records from which the proposal asks for mondrian: local woul
 CODES = 6  # of a codebook that the policy repeats beside a column
 
 
+def is_large(records: int) -> bool:
+    """Return whether a table has so many records that the proposal asks for a faster search."""
+    return records > LARGE
+
+
 def policy_text(inspection: Inspection) -> str:
     """Return the proposal as TOML, with the reason for each role."""
     if not inspection.having("quasi"):
@@ -55,7 +60,7 @@ def _search(inspection: Inspection) -> list[str]:
             'algorithm = "single_dimensional"   # the same bins everywhere, for tables and joins; where a class',
             "                           # would be too small, single cells are hidden",
         ]
-    if inspection.records > LARGE:
+    if is_large(inspection.records):
         return [
             f'algorithm = "mondrian"     # "local" has a smaller loss, but takes minutes beyond {LARGE:,} records',
             'dimension = "gain"',

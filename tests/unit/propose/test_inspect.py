@@ -269,7 +269,8 @@ def test_abbreviations_of_public_tables_and_other_languages(name, role):
 
 
 def test_an_unsure_guess_says_so_and_what_hangs_on_it():
-    data = table(sex=["f", "m"] * (N // 2), age=[i % 40 for i in range(N)], x7=[i % 30 for i in range(N)])
+    sexes, draws = RNG.choice(["f", "m"], N).tolist(), RNG.integers(0, 30, N).tolist()
+    data = table(sex=sexes, age=[i % 40 for i in range(N)], x7=draws)
     found = inspect(data)
     sure = {column.name: column.sure for column in found.columns}
     assert sure == {"sex": "sure", "age": "likely", "x7": "unsure"}
