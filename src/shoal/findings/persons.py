@@ -44,7 +44,7 @@ def persons_spelled(evidence: Evidence) -> Iterator[Finding]:
     if n_alike:
         yield finding(
             "persons-spelled",
-            f"Column {entity!r} tells persons apart, but {format_count(n_alike, 'value')} "
+            f"Column {entity!r} identifies persons, but {format_count(n_alike, 'value')} "
             "differ from others in spelling only, as 1 and 01 do: k may count one person several times",
             "Write them in one way first",
             [entity],
