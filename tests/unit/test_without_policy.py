@@ -133,7 +133,7 @@ def test_a_misspelt_name_or_a_wrong_number_is_explained(given, message):
 
 def test_every_door_suggests_the_name_that_was_meant():
     policy = {
-        "columns": {"zipp": {"role": "plain"}, "age": {"role": "plain"}},
+        "columns": {"zipp": {"role": "plain"}, "age": {"role": "quasi", "hierarchy": {"flat": True}}},
         "require": [{"model": "k-anonymity", "k": 1}],
     }
     table = pd.DataFrame({"zip": ["1", "2"], "age": [1, 2]})
