@@ -20,6 +20,7 @@ def inspect(
         str | None, typer.Option(help="Columns that outsiders know (quasi-identifiers), such as age,zip.")
     ] = None,
     sensitive: Annotated[str | None, typer.Option(help="Sensitive columns, such as disease.")] = None,
+    plain: Annotated[str | None, typer.Option(help="Columns to publish as they are, such as ward.")] = None,
     keep: Annotated[
         str | None, typer.Option(help="Columns to keep in as much detail as possible, such as age,stage.")
     ] = None,
@@ -43,7 +44,14 @@ def inspect(
 
     check_text_target(output, force, [Path(data)])
     rows = reading.opened(data)
-    found = look(rows, known=names_in(known), sensitive=names_in(sensitive), keep=names_in(keep), purpose=purpose)
+    found = look(
+        rows,
+        known=names_in(known),
+        sensitive=names_in(sensitive),
+        plain=names_in(plain),
+        keep=names_in(keep),
+        purpose=purpose,
+    )
     if output is not None:
         write_text(output, found.toml(), force=force)
         exits.written.append(str(output))

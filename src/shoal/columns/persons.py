@@ -20,6 +20,7 @@ from shoal.table.frequency import Counts
 from shoal.table.propose import FEW
 
 FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*")
+MAX_FRACTIONS = 0.1  # share of a key's values that may have one, such as 17.1 for a second person with the number 17
 CONSTANT = 0.99  # of the persons with several records, a trait may be wrong for one in a hundred
 # Recognised values of which one person has one or a few, unlike the addresses of pages.
 KINDS_OF_PERSONS = {
@@ -138,11 +139,12 @@ def household_key(columns: Sequence[RawColumn]) -> str | None:
 
 
 def _may_be_key(column: RawColumn) -> bool:
-    """Return whether a column is filled and has many different values without fractions, some of them repeated."""
+    """Return whether a column is filled and has many different values, few with fractions, some of them repeated."""
     if column.kind == "date" or column.distinct <= FEW or column.filled < ENOUGH or column.nulls:
         return False
     repeats = column.distinct < column.filled and column.filled <= 200 * column.distinct
-    return repeats and not any(map(FRACTION.fullmatch, column.some))
+    fractions = sum(1 for text in column.some if FRACTION.fullmatch(text))
+    return repeats and fractions <= MAX_FRACTIONS * len(column.some)
 
 
 def _about_persons(column: RawColumn) -> bool:

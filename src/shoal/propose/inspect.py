@@ -86,7 +86,7 @@ def inspect(
             source.separations(quasi),
             entity,
             household if household not in roles else None,
-            decisions(columns, groups, source.n_unique),
+            decisions(columns, groups, raw[0].records if raw else 0, source.n_unique),
             "tables" if purpose == "tables" else "analysis",
             missing,
             tuple(group.columns for group in groups),

@@ -7,36 +7,37 @@ from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
 from shoal.columns.uniqueness import Separation
-from shoal.propose.inspection import Inspection
+from shoal.policy.column import Role
+from shoal.propose.inspection import InspectedColumn, Inspection
 from shoal.propose.preview import Preview
 from shoal.text.figures import format_count, format_number, format_share
 
+HEADINGS: dict[Role, str] = {
+    "quasi": "quasi: an outsider may know them; generalized",
+    "sensitive": "sensitive: nobody should learn them",
+    "identifier": "identifier: removed",
+    "plain": "plain: published as they are",
+}
+NARROW = 60  # characters of a line, however narrow the terminal is
+WIDE = 24  # columns of one role from which only those with something to say have a line of their own
+
 
 def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None) -> None:
-    """Show the decisions to make first, the columns with their suggested roles, then how unique records are."""
+    """Show the decisions to make first, the columns by their suggested roles, then how unique records are."""
     persons = f"; {found.entity!r} identifies people, and some have several records" if found.entity else ""
-    console.print(text(f"{format_number(found.records)} records{persons}", style="bold"))
+    counts = ", ".join(f"{len(names)} {role}" for role in HEADINGS if (names := found.having(role)))
+    console.print(text(f"{format_count(found.records, 'record')}, {counts}{persons}", style="bold"))
     if found.decisions:
-        console.print(text("Decide first:"))
+        console.print(text("Decide first (with --known a,b or --sensitive x,y or --plain z, or in the policy):"))
         for decision in found.decisions[:3]:
             console.print(text(f"  {decision.sentence}"))
-        console.print(text("  Use --known a,b or --sensitive x,y, or edit the policy.\n"))
-    table = Columns("column", "kind", "distinct", "nulls", "role", "sure", "why", texts=(0, 1, 4, 5, 6))
-    for column in found.columns:
-        table.add(
-            column.name,
-            column.kind,
-            format_number(column.distinct),
-            format_number(column.nulls),
-            column.role,
-            column.sure,
-            column.why,
-        )
-    table.show(console)
+    for role, heading in HEADINGS.items():
+        if found.having(role):
+            _show_role(found, role, heading)
     console.print()
     sets = Columns("unique by", "unique records", "share", "distinct", "separation")
     for size in (1, 2, 3):
-        for separation in found.strongest(size, 3):
+        for separation in found.strongest(size, 1):
             _separation_row(sets, separation)
     sets.show(console)
     for sentence in found.keeping.sentences if found.keeping else ():
@@ -48,6 +49,40 @@ def show_inspection(found: Inspection, notes: Sequence[str], output: Path | None
         console.print(text(f"  shoal anonymize DATA -p {output} -o release.csv"))
     else:
         console.print(text("\nAdd -o policy.toml to write a policy that you can edit and run."))
+
+
+def _show_role(found: Inspection, role: Role, heading: str) -> None:
+    """Show a line for each column of a role; a group of one kind is one line, and so is the rest of a wide table."""
+    console.print(text(f"\n{heading}", style="bold"))
+    groups = [names for names in found.batteries if set(names) <= set(found.having(role))]
+    grouped = {name for names in groups for name in names}
+    columns = [column for column in found.columns if column.role == role and column.name not in grouped]
+    reasons: dict[str, list[InspectedColumn]] = {}
+    for column in columns[:WIDE]:
+        reasons.setdefault(column.why + (" (unsure)" if column.sure == "unsure" else ""), []).append(column)
+    for why, alike in reasons.items():
+        if len(alike) == 1:
+            _show_line(f"{_contents(alike[0])}: {why}")
+            continue
+        _show_line(f"{why}:")
+        for column in alike:
+            _show_line(f"  {_contents(column)}")
+    if len(columns) > WIDE:
+        rest = columns[WIDE:]
+        console.print(text(f"  and {format_count(len(rest), 'column')} more: {rest[0].name} … {rest[-1].name}"))
+    for names in groups:
+        console.print(text(f"  {names[0]} … {names[-1]}: {len(names)} columns of one kind, one decision (unsure)"))
+
+
+def _contents(column: InspectedColumn) -> str:
+    nulls = f", {format_count(column.nulls, 'null')}" if column.nulls else ""
+    return f"{column.name:<16} {format_count(column.distinct, 'value')}{nulls}"
+
+
+def _show_line(line: str) -> None:
+    """Show one line, shortened to the width of the terminal."""
+    width = max(NARROW, console.width - 1) - 2
+    console.print(text(f"  {line if len(line) <= width else line[: width - 1] + '…'}"))
 
 
 def _separation_row(table: Columns, separation: Separation) -> None:
