@@ -85,10 +85,7 @@ def downcoded(columns: Sequence[LabelColumn], extra: CertainValues | None = None
     class_of, firsts = group(packed(text_of.astype(np.int32)))
     texts, counts = text_of[firsts], np.bincount(class_of).astype(np.int64)
     general = np.column_stack(
-        [
-            np.array([label.is_general for label in column.labels])[texts[:, j]]
-            for j, column in enumerate(columns)
-        ]
+        [np.array([label.is_general for label in column.labels])[texts[:, j]] for j, column in enumerate(columns)]
     )
     found: list[tuple[RowNumbers, RowNumbers, RowNumbers]] = []
     apart = np.ones(len(counts))  # the chance that no cell of a record is likelier

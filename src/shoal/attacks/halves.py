@@ -20,7 +20,8 @@ from shoal.search import PARTING, SEARCHES, Problem
 from shoal.table import codec
 from shoal.table.frequency import RowNumbers
 
-MAX_PEOPLE = 2_000  # of each half: a search must not take longer than all attacks together
+MIN_PEOPLE = 50  # of each half: of fewer, nothing can be said
+MAX_PEOPLE = 1_000  # of each half: a search must not take longer than all attacks together
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,8 @@ def halves(original: LocalEngine, policy: Policy, seed: int) -> Halves | str:
     unit = _unit_of(original, policy)
     n_units = int(unit.max(initial=-1)) + 1
     half = min(n_units // 2, MAX_PEOPLE)
+    if half < MIN_PEOPLE:
+        return f"half of the people are only {half}"
     order = np.random.default_rng(seed).permutation(n_units)
     side = np.full(n_units, -1, np.int64)
     side[order[:half]], side[order[half : 2 * half]] = 0, 1

@@ -72,9 +72,7 @@ def label_column(
 # --- with the policy ----------------------------------------------------------------------------------------------
 
 
-def _of_policy(
-    name: str, released: Coded, policy: Policy, hierarchy: Hierarchy, leaf_of: RowNumbers
-) -> LabelColumn:
+def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy, leaf_of: RowNumbers) -> LabelColumn:
     read = LeavesBehind.of(hierarchy, released.texts, mark=mark_of(name, policy))
     everything = np.arange(len(hierarchy.leaves), dtype=np.int64)
     covered = [
@@ -101,7 +99,11 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
     """Return what the algorithm's cells prove; labels of one level per column depend on no class."""
     cells, algorithm = policy.columns[hierarchy.column].cells, policy.release.algorithm
     if algorithm in STARS:
-        return no_rule if policy.release.nulls == "wildcard" else star_rule(hierarchy, _level_below_stars(hierarchy, texts))
+        return (
+            no_rule
+            if policy.release.nulls == "wildcard"
+            else star_rule(hierarchy, _level_below_stars(hierarchy, texts))
+        )
     if algorithm not in BY_CLASS:
         return no_rule
     if cells in TIGHT_RANGES:
@@ -204,7 +206,9 @@ def _visible_values(texts: Sequence[str], mark: DecimalMark | None) -> list[str]
     for text in texts:
         if (members := read_set(text)) is not None:
             shown.update(members)
-        elif (found := read_range(text, mark or ".")) is not None and found.first.is_finite() and found.last.is_finite():
+        elif (
+            (found := read_range(text, mark or ".")) is not None and found.first.is_finite() and found.last.is_finite()
+        ):
             first, last = found.first, found.last
             whole = first == int(first) and last == int(last) and last - first <= WIDEST
             shown.update(map(str, range(int(first), int(last) + 1)) if whole else (f"{first:f}", f"{last:f}"))
@@ -228,5 +232,7 @@ def _are_boxes(texts: Sequence[str], covered: Sequence[Leaves], printed: Sequenc
             if one & other and not (one <= other or other <= one):
                 return True
     ranges = [found for text in texts if (found := read_range(text)) is not None and found.last_within]
-    widths = sorted({found.last - found.first for found in ranges if found.first.is_finite() and found.last.is_finite()})
+    widths = sorted(
+        {found.last - found.first for found in ranges if found.first.is_finite() and found.last.is_finite()}
+    )
     return len(widths) > MAX_WIDTHS

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.confidence import spread_above
 from shoal.attacks.downcoding import Downcoded, downcoded
-from shoal.attacks.halves import halves
+from shoal.attacks.halves import MIN_PEOPLE, halves
 from shoal.attacks.label_columns import LabelColumn, label_column
 from shoal.attacks.once import encoded_once
 from shoal.attacks.predicates import (
@@ -20,7 +20,7 @@ from shoal.attacks.predicates import (
     people_in_boxes,
     predicates_of,
 )
-from shoal.attacks.risk import Control, Performance, Question, Risk, percent_words
+from shoal.attacks.risk import Performance, Question, Risk, percent_words
 from shoal.attacks.scoring import Scored, risk
 from shoal.engines.local import LocalEngine
 from shoal.errors import DataError, ShoalError
@@ -69,9 +69,12 @@ def label_attacks(target: LabelTarget) -> LabelAttacks:
         reason = "predicate singling out: needs the original, in which predicates are counted"
         return LabelAttacks(tuple(risks), (reason,), _assumptions(columns))
     try:
-        predicates, missing = _predicate_singling_out(target, found)
+        tried = _predicate_singling_out(target, found)
     except DataError:  # more pairs of people and classes than fit in memory
-        return LabelAttacks(tuple(risks), ("predicate singling out: too many people lie in too many boxes",))
+        tried = "too many people lie in too many boxes"
+    if isinstance(tried, str):
+        return LabelAttacks(tuple(risks), (f"{PREDICATES}: {tried}",), _assumptions(columns))
+    predicates, missing = tried
     undecided: dict[Question, str] = {"singling out": missing} if missing else {}
     return LabelAttacks((*risks, predicates), (), _assumptions(columns), undecided)
 
@@ -125,8 +128,8 @@ def downcoding_risk(found: Downcoded) -> Risk:
     sentence = (
         f"Of the generalized records, {percent_words(whole / n)} get their whole original tuple back from the "
         f"texts and the rules of the algorithm alone; {percent_words(cells / n_cells)} of the generalized cells are "
-        f"certain, and in {percent_words(float(found.likelier.sum()) / n)} of the records a value is more than 5 points "
-        "likelier than its label says."
+        f"certain, and in {percent_words(float(found.likelier.sum()) / n)} of the records a value is more than 5 "
+        "points likelier than its label says."
     )
     if wrong:
         sentence += f" {wrong} claims were wrong: the release was not written as assumed."
@@ -179,56 +182,66 @@ class _Tried:
     outside: RowNumbers | None  # how many people outside the release satisfy each
 
 
-def _predicate_singling_out(target: LabelTarget, found: Downcoded) -> tuple[Risk, str]:
-    """Return the risk, and why it decides nothing, if it does not."""
+def _predicate_singling_out(target: LabelTarget, found: Downcoded) -> tuple[Risk, str] | str:
+    """Return the risk and what it leaves undecided, or why it was not measured."""
     assert target.original is not None
     everybody = target.original.table
-    isolated = _on_the_release(target, found)
+    n = everybody.num_rows
+    isolated = _on_the_release(target, found, predicates_of(found))
     if target.control is not None:
         people = _together(everybody, target.control, target.quasi)
-        n = everybody.num_rows
-        inside, outside = np.arange(n), np.arange(n, people.num_rows)
-        return _compared(target, found, target.release, people, inside, outside, OTHER_HALF, isolated), ""
-    reason = "it is unknown how the release was made"
+        sides = np.arange(n), np.arange(n, people.num_rows)
+        measured = _compared(target, target.release, people, *sides, OTHER_HALF, isolated)
+        return "no predicate can be made from the release" if measured is None else (measured, "")
+    reason = "nothing says how it was made"
     if target.policy is not None:
         half = halves(target.original, target.policy, target.seed)
         if not isinstance(half, str):
             of_whom = f"{OTHER_HALF}, for a release of {len(half.inside)} records under the same policy"
-            return _compared(
-                target, found, half.release, everybody, half.inside, half.outside, of_whom, isolated
-            ), ""
+            measured = _compared(target, half.release, everybody, half.inside, half.outside, of_whom, isolated)
+            return "a release of half of the people is not generalized" if measured is None else (measured, "")
         reason = half
-    n = everybody.num_rows
-    ceiling = (1 - 1 / n) ** (n - 1) if n > 1 else 1.0
-    tried = [
-        _Tried(p, of, np.full(len(p), ceiling), None) for p, of in zip(predicates_of(found), isolated, strict=True)
-    ]
-    measured = _risk(tried, isolated, WITHOUT_RELEASE)
-    share = measured.share
-    if share <= TOLERATED_EXCESS or measured.above_interval[0] > TOLERATED_EXCESS:
+    measured = _beside_any_predicate(target, found, n)
+    if measured is None:
+        return f"{reason}, and its labels name no value"
+    if measured.above_interval[0] > TOLERATED_EXCESS:
         return measured, ""
-    return measured, f"{percent_words(share)} of the predicates made from the release single somebody out, and {reason}: pass people outside the release as control"
+    if n < 2 * MIN_PEOPLE or measured.share <= TOLERATED_EXCESS:
+        return f"{reason}: without people outside the release (control), success cannot be told from chance"
+    share = percent_words(measured.share)
+    return measured, (
+        f"{share} of the predicates made from the release single somebody out, and {reason}: pass people outside the "
+        "release as control"
+    )
 
 
-def _on_the_release(target: LabelTarget, found: Downcoded) -> list[NDArray[np.bool_]]:
+def _beside_any_predicate(target: LabelTarget, found: Downcoded, n: int) -> Risk | None:
+    """Return the risk of predicates on values that labels name, beyond the best predicate that needs no release."""
+    ceiling = (1 - 1 / n) ** (n - 1) if n > 1 else 1.0
+    predicates = predicates_of(found, named=True)
+    isolated = _on_the_release(target, found, predicates)
+    tried = [_Tried(one, of, np.full(len(one), ceiling), None) for one, of in zip(predicates, isolated, strict=True)]
+    return _risk(tried, isolated, WITHOUT_RELEASE) if any(len(one) for one in predicates) else None
+
+
+def _on_the_release(target: LabelTarget, found: Downcoded, predicates: Sequence[Predicates]) -> list[NDArray[np.bool_]]:
     """Return for each kind of predicates which isolate a person of the original."""
     assert target.original is not None
     boxes = people_in_boxes(found, None, _persons(target, target.original.table))
     sizes = [len(column.domain) for column in found.columns]
-    return [boxes.satisfying(one, sizes) == 1 for one in predicates_of(found)]
+    return [boxes.satisfying(one, sizes) == 1 for one in predicates]
 
 
 def _compared(
     target: LabelTarget,
-    found: Downcoded,
     release: pa.Table,
     people: pa.Table,
     inside: RowNumbers,
     outside: RowNumbers,
     of_whom: str,
     isolated: Sequence[NDArray[np.bool_]],
-) -> Risk:
-    """Try the predicates made from a release on the people in it, and on others."""
+) -> Risk | None:
+    """Try the predicates made from a release on the people in it, and on others; None if there are none."""
     of_release = downcoded(label_columns(release, people, target.quasi, target.policy))
     persons = _persons(target, people)
     sizes = [len(column.domain) for column in of_release.columns]
@@ -242,7 +255,7 @@ def _compared(
         tried.append(
             _Tried(predicates, own.satisfying(predicates, sizes) == 1, chance_of_one(satisfying, m, n), satisfying)
         )
-    return _risk(tried, isolated, of_whom)
+    return _risk(tried, isolated, of_whom) if any(len(one.predicates) for one in tried) else None
 
 
 def _risk(tried: Sequence[_Tried], isolated: Sequence[NDArray[np.bool_]], of_whom: str) -> Risk:
@@ -254,7 +267,7 @@ def _risk(tried: Sequence[_Tried], isolated: Sequence[NDArray[np.bool_]], of_who
         if len(one.predicates)
     }
     whole = {one.predicates.name: of for one, of in zip(tried, isolated, strict=True)}
-    light = {one.predicates.name: _lightest(one) for one in tried}
+    light = {one.predicates.name: share for one in tried if (share := _lightest(one)) is not None}
 
     def sentence(scored: Scored) -> str:
         name = next(name for name, one in by_name.items() if one is scored)
@@ -264,7 +277,7 @@ def _risk(tried: Sequence[_Tried], isolated: Sequence[NDArray[np.bool_]], of_who
             f"{percent_words(float(scored.credits.mean()))} single out one person, and "
             f"{percent_words(scored.control_share)} by chance ({of_whom})"
         )
-        said += f"; of those that nobody outside satisfies, {percent_words(light[name])}" if light[name] is not None else ""
+        said += f"; of those that nobody outside satisfies, {percent_words(light[name])}" if name in light else ""
         return said + f". On this release: {percent_words(float(whole[name].mean()) if len(whole[name]) else 0.0)}."
 
     measured = risk(PREDICATES, "singling out", by_name, sentence)

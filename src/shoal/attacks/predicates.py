@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.downcoding import Downcoded
 from shoal.attacks.join import fitting
-from shoal.attacks.label_columns import LabelColumn
+from shoal.attacks.label_columns import NO_LEAVES, LabelColumn
 from shoal.attacks.label_rules import Leaves
 from shoal.attacks.standing import KnownColumn
 from shoal.table.frequency import RowNumbers, packed
@@ -88,7 +88,7 @@ class PeopleInBoxes:
 
 
 def people_in_boxes(found: Downcoded, rows: RowNumbers | None, persons: RowNumbers | None = None) -> PeopleInBoxes:
-    """Return who lies in which box; ``rows`` are those of the original that are looked at, ``persons`` whose they are."""
+    """Return who lies in which box; ``rows`` of the original are looked at, and ``persons`` tells whose they are."""
     leaves = np.column_stack([np.zeros(0, np.int64) if c.leaf_of is None else c.leaf_of for c in found.columns])
     leaves = leaves if rows is None else leaves[rows]
     known = np.flatnonzero((leaves >= 0).all(axis=1))
@@ -116,8 +116,11 @@ def _as_known(column: LabelColumn) -> KnownColumn:
 # --- which predicates ---------------------------------------------------------------------------------------------
 
 
-def predicates_of(found: Downcoded) -> tuple[Predicates, ...]:
-    """Return the predicates of each kind: each value that a cell names, the rarest of the class, and pairs of them."""
+def predicates_of(found: Downcoded, *, named: bool = False) -> tuple[Predicates, ...]:
+    """Return the predicates of each kind: each value that a cell names, the rarest of the class, and pairs of them.
+
+    Of a cell that names no value, the rarest ones are tried; with ``named``, none.
+    """
     rarity = [_released_shares(column) for column in found.columns]
     values: dict[tuple[int, int], Leaves] = {}
     single: list[tuple[int, int, int]] = []
@@ -127,7 +130,9 @@ def predicates_of(found: Downcoded) -> tuple[Predicates, ...]:
         own: list[tuple[float, int, int]] = []
         for j in np.flatnonzero(found.is_general[c]).tolist():
             if (j, texts[j]) not in values:
-                values[j, texts[j]] = _values_to_try(found.columns[j], texts[j], rarity[j])
+                column = found.columns[j]
+                tried = not named or len(column.printed[texts[j]]) > 0
+                values[j, texts[j]] = _values_to_try(column, texts[j], rarity[j]) if tried else NO_LEAVES
             own += [(float(rarity[j][leaf]), j, leaf) for leaf in values[j, texts[j]].tolist()]
         if not own:
             continue
@@ -170,7 +175,7 @@ def _released_shares(column: LabelColumn) -> NDArray[np.float64]:
     for label, n in zip(column.labels, counts.tolist(), strict=True):
         if n and len(label.leaves):
             shares[label.leaves] += n / len(label.leaves)
-    return shares / max(1, len(column.text_of))
+    return np.asarray(shares / max(1, len(column.text_of)))
 
 
 def chance_of_one(satisfying: RowNumbers, n_outside: int, n: int) -> NDArray[np.float64]:
@@ -180,7 +185,7 @@ def chance_of_one(satisfying: RowNumbers, n_outside: int, n: int) -> NDArray[np.
     """
     k = satisfying.astype(np.float64)
     if n_outside == n:
-        return (satisfying == 1).astype(np.float64)
+        return np.asarray(satisfying == 1, np.float64)
     if n_outside < n:
         w = k / max(1, n_outside)
         return np.asarray(n * w * (1 - w) ** (n - 1))
