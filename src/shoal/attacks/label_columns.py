@@ -35,8 +35,8 @@ from shoal.table.notation import DecimalMark, decimal_mark, is_star, lists, read
 from shoal.table.reading import LeavesBehind, Reader
 
 # How an algorithm writes the cells of a class.
-BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "cover", "forest_generalize", "mdav"})
-STARS = frozenset({"forest", "suppress_cells", "local_suppression"})
+BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "forest_generalize", "mdav"})
+STARS = frozenset({"cover", "forest", "suppress_cells", "local_suppression"})
 TIGHT_RANGES, TIGHT_SETS = frozenset({"tight-range", "range"}), frozenset({"tight-set", "set"})
 WIDEST = 4096  # whole numbers in a range that are listed where the original is unknown
 MAX_COMPARED = 400  # texts that are compared with each other, the narrowest first
@@ -99,11 +99,10 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
     """Return what the algorithm's cells prove; labels of one level per column depend on no class."""
     cells, algorithm = policy.columns[hierarchy.column].cells, policy.release.algorithm
     if algorithm in STARS:
-        return (
-            no_rule
-            if policy.release.nulls == "wildcard"
-            else star_rule(hierarchy, _level_below_stars(hierarchy, texts))
-        )
+        level = _level_below_stars(hierarchy, texts)
+        # A column of stars alone may be generalized to its top by local_suppression, whoever is in the classes.
+        fixed = policy.release.nulls == "wildcard" or (level is None and algorithm == "local_suppression")
+        return no_rule if fixed else star_rule(hierarchy, level or 0)
     if algorithm not in BY_CLASS:
         return no_rule
     if cells in TIGHT_RANGES:
@@ -113,8 +112,11 @@ def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRu
     return lowest_label_rule(hierarchy) if cells == "hierarchy" else no_rule
 
 
-def _level_below_stars(hierarchy: Hierarchy, texts: Sequence[str]) -> int:
+def _level_below_stars(hierarchy: Hierarchy, texts: Sequence[str]) -> int | None:
+    """Return the lowest level that has all labels but the top; None if there are none."""
     shown = set(texts) - {hierarchy.top}
+    if not shown:
+        return None
     return next((level for level in range(hierarchy.height) if shown <= set(hierarchy.labels[level])), 0)
 
 

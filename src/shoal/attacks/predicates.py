@@ -9,6 +9,7 @@ where w is far from 1/n. What a release adds is measured on people outside of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -189,6 +190,18 @@ def chance_of_one(satisfying: RowNumbers, n_outside: int, n: int) -> NDArray[np.
     if n_outside < n:
         w = k / max(1, n_outside)
         return np.asarray(n * w * (1 - w) ** (n - 1))
-    from scipy.stats import hypergeom
+    known, which = np.unique(satisfying, return_inverse=True)
+    chances = np.array([_drawn_once(of, n_outside, n) for of in known.tolist()])
+    return np.asarray(chances[which.ravel()])
 
-    return np.asarray(hypergeom.pmf(1, n_outside, satisfying, n))
+
+def _drawn_once(satisfying: int, n_outside: int, n: int) -> float:
+    """Return the hypergeometric chance that ``n`` of ``n_outside`` people include one of those who satisfy."""
+    others = n_outside - satisfying
+    if not satisfying or others < n - 1:
+        return 0.0
+    return math.exp(math.log(satisfying) + _log_ways(others, n - 1) - _log_ways(n_outside, n))
+
+
+def _log_ways(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
