@@ -37,7 +37,7 @@ def halves(original: LocalEngine, policy: Policy, seed: int) -> Halves | str:
     """Return a release of one half, or why there is none."""
     if any(isinstance(model, PopulationModel) for model in policy.models):
         return "a requirement is about a population, of which a half of the people is no sample"
-    unit = _unit_of(original, policy)
+    unit = _units(original, policy)
     n_units = int(unit.max(initial=-1)) + 1
     half = min(n_units // 2, MAX_PEOPLE)
     if half < MIN_PEOPLE:
@@ -53,13 +53,17 @@ def halves(original: LocalEngine, policy: Policy, seed: int) -> Halves | str:
     return Halves(release, inside, outside)
 
 
-def _unit_of(original: LocalEngine, policy: Policy) -> RowNumbers:
-    """Return the person of each row, or the row itself."""
+def _units(original: LocalEngine, policy: Policy) -> RowNumbers:
+    """Number the person of each row, or the row itself, by what it says: in whatever order the rows stand."""
     entity = policy.release.entity
-    if entity is None or entity not in original.table.column_names:
-        return np.arange(original.table.num_rows)
-    codes = codec.encode_texts(entity, original.table[entity]).codes
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    if entity is not None and entity in original.table.column_names:
+        codes = codec.encode_texts(entity, original.table[entity]).codes
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64).ravel()
+    names = [*policy.quasi, *policy.sensitive]
+    order = np.lexsort([codec.encode_texts(name, original.table[name]).codes for name in reversed(names)])
+    units = np.empty(len(order), np.int64)
+    units[order] = np.arange(len(order))
+    return units
 
 
 def _released(table: pa.Table, policy: Policy) -> pa.Table:

@@ -74,11 +74,14 @@ def label_column(
 
 def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy, leaf_of: RowNumbers) -> LabelColumn:
     read = LeavesBehind.of(hierarchy, released.texts, mark=mark_of(name, policy))
-    everything = np.arange(len(hierarchy.leaves), dtype=np.int64)
+    everything = np.unique(leaf_of)  # who knows which values occur in the column
+    occurs = np.zeros(len(hierarchy.leaves), np.bool_)
+    occurs[everything] = True
     covered = [
-        everything if i in read.everything or not leaves else np.array(sorted(leaves), np.int64)
+        everything if i in read.everything else np.array([leaf for leaf in sorted(leaves) if occurs[leaf]], np.int64)
         for i, leaves in enumerate(read.behind)
     ]
+    covered = [leaves if len(leaves) else everything for leaves in covered]
     if policy.columns[name].cells in ("mean", "median", "mode") and policy.release.algorithm in BY_CLASS:
         covered = [everything for _ in covered]  # a single value in place of all
     rule = _rule(policy, hierarchy, released.texts)

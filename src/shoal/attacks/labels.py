@@ -33,6 +33,7 @@ DOWNCODING, PREDICATES = "downcoding", "predicate singling out"
 WITHOUT_RELEASE = "the most that a predicate made without the release reaches"
 OTHER_HALF = "the same predicates on people outside the release"
 TOLERATED_EXCESS = 0.05
+SURE = 1e9  # attempts; the release itself is examined, and no sample of it
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ def label_attacks(target: LabelTarget) -> LabelAttacks:
     columns = label_columns(target.release, original, target.quasi, target.policy)
     found = downcoded(columns)
     if not found.n_general:
-        return LabelAttacks(left_out=("downcoding, predicate singling out: no quasi-identifier is generalized",))
+        if target.policy is None:
+            return LabelAttacks(left_out=(f"{DOWNCODING}, {PREDICATES}: no quasi-identifier is generalized",))
+        return LabelAttacks((_nothing(DOWNCODING, found), _nothing(PREDICATES, found)))
     risks = [downcoding_risk(found)]
     if target.original is None:
         reason = "predicate singling out: needs the original, in which predicates are counted"
@@ -77,6 +80,12 @@ def label_attacks(target: LabelTarget) -> LabelAttacks:
     predicates, missing = tried
     undecided: dict[Question, str] = {"singling out": missing} if missing else {}
     return LabelAttacks((*risks, predicates), (), _assumptions(columns), undecided)
+
+
+def _nothing(name: str, found: Downcoded) -> Risk:
+    """Return the risk of a release whose cells are all values: there is nothing to conclude from a label."""
+    n = len(found.class_of)
+    return Risk(name, "singling out", None, n, 0.0, None, 0.0, "No quasi-identifier is generalized.", effective=SURE)
 
 
 def label_columns(
@@ -152,7 +161,7 @@ def downcoding_risk(found: Downcoded) -> Risk:
         intruder="whole tuples",
         intruders=figures,
         claims=figures["whole tuples"].claims,
-        effective=1e9,  # the release itself was examined, and no sample of it
+        effective=SURE,
     )
 
 
