@@ -103,6 +103,7 @@ class Risk:
     spread: float | None = None  # half the width of the interval beyond the control, where the same people are both
     least: float | None = None  # where not everything is known that decides: successes at least, and at most
     most: float | None = None
+    tolerance: float | None = None  # of its own above the control, if it is a test that a release withstands or not
 
     @property
     def _tally(self) -> Tally:
@@ -301,6 +302,11 @@ class Attacks(Sequence[Risk], Shown):
         able = self.able(question)
         if not able:
             return Answer(question, None, None, tolerance, "no suitable attack was run")
+        tests = [risk for risk in able if risk.tolerance is not None]
+        if lost := [risk for risk in tests if risk.above_interval[0] > max(tolerance, risk.tolerance or 0.0)]:
+            worst = max(lost, key=lambda risk: (risk.above, risk.share))
+            return Answer(question, True, worst, max(tolerance, worst.tolerance or 0.0))
+        able = [risk for risk in able if risk.tolerance is None] or able
         surest = max(able, key=lambda risk: (risk.above_interval[0], risk.above, risk.share))
         if surest.above_interval[0] > tolerance:
             return Answer(question, True, surest, tolerance)

@@ -18,6 +18,7 @@ from shoal.attacks.external import external_knowledge
 from shoal.attacks.homogeneity import homogeneity
 from shoal.attacks.identity import identity
 from shoal.attacks.inference import inference
+from shoal.attacks.labels import LabelAttacks, LabelTarget, label_attacks
 from shoal.attacks.minimality import NotApplicableError, UntoldError, minimality
 from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Question, Risk
@@ -273,6 +274,10 @@ class _Session:
         if previous is None:
             left_out.append("complementary release: no other release of the same people was given")
         untried = self._minimality(risks, left_out)
+        labels = self._labels(control)
+        risks += labels.risks
+        left_out += labels.left_out
+        notes += labels.notes
         if outside is None:
             notes.append(
                 "no control group was given: the controls are guesses that do not use the classes of the release"
@@ -283,7 +288,7 @@ class _Session:
             tuple(notes),
             unread=self._unread(seen),
             unread_values=unread,
-            undecided=untried,
+            undecided={**labels.undecided, **untried},
             owners_known=seen.owner is not None,
             everybody=people.num_rows == everybody.num_rows,
         )
@@ -452,6 +457,16 @@ class _Session:
             )
         else:
             risks.append(similarity(found, means, outside))
+
+    def _labels(self, control: Data | None) -> LabelAttacks:
+        """Attack the labels of all records, whatever an intruder knows of people."""
+        target = self.target
+        quasi = tuple(name for name in target.quasi if name in self.on)
+        outside = None
+        if control is not None:
+            table, _ = _rows(control, quasi, target.policy)
+            outside = table if set(quasi) <= set(table.column_names) else None
+        return label_attacks(LabelTarget(target.release, target.original, target.policy, quasi, outside, self.seed))
 
     def _hierarchy(self, name: str) -> Hierarchy | None:
         policy = self.target.policy

@@ -149,7 +149,7 @@ class LocalEngine(LocalColumns):
             done_in_parts(self.coded, [*policy.quasi, *policy.sensitive])
         if policy.release.nulls == "forbid":
             self.forbid_nulls(policy)
-        hierarchies = tuple(self._allowed(self.hierarchy(name, policy, outside), policy) for name in policy.quasi)
+        hierarchies = tuple(self.hierarchy_of_release(name, policy, outside) for name in policy.quasi)
         table, row_of = count_records(
             policy.quasi,
             self._leaves(hierarchies),
@@ -362,6 +362,10 @@ class LocalEngine(LocalColumns):
         )
         _require_labels_stay(built, policy.spellings[name])
         return built
+
+    def hierarchy_of_release(self, name: str, policy: Policy, outside: Texts | None = None) -> Hierarchy:
+        """Return that hierarchy with the levels only that may be released."""
+        return self._allowed(self.hierarchy(name, policy, outside), policy)
 
     def _allowed(self, hierarchy: Hierarchy, policy: Policy) -> Hierarchy:
         """Keep only the levels that the policy allows."""

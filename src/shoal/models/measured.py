@@ -110,6 +110,29 @@ class InferenceRisk(MeasuredLimit):
         return _worst([_above(risk) for risk in attacks.able("inference")])
 
 
+class DowncodingRisk(MeasuredLimit):
+    """The share of generalized records whose whole original tuple follows from the released texts and the algorithm."""
+
+    model: Literal["downcoding-risk"] = "downcoding-risk"
+    question: ClassVar[Question] = "singling out"
+
+    def reached(self, attacks: Attacks) -> Reached:
+        """Return the share of records that are given back."""
+        return _worst([_share(risk) for risk in attacks if risk.name == "downcoding"])
+
+
+class PredicateRisk(MeasuredLimit):
+    """How often a predicate made from a release singles one person out, beyond its success on people outside of it."""
+
+    model: Literal["predicate-risk"] = "predicate-risk"
+    question: ClassVar[Question] = "singling out"
+
+    def reached(self, attacks: Attacks) -> Reached:
+        """Return the success above the control, which is a sample: it fails where the whole interval is above."""
+        measured = [risk for risk in attacks if risk.name == "predicate singling out"]
+        return _worst([Reached(risk.above_interval[0], risk.above, risk.above) for risk in measured])
+
+
 def _share(risk: Risk) -> Reached:
     return Reached(risk.range[0], risk.share, risk.range[1])
 
@@ -125,4 +148,6 @@ def _worst(found: Sequence[Reached]) -> Reached:
     return Reached(*(max(figures) for figures in zip(*found, strict=True)))
 
 
-Limit = Annotated[SinglingOutRisk | LinkageRisk | InferenceRisk, Field(discriminator="model")]
+Limit = Annotated[
+    SinglingOutRisk | LinkageRisk | InferenceRisk | DowncodingRisk | PredicateRisk, Field(discriminator="model")
+]

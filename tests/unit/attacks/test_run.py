@@ -283,7 +283,7 @@ def test_nulls_empty_texts_and_one_record():
 
 def test_without_a_sensitive_column_identity_is_left():
     found = shoal.attack(RELEASE, original=PEOPLE, quasi=["age", "sex"])
-    assert [risk.name for risk in found] == ["singling out", "identity linking", "unsorted matching"]
+    assert [risk.name for risk in found] == ["singling out", "identity linking", "unsorted matching", "downcoding"]
     assert any("sensitive" in reason for reason in found.left_out)
 
 

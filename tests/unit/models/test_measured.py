@@ -191,3 +191,17 @@ def test_what_anonymize_measured_is_shown(place):
     refused = CliRunner().invoke(app, [*fixed, str(place / "strict.toml"), "--force"])
     assert refused.exit_code == 1
     assert "nothing was written" in refused.stderr
+
+
+def test_labels_that_give_values_back_exceed_a_limit():
+    tight = "tight-range" if "tight-range" in get_args(Cell) else "range"
+    columns = COLUMNS.replace("intervals = [10, 20] } }", f'intervals = [10, 20] }}, cells = "{tight}" }}')
+    text = f'{columns}\n[release]\nalgorithm = "mondrian"\n[[require]]\nmodel = "k-anonymity"\nk = 2\n'
+    limit = '[[require]]\nmodel = "downcoding-risk"\nmax = {}\n'
+    with pytest.raises(VerificationError, match="downcoding risk at most 0, measured: .* reached"):
+        shoal.anonymize(PATIENTS, shoal.Policy.parse(text + limit.format(0)))
+    assert shoal.anonymize(PATIENTS, shoal.Policy.parse(text + limit.format(1))).attacks.named("downcoding").share > 0
+    beside = PATIENTS.take(pa.array([i % N for i in range(3 * N)]))
+    predicates = shoal.Policy.parse(text + '[[require]]\nmodel = "predicate-risk"\nmax = 1\n')
+    release = shoal.anonymize(beside, predicates)
+    assert release.attacks.named("predicate singling out").control is not None

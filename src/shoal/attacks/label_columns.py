@@ -1,0 +1,243 @@
+"""What an intruder makes of each released text of a column who knows the program that wrote it, or assumes one.
+
+With the policy, the algorithm and the kind of cells give the rule of each text. Without it, the texts must do: ranges
+or sets that cross, or ranges of uneven width, can only be boxes of their classes, and are taken for the least ones;
+everything else is taken for labels that were fixed beforehand and do not depend on who is in the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.label_rules import (
+    LabelRule,
+    Leaves,
+    ProvedLabel,
+    leaf_weights,
+    lowest_label_rule,
+    no_rule,
+    star_rule,
+    tight_range_rule,
+    tight_set_rule,
+)
+from shoal.attacks.standing import mark_of
+from shoal.policy import Policy
+from shoal.table.codec import Coded
+from shoal.table.frequency import RowNumbers
+from shoal.table.hierarchy import Hierarchy, Label
+from shoal.table.labels import days_of, read_set
+from shoal.table.notation import DecimalMark, decimal_mark, is_star, lists, read_mask, read_number, read_range
+from shoal.table.reading import LeavesBehind, Reader
+
+# How an algorithm writes the cells of a class.
+BY_CLASS = frozenset({"mondrian", "mondrian_relaxed", "local", "forest_generalize", "mdav"})
+STARS = frozenset({"cover", "forest", "suppress_cells", "local_suppression"})
+TIGHT_RANGES, TIGHT_SETS = frozenset({"tight-range", "range"}), frozenset({"tight-set", "set"})
+WIDEST = 4096  # whole numbers in a range that are listed where the original is unknown
+MAX_COMPARED = 400  # texts that are compared with each other, the narrowest first
+MAX_WIDTHS = 8  # of ranges in one column: hierarchies have a few levels, and narrower ranges at either end
+NO_LEAVES: Leaves = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelColumn:
+    """A released column, its texts as an intruder reads them."""
+
+    name: str
+    domain: tuple[Label, ...]  # the values that there may be, by leaf
+    labels: tuple[ProvedLabel, ...]  # one per released text; a null is the last
+    text_of: RowNumbers  # (records)  the text of each record
+    leaf_of: RowNumbers | None  # (rows of the original)  -1 for a value outside the domain
+    weights: NDArray[np.float64]  # (leaves)  how often each is taken to occur
+    printed: tuple[Leaves, ...]  # per text, the values that it names: the ends of a range, the members of a set
+    assumed: bool = False  # whether the texts are only assumed to be boxes of their classes
+
+
+def label_column(
+    name: str, released: Coded, original: Coded | None, policy: Policy | None, hierarchy: Hierarchy | None
+) -> LabelColumn:
+    """Read a released column; ``hierarchy`` is the policy's, on the values of the original."""
+    if hierarchy is not None and policy is not None and original is not None:
+        leaf_of_text = hierarchy.encode([*original.texts, None] if None in hierarchy.leaves else original.texts)
+        leaf_of = leaf_of_text[original.codes].astype(np.int64)
+        return _of_policy(name, released, policy, hierarchy, leaf_of)
+    return _of_texts(name, released, original, policy)
+
+
+# --- with the policy ----------------------------------------------------------------------------------------------
+
+
+def _of_policy(name: str, released: Coded, policy: Policy, hierarchy: Hierarchy, leaf_of: RowNumbers) -> LabelColumn:
+    read = LeavesBehind.of(hierarchy, released.texts, mark=mark_of(name, policy))
+    everything = np.unique(leaf_of)  # who knows which values occur in the column
+    occurs = np.zeros(len(hierarchy.leaves), np.bool_)
+    occurs[everything] = True
+    covered = [
+        everything if i in read.everything else np.array([leaf for leaf in sorted(leaves) if occurs[leaf]], np.int64)
+        for i, leaves in enumerate(read.behind)
+    ]
+    covered = [leaves if len(leaves) else everything for leaves in covered]
+    if policy.columns[name].cells in ("mean", "median", "mode") and policy.release.algorithm in BY_CLASS:
+        covered = [everything for _ in covered]  # a single value in place of all
+    rule = _rule(policy, hierarchy, released.texts)
+    labels = []
+    for text, leaves in zip(released.texts, covered, strict=True):
+        proves = len(leaves) > 1 and not (text == hierarchy.top and _top_is_silent(policy, hierarchy))
+        labels.append(ProvedLabel(leaves, rule(leaves) if proves else ()))
+    null = np.flatnonzero([leaf is None for leaf in hierarchy.leaves])
+    labels.append(ProvedLabel(null if len(null) and policy.release.nulls != "wildcard" else everything))
+    text_of = np.where(released.codes < 0, len(released.texts), released.codes).astype(np.int64)
+    named = _Named(hierarchy.leaves)
+    printed = (*(named.by(text) for text in released.texts), NO_LEAVES)
+    weights = leaf_weights(len(hierarchy.leaves), leaf_of)
+    return LabelColumn(name, hierarchy.leaves, tuple(labels), text_of, leaf_of, weights, printed)
+
+
+def _rule(policy: Policy, hierarchy: Hierarchy, texts: Sequence[str]) -> LabelRule:
+    """Return what the algorithm's cells prove; labels of one level per column depend on no class."""
+    cells, algorithm = policy.columns[hierarchy.column].cells, policy.release.algorithm
+    if algorithm in STARS:
+        level = _level_below_stars(hierarchy, texts)
+        # A column of stars alone may be generalized to its top by local_suppression, whoever is in the classes.
+        fixed = policy.release.nulls == "wildcard" or (level is None and algorithm == "local_suppression")
+        return no_rule if fixed else star_rule(hierarchy, level or 0)
+    if algorithm not in BY_CLASS:
+        return no_rule
+    if cells in TIGHT_RANGES:
+        return tight_range_rule(hierarchy)
+    if cells in TIGHT_SETS:
+        return tight_set_rule(hierarchy)
+    return lowest_label_rule(hierarchy) if cells == "hierarchy" else no_rule
+
+
+def _level_below_stars(hierarchy: Hierarchy, texts: Sequence[str]) -> int | None:
+    """Return the lowest level that has all labels but the top; None if there are none."""
+    shown = set(texts) - {hierarchy.top}
+    if not shown:
+        return None
+    return next((level for level in range(hierarchy.height) if shown <= set(hierarchy.labels[level])), 0)
+
+
+def _top_is_silent(policy: Policy, hierarchy: Hierarchy) -> bool:
+    """Return whether a cell may show the top for another reason than the values of its class."""
+    cells = policy.columns[hierarchy.column].cells
+    hidden = None in hierarchy.leaves or hierarchy.uncovered is not None  # which are in no range and no set
+    kept = policy.release.suppressed == "keep" and policy.release.max_suppression > 0
+    return kept or bool(policy.enforced) or (hidden and cells in TIGHT_RANGES | TIGHT_SETS)
+
+
+# --- without it ---------------------------------------------------------------------------------------------------
+
+
+def _of_texts(name: str, released: Coded, original: Coded | None, policy: Policy | None) -> LabelColumn:
+    base = _visible_values(released.texts, mark_of(name, policy)) if original is None else original.texts
+    reader = Reader(released.texts, base, freely=original is not None, mark=mark_of(name, policy))
+    has_null = original is not None and bool((original.codes < 0).any())
+    domain: tuple[Label, ...] = (*base, None) if has_null else tuple(base)
+    everything = np.arange(len(domain), dtype=np.int64)
+    behind: list[list[int]] = [[] for _ in released.texts]
+    for leaf, texts in enumerate(reader.of(base)):
+        for i in texts:
+            behind[i].append(leaf)
+    silent = set(reader.everything)
+    covered = [
+        everything if i in silent or not leaves else np.array(leaves, np.int64) for i, leaves in enumerate(behind)
+    ]
+    named = _Named(domain)
+    printed = [named.by(text) for text in released.texts]
+    boxes = _are_boxes(released.texts, covered, printed)
+    labels = [
+        ProvedLabel(leaves, tuple(of[[i]] for i in range(len(of))) if boxes and len(of) > 1 else ())
+        for leaves, of in zip(covered, printed, strict=True)
+    ]
+    labels.append(ProvedLabel(everything[-1:] if has_null else everything))
+    text_of = np.where(released.codes < 0, len(released.texts), released.codes).astype(np.int64)
+    leaf_of = None if original is None else np.where(original.codes < 0, len(base), original.codes).astype(np.int64)
+    return LabelColumn(
+        name,
+        domain,
+        tuple(labels),
+        text_of,
+        leaf_of,
+        leaf_weights(len(domain), leaf_of),
+        (*printed, NO_LEAVES),
+        assumed=boxes,
+    )
+
+
+class _Named:
+    """The values that texts name: the ends of a closed range, the members of a set."""
+
+    def __init__(self, domain: Sequence[Label]) -> None:
+        self._leaf_of = {value: leaf for leaf, value in enumerate(domain) if value is not None}
+        self._mark = decimal_mark(list(self._leaf_of))
+        self._by_number: dict[Decimal, int] = {}
+        for value, leaf in self._leaf_of.items():
+            if (x := read_number(value, self._mark)) is not None:
+                self._by_number.setdefault(x, leaf)
+
+    def by(self, text: str) -> Leaves:
+        """Return the leaves that a text names; none if it names something else, or a value itself."""
+        if text in self._leaf_of:
+            return NO_LEAVES
+        members = read_set(text)
+        if members is None:
+            members = next((one for one in lists(text) if all(member in self._leaf_of for member in one)), None)
+        if members is not None:
+            named = [self._leaf_of[member] for member in members if member in self._leaf_of]
+            return np.array(sorted(set(named)), np.int64) if len(named) == len(members) else NO_LEAVES
+        first, last = days_of(text)
+        if first != last:
+            ends = [self._leaf_of[end] for end in (first, last) if end in self._leaf_of]
+            return np.array(sorted(ends), np.int64) if len(ends) == 2 else NO_LEAVES
+        found = read_range(text, self._mark)
+        if found is None or not (found.first_within and found.last_within and found.first < found.last):
+            return NO_LEAVES
+        ends = [self._by_number[x] for x in (found.first, found.last) if x in self._by_number]
+        return np.array(ends, np.int64) if len(ends) == 2 else NO_LEAVES
+
+
+def _visible_values(texts: Sequence[str], mark: DecimalMark | None) -> list[str]:
+    """Return the values that released texts show, and the whole numbers within their ranges.
+
+    Where the original is unknown these are the values that there may be; what they prove does not depend on others.
+    """
+    shown: set[str] = set()
+    for text in texts:
+        if (members := read_set(text)) is not None:
+            shown.update(members)
+        elif (
+            (found := read_range(text, mark or ".")) is not None and found.first.is_finite() and found.last.is_finite()
+        ):
+            first, last = found.first, found.last
+            whole = first == int(first) and last == int(last) and last - first <= WIDEST
+            shown.update(map(str, range(int(first), int(last) + 1)) if whole else (f"{first:f}", f"{last:f}"))
+        elif days_of(text)[0] != days_of(text)[1]:
+            shown.update(days_of(text))
+        elif not is_star(text) and read_mask(text) is None:
+            shown.add(text)
+    return sorted(shown)
+
+
+def _are_boxes(texts: Sequence[str], covered: Sequence[Leaves], printed: Sequence[Leaves]) -> bool:
+    """Return whether ranges or sets can only be boxes of their classes: some cross, or ranges are uneven.
+
+    Labels of a hierarchy are nested or apart. Ranges fixed beforehand have one width a level; at the ends of a column
+    they may be narrower.
+    """
+    general = [set(leaves.tolist()) for leaves, named in zip(covered, printed, strict=True) if len(named) > 1]
+    general = sorted(general, key=len)[:MAX_COMPARED]
+    for i, one in enumerate(general):
+        for other in general[i + 1 :]:
+            if one & other and not (one <= other or other <= one):
+                return True
+    ranges = [found for text in texts if (found := read_range(text)) is not None and found.last_within]
+    widths = sorted(
+        {found.last - found.first for found in ranges if found.first.is_finite() and found.last.is_finite()}
+    )
+    return len(widths) > MAX_WIDTHS
