@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shoal.columns.look_alikes import spelled_alike
+from shoal.table.same_values import spelled_alike
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.models import SensitiveModel

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shoal.errors import CannotTellError, VerificationError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
 from shoal.models.base import TOLERANCE
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.closeness import COMPARED, TCloseness
 from shoal.models.forbidden import Minable
 from shoal.models.measured import LinkageRisk, MeasuredLimit
 from shoal.models.size import AlphaK, PSensitive
@@ -63,7 +63,7 @@ class Gaps:
         """Return what is missing to judge a requirement on these sensitive columns."""
         if isinstance(model, PopulationModel):
             return self.population
-        if isinstance(model, TCloseness | BasicLikeness | EnhancedLikeness | DeltaDisclosure):
+        if isinstance(model, COMPARED):
             covered = [model.column] if model.column else sensitive
             of_hierarchy = (self.hierarchies[name] for name in covered if name in self.hierarchies)
             return self.whole or (next(of_hierarchy, "") if isinstance(model, TCloseness) else "")

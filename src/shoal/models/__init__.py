@@ -13,6 +13,7 @@ from shoal.models.base import PrivacyModel, SensitiveModel
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.models.release import AverageRisk, PopulationUniqueness, ReleaseModel, SampleUniqueness
+from shoal.models.shares import LimitedGain
 from shoal.models.size import AlphaK, DeltaPresence, KAnonymity, KMap, MaximumRisk, PopulationModel, PSensitive
 
 Requirement = Annotated[
@@ -28,6 +29,7 @@ Requirement = Annotated[
     | BasicLikeness
     | EnhancedLikeness
     | DeltaDisclosure
+    | LimitedGain
     | MaximumRisk
     | AverageRisk
     | SampleUniqueness

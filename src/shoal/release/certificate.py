@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
 from shoal.models import PopulationModel
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.closeness import COMPARED
 from shoal.models.finding import Finding
 from shoal.policy import Policy
 from shoal.policy.presets import PRESETS
@@ -37,7 +37,7 @@ DIGITS = 2  # of figures that depend on unreleased data
 OF_POPULATION = frozenset({"k_map", "presence", "population_uniqueness"})
 OF_PERSONS = frozenset({"k", "uniques", "sample_uniqueness", "risk_max", "risk_mean"})
 OF_HOUSEHOLDS = frozenset({"household_risk_max", "household_risk_mean"})
-OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta"})
+OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta", "gain"})
 # Losses that depend only on the sizes of classes and the number of suppressed records.
 OF_RELEASE = ("discernibility", "average-class")
 
@@ -121,11 +121,10 @@ class _Told:
 
     def requirements(self) -> list[dict[str, Any]]:
         models = {model.asked: model for model in self.policy.models}
-        compared = (TCloseness, BasicLikeness, EnhancedLikeness, DeltaDisclosure)
         told = []
         for verdict in self.release.verdicts.verdicts:
             model, line = models.get(verdict.asked), verdict.as_dict()
-            hidden = model is None or (isinstance(model, compared) and self.dropped > 0)
+            hidden = model is None or (isinstance(model, COMPARED) and self.dropped > 0)
             if hidden or needs_more(verdict.figure, self.policy, self.dropped):
                 line["worst"] = rounded(line["worst"])
             told.append(line)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.columns.look_alikes import spelled_alike
+from shoal.table.same_values import spelled_alike
 from shoal.findings import KINDS, Finding
 from shoal.policy import Policy
 

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.models.base import SensitiveModel
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, TCloseness, line_of_values
+from shoal.models.closeness import DeltaDisclosure, TCloseness, line_of_values
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from shoal.models.size import AlphaK, MaximumRisk, PSensitive
+from shoal.models.shares import ShareBound
+from shoal.models.size import MaximumRisk, PSensitive
 from shoal.search.problem import Problem
 from shoal.table.frequency import Codes, Domain, Floats
 
@@ -111,10 +112,8 @@ class _ColumnRules:
                 self.varied.append(_with_entropy(math.log(model.l)))
             case RecursiveDiversity():
                 self.varied.append(_recursive(model.c, model.l))
-            case AlphaK():
-                self.caps = np.minimum(self.caps, model.alpha)
-            case BasicLikeness():  # and the enhanced one
-                self.caps = np.minimum(self.caps, q * (1 + model.gain(q)))
+            case ShareBound():
+                self.caps = np.minimum(self.caps, model.caps(self.domain))
             case DeltaDisclosure():
                 self.caps = np.minimum(self.caps, q * math.exp(min(model.delta, 700.0)))
                 if model.absent == "fail":
