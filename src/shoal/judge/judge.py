@@ -106,11 +106,27 @@ def judge_release(
     )
     of_attacks = [limit.judge(attacks, gaps.of_limit(limit)) for limit in policy.limits] if limits is None else limits
     return Verdicts(
-        (*of_classes, *of_attacks, *judge_results(policy, mined)),
+        (*of_classes, *judge_coarseness(table, policy), *of_attacks, *judge_results(policy, mined)),
         tuple(identifiers),
         table.n_records,
         table.n_classes,
     )
+
+
+def judge_coarseness(table: FrequencyTable, policy: Policy) -> list[Verdict]:
+    """Judge whether sensitive values are as coarse as the policy releases them."""
+    verdicts = []
+    for name, released in policy.coarsened.items():
+        histogram = table.sensitive[name]
+        texts = () if histogram.domain is None else histogram.domain.texts
+        finer = np.array(released.finer(name, texts, policy.columns[name].hierarchy, policy.folder), np.bool_)
+        entries = finer[histogram.values]
+        n_records = int(histogram.counts[entries].sum())
+        n_classes = len(np.unique(histogram.class_of_entry[entries]))
+        outcome: Outcome = "fails" if n_records else "holds"
+        asked = f"{name} released: {released.asked}"
+        verdicts.append(Verdict(asked, outcome, "finer_values", float(n_records), n_classes, n_records))
+    return verdicts
 
 
 def judge_results(policy: Policy, mined: Minable | None) -> list[Verdict]:

@@ -15,6 +15,7 @@ from shoal.models.diversity import DistinctDiversity, EntropyDiversity, Recursiv
 from shoal.models.release import AverageRisk, PopulationUniqueness, ReleaseModel, SampleUniqueness
 from shoal.models.shares import LimitedGain
 from shoal.models.size import AlphaK, DeltaPresence, KAnonymity, KMap, MaximumRisk, PopulationModel, PSensitive
+from shoal.models.spread import KEAnonymity
 
 Requirement = Annotated[
     KAnonymity
@@ -30,6 +31,7 @@ Requirement = Annotated[
     | EnhancedLikeness
     | DeltaDisclosure
     | LimitedGain
+    | KEAnonymity
     | MaximumRisk
     | AverageRisk
     | SampleUniqueness

@@ -30,11 +30,18 @@ class ShareBound(SensitiveModel):
     """A cap on the share of every sensitive value in a class, except for values that may be known.
 
     ``exempt`` lists values that nobody minds, such as ``no`` or ``negative``, in any spelling: their share is not
-    bounded. An empty text stands for a missing value.
+    bounded. An empty text stands for a missing value. ``common`` exempts values by their share in the whole table.
     """
 
     exempt: tuple[str, ...] = Field(
         default=(), strict=False, description="Values that nobody minds, whose share is not bounded: `no`, `negative`."
+    )
+    common: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        strict=False,
+        description="Values that at least this share of all records have are exempt: everybody would guess them.",
     )
     merging: ClassVar[Merging] = "convex"
     least: ClassVar[bool] = False
@@ -49,10 +56,13 @@ class ShareBound(SensitiveModel):
 
     def exempted(self, domain: Domain) -> Passing:
         """Return which values are exempt."""
+        common = np.zeros(len(domain.texts), np.bool_)
+        if self.common is not None:
+            common = np.asarray(domain.shares >= self.common - TOLERANCE)
         if not self.exempt:
-            return np.zeros(len(domain.texts), np.bool_)
+            return common
         exempt = set(map(said_value, self.exempt))
-        return np.array([said_value(text) in exempt for text in domain.texts], np.bool_)
+        return np.array([said_value(text) in exempt for text in domain.texts], np.bool_) | common
 
     def accepts(self, histogram: Histogram) -> Passing:
         """Return whether no share in a class exceeds its cap; what is met exactly counts as met."""
@@ -80,7 +90,8 @@ class ShareBound(SensitiveModel):
     @property
     def beside(self) -> str:
         """The number of exempt values, as ``asked`` shows it: the values are in the policy, not in messages."""
-        return f", {len(self.exempt)} exempt" if self.exempt else ""
+        listed = f", {len(self.exempt)} exempt" if self.exempt else ""
+        return listed if self.common is None else f"{listed}, common from {self.common:g}"
 
 
 class LimitedGain(ShareBound):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shoal.policy.column import FrozenPart
+from shoal.policy.part import FrozenPart
 
 Algorithm = Literal[
     "optimal",

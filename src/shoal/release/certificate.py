@@ -144,7 +144,9 @@ class _Told:
         """The objective with two digits, and the losses that follow from the release, exactly."""
         loss, objective = self.release.loss, self.policy.release.objective
         exact = {name: loss[name] for name in OF_RELEASE if name in loss}
-        return exact | ({} if objective in exact or objective not in loss else {objective: rounded(loss[objective])})
+        more = {name: rounded(loss[name]) for name in ("sensitive", "with-sensitive") if name in loss}
+        more |= {} if objective in exact or objective not in loss else {objective: rounded(loss[objective])}
+        return exact | more
 
     def levels(self) -> dict[str, int | str | None]:
         """The levels; that of a mask that hides everything is omitted: it is the length of the longest value."""
