@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveModel
-from shoal.models.diversity import class_sizes, distinct, shares
+from shoal.models.diversity import class_sizes, shares
 from shoal.models.kernels import equal_distances, line_distances, tree_distances
 from shoal.models.parts import most_in_subtrees, most_on_line, most_under_caps
 from shoal.models.shares import LimitedGain, ShareBound, Shares
@@ -290,7 +290,7 @@ class DeltaDisclosure(SensitiveModel):
         if self.absent == "ignore" or not histogram.n_classes:
             return capped
         floors = np.minimum.reduceat(histogram.counts * (factor / q[histogram.values]), histogram.starts[:-1])
-        return np.where(distinct(histogram) < histogram.n_values, 0.0, floors)[rows].clip(max=capped)
+        return np.where(np.diff(histogram.starts) < histogram.n_values, 0.0, floors)[rows].clip(max=capped)
 
     @property
     def asked(self) -> str:

@@ -93,6 +93,7 @@ class _ColumnRules:
         q = domain.shares
         self.domain = domain
         self.n_values = int(np.count_nonzero(domain.whole))
+        self.silent = np.zeros(len(q), np.bool_) if domain.told is None else domain.told < 0
         self.varied: list[Callable[[Floats], bool]] = []
         self.distinct = 1
         self.caps = np.ones(len(q))  # shares
@@ -175,7 +176,7 @@ class _ColumnRules:
             d = _first(1, min(n, self.n_values), lambda d: self._passes(_even(n, d)))
             if h is None or d is None:
                 return None
-            caps, distinct = np.minimum(caps, h), max(distinct, d)
+            caps, distinct = np.where(self.silent, caps, np.minimum(caps, h)), max(distinct, d)
         if distinct > n or np.count_nonzero(caps) < distinct or (floors > caps).any():
             return None
         if floors.sum() > n or caps.sum() < n:
@@ -194,7 +195,7 @@ class _ColumnRules:
                 middle = (low + high) / 2
                 passes = self._passes(_one_of(middle, 1.0, self.n_values))
                 low, high = (middle, high) if passes else (low, middle)
-            caps = np.minimum(caps, high)
+            caps = np.where(self.silent, caps, np.minimum(caps, high))
         caps = np.minimum(n * (caps + LOOSE), n)
         floors = np.maximum(0.0, n * (self.floors - LOOSE))
         return _rule(n, caps, floors, 0, [test.beyond(n) for test in self.tests])
