@@ -35,7 +35,7 @@ class KEAnonymity(SensitiveModel):
 
     def score(self, histogram: Histogram) -> Scores:
         """Return the distance from the smallest to the largest number of each class; 0 without numbers."""
-        numbers = numbers_of(histogram)[histogram.values]
+        numbers = sensitive_numbers(histogram)[histogram.values]
         if not len(numbers):
             return np.zeros(histogram.n_classes)
         starts = histogram.starts[:-1]  # no class is empty
@@ -45,7 +45,7 @@ class KEAnonymity(SensitiveModel):
 
     def accepts(self, histogram: Histogram) -> Passing:
         """Return whether each class has k numbers, e apart; rounding does not make an equality fail."""
-        numbers = numbers_of(histogram)[histogram.values]
+        numbers = sensitive_numbers(histogram)[histogram.values]
         if not len(numbers):
             return np.zeros(histogram.n_classes, np.bool_)
         if self.k <= 2:  # two ends that differ are two numbers
@@ -60,7 +60,7 @@ class KEAnonymity(SensitiveModel):
         return f"({self.k}, {self.e:g})-anonymity of numbers{self.where}"
 
 
-def numbers_of(histogram: Histogram) -> NDArray[np.float64]:
+def sensitive_numbers(histogram: Histogram) -> NDArray[np.float64]:
     """Return the values of a column as numbers; NaN for texts that say nothing."""
     if histogram.domain is None:
         raise TypeError("the values of this histogram are persons, not sensitive values")

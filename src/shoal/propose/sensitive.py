@@ -35,7 +35,7 @@ ZERO_OFTEN = 0.5  # of the records with a 0 from which on it means "none"
 
 
 @dataclass(frozen=True)
-class Step:
+class Strictness:
     """How strict the requirements are."""
 
     gain: float  # the largest success of a bet above its control, for one class
@@ -45,14 +45,14 @@ class Step:
 
 # The attacks tolerate 0.09 above the control, and call numbers similar within a quarter of their range.
 STEPS = (
-    Step(0.09, 0.26),
-    Step(0.2, 0.26),
-    Step(0.35, 0.26),
-    Step(0.5, 0.26),
-    Step(0.5, 0.15, 0.9),
-    Step(0.6, 0.1, 0.75),
-    Step(0.75, 0.05, 0.6),
-    Step(0.9, 0.02, 0.5),
+    Strictness(0.09, 0.26),
+    Strictness(0.2, 0.26),
+    Strictness(0.35, 0.26),
+    Strictness(0.5, 0.26),
+    Strictness(0.5, 0.15, 0.9),
+    Strictness(0.6, 0.1, 0.75),
+    Strictness(0.75, 0.05, 0.6),
+    Strictness(0.9, 0.02, 0.5),
 )
 
 
@@ -65,7 +65,7 @@ class SensitiveColumn:
     span: float | None = None  # the range of its released numbers, where a class must have a range of them
     exempt: tuple[str, ...] = ()
 
-    def requirements(self, step: Step) -> Iterator[dict[str, Any]]:
+    def requirements(self, step: Strictness) -> Iterator[dict[str, Any]]:
         """Yield the requirements on the column, as a policy writes them."""
         bound: dict[str, Any] = {"model": "limited-gain", "column": self.name, "gain": step.gain}
         if self.exempt:

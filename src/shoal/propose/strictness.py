@@ -12,7 +12,7 @@ from shoal.engines.base import Engine
 from shoal.engines.local import LocalEngine
 from shoal.errors import ShoalError
 from shoal.policy import Policy
-from shoal.propose.sensitive import COST, STEPS, Protection, SensitiveColumn, Step
+from shoal.propose.sensitive import COST, STEPS, Protection, SensitiveColumn, Strictness
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.cells import losses
 
@@ -48,7 +48,7 @@ def protection_of(engine: Engine, policy: Policy, columns: Sequence[SensitiveCol
     return Protection(tuple(columns), best, before, after, rows.n_records, total)
 
 
-def _with(policy: Policy, columns: Sequence[SensitiveColumn], step: Step) -> Policy:
+def _with(policy: Policy, columns: Sequence[SensitiveColumn], step: Strictness) -> Policy:
     fields = policy.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     more = [requirement for column in columns for requirement in column.requirements(step)]
     kept = [{"model": model.model} | model.model_dump(exclude_none=True) for model in policy.require]

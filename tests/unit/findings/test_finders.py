@@ -235,8 +235,8 @@ def test_values_that_differ_only_in_spelling(one: str | None, other: str | None)
 
 def test_spellings_do_not_feign_the_diversity_of_a_class() -> None:
     only = ["HIV", "hiv", " HIV"] * (N // 3)
-    finding = found(table(disease=only), policy())["spelling"]
-    assert "3 spellings of 1 value," in str(finding)
+    with pytest.raises(shoal.InfeasibleError, match="distinct 2-diversity"):
+        shoal.anonymize(table(disease=only), policy())
     assert shoal.measure(table(disease=only), quasi=["town"], sensitive=["disease"])["l"] == 1
 
 
