@@ -33,6 +33,7 @@ from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy, PolicySource, policy_of
+from shoal.propose.aiming import aimed
 from shoal.recoding import Recoding
 from shoal.recoding.label_style import shows_hidden_decimals, with_whole_numbers
 from shoal.release import Release, refuse_to_overwrite
@@ -82,6 +83,8 @@ def anonymize(
     (['31-34', '36-38'], 2)
     """
     policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
+    if policy.release.aim and policy.limits:
+        return aimed(policy, lambda stricter: anonymize(data, stricter, progress=progress, visits=visits))
     given = engine_of(data, policy)
     engine = given.coarsened(policy)
     progress = logged(progress)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import CannotTellError, VerificationError
+from shoal.errors import CannotTellError, LimitExceededError, VerificationError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
 from shoal.models.base import TOLERANCE
 from shoal.models.closeness import COMPARED, TCloseness
@@ -148,10 +148,11 @@ def require(verdicts: Verdicts) -> None:
                 "use a stricter policy, such as a larger k, or generalize a column that it names",
             )
         if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
-            raise VerificationError(
+            raise LimitExceededError(
                 f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}, above the "
                 "limit; nothing was written",
-                "use a stricter policy, such as a larger k, ℓ-diversity or t-closeness, and try again",
+                "use a stricter policy, such as a larger k, ℓ-diversity or t-closeness, or let aim = true under "
+                "[release] look for one",
             )
         if verdict.outcome == "fails":
             raise VerificationError(

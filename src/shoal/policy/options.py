@@ -131,6 +131,12 @@ class Options(FrozenPart):
         strict=False,
         description="Time limit of the search in seconds; `datafly` ignores it.",
     )
+    aim: bool = Field(
+        default=False,
+        description="Where a limit on an attack does not hold, try stricter requirements until it does: a larger k for "
+        "limits on singling out and linkage, a smaller `limited-gain` for limits on inference. The certificate states "
+        "those that were reached.",
+    )
     max_tuples: int | None = Field(
         default=None,
         ge=1,
