@@ -33,6 +33,7 @@ from shoal.models import PopulationModel, ReleaseModel
 from shoal.models.closeness import DISTANCES
 from shoal.models.measured import MeasuredLimit
 from shoal.policy import Column, Options, Policy, explain
+from shoal.policy.coarsening import Coarsening
 from shoal.policy.presets import PRESETS
 from shoal.search import SEARCHES
 from shoal.search.losses.definitions import LOSSES, WITH_LABEL
@@ -152,6 +153,8 @@ def _alternatives(annotation: Any) -> tuple[Any, ...]:
 def _kind(kind: Any) -> str:
     if get_origin(kind) is typing.Annotated:
         return _kind(get_args(kind)[0])
+    if kind is Coarsening:
+        return "see [coarser sensitive values](#coarser-sensitive-values)"
     if len(_alternatives(kind)) > 1:  # which kind of hierarchy
         return "see [hierarchies](#hierarchies)"
     if get_origin(kind) is Literal:
@@ -409,6 +412,8 @@ def _errors() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "coarsening": _fields(Coarsening),
+    "coarsening": _fields(Coarsening),
     "columns": _fields(Column),
     "release": _fields(Options),
     **{

@@ -145,6 +145,10 @@ class VerificationError(ShoalError):
     exit_code = 1
 
 
+class LimitExceededError(VerificationError):
+    """An attack on the finished release succeeds more often than the policy tolerates; nothing was published."""
+
+
 class UnreadableError(VerificationError):
     """The finished release could not be read back for verification; nothing was published."""
 

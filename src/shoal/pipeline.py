@@ -12,7 +12,16 @@ from shoal.engines.base import Counted, Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.files.whole_files import write_text
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import engine_of, in_order, order_of, order_of_release, population_of, rows_of, sensitive_of
+from shoal.engines.opening import (
+    engine_of,
+    in_order,
+    order_of,
+    order_of_release,
+    original_of,
+    population_of,
+    rows_of,
+    sensitive_of,
+)
 from shoal.errors import PolicyError, no_column
 from shoal.findings import Finding, finding, findings_of
 from shoal.findings.evidence import of_release, of_table
@@ -24,12 +33,14 @@ from shoal.models.closeness import DISTANCES, TCloseness
 from shoal.models.diversity import RecursiveDiversity
 from shoal.models.verdict import Verdicts
 from shoal.policy import Policy, PolicySource, policy_of
+from shoal.propose.aiming import aimed
 from shoal.recoding import Recoding
 from shoal.recoding.label_style import shows_hidden_decimals, with_whole_numbers
 from shoal.release import Release, refuse_to_overwrite
 from shoal.risk.households import household_figures
 from shoal.search import PARTING, SEARCHES, Problem
 from shoal.search.losses.cells import losses
+from shoal.search.losses.sensitive import sensitive_losses
 from shoal.search.problem import Progress, silent
 from shoal.table.domain import domain_of
 from shoal.table.frequency import FrequencyTable
@@ -72,7 +83,10 @@ def anonymize(
     (['31-34', '36-38'], 2)
     """
     policy, proposed = _given_or_proposed(data, policy, k, quasi, sensitive, plain, l, t)
-    engine = engine_of(data, policy)
+    if policy.release.aim and policy.limits:
+        return aimed(policy, lambda stricter: anonymize(data, stricter, progress=progress, visits=visits))
+    given = engine_of(data, policy)
+    engine = given.coarsened(policy)
     progress = logged(progress)
     log.info("anonymize: %d quasi-identifiers, algorithm %s", len(policy.quasi), policy.release.algorithm)
     outside = population_of(policy)
@@ -88,6 +102,9 @@ def anonymize(
     require(verdicts)  # raises before anything is written
     evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"])
     verdicts = replace(verdicts, findings=(*findings_of(evidence), *proposed))
+    if policy.coarsened:
+        finer = given.tally(policy.sensitive)
+        loss |= sensitive_losses(finer, released, policy, counted.n_records, loss["loss"])
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
         rows,
@@ -226,7 +243,7 @@ def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdict
     seen = engine.tallied(telling)  # rows, or distinct rows with counts
     if policy.release.nulls == "forbid":
         seen.forbid_nulls(policy)
-    before = None if original is None else engine_of(original, policy)
+    before = None if original is None else original_of(original, policy)
     whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
     outside = population_of(policy)
     reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)

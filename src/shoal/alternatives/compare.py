@@ -14,7 +14,7 @@ from shoal.alternatives.frontier import require_answer, told
 from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import engine_of, population_of
+from shoal.engines.opening import original_of, population_of
 from shoal.errors import (
     CannotTellError,
     DataError,
@@ -117,7 +117,7 @@ def compare(
     names = tuple(algorithms) or tuple(name for name in SEARCHES if name not in _ORACLES)
     if strange := [name for name in names if name not in SEARCHES]:
         raise PolicyError(f"unknown algorithm: {', '.join(map(repr, strange))}", f"algorithms: {', '.join(SEARCHES)}")
-    engine = engine_of(data, policy)
+    engine = original_of(data, policy)
     if utility and not engine.in_memory:
         raise DataError("utility is measured on rows in memory", "omit utility, or compare on a sample in a file")
     outside = population_of(policy)

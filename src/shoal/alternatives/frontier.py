@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.engines.base import Counted, Engine
 from shoal.engines.data import Data
-from shoal.engines.opening import engine_of, population_of
+from shoal.engines.opening import original_of, population_of
 from shoal.errors import CannotTellError, InfeasibleError, OutOfTimeError, PolicyError, ShoalError, VerificationError
 from shoal.judge import judge_release, require
 from shoal.judge.hiding import with_hidden_results
@@ -92,7 +92,7 @@ class Start:
     @classmethod
     def of(cls, data: Data, policy: Policy) -> Start:
         """Count the table where its rows are."""
-        engine, outside = engine_of(data, policy), population_of(policy)
+        engine, outside = original_of(data, policy), population_of(policy)
         counted = engine.count(policy, outside, apart=policy.release.algorithm in PARTING)
         return cls(counted, None if outside is None else outside.people(policy, counted.table.hierarchies), engine)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.engines.data import Data
-from shoal.engines.opening import engine_of, population_of
+from shoal.engines.opening import original_of, population_of
 from shoal.policy import PolicySource, policy_of
 from shoal.search.full_domain.k_minimal import Minimal, minimal_nodes
 from shoal.search.problem import Problem
@@ -26,6 +26,6 @@ def k_minimal(data: Data, policy: PolicySource) -> list[Minimal]:
     """
     policy = policy_of(policy)
     outside = population_of(policy)
-    table = engine_of(data, policy).count(policy, outside).table
+    table = original_of(data, policy).count(policy, outside).table
     population = None if outside is None else outside.people(policy, table.hierarchies)
     return minimal_nodes(Problem.of(table, policy, population=population))

@@ -30,7 +30,7 @@ from shoal.attacks.values import values_of
 from shoal.engines.base import Groups, Query, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import engine_of
+from shoal.engines.opening import engine_of, original_of
 from shoal.errors import DataError, PolicyError, no_column
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table import builders, codec
@@ -133,7 +133,7 @@ def attack_everybody(rows: Rows | Query | Groups, original: Data, policy: Policy
     """Attack everybody of the original, given finished rows."""
     table, persons = released_rows(rows)
     names = [*policy.quasi, *policy.sensitive]
-    truth, ordered = _engine(original, names, policy)
+    truth, ordered = _people(original, names, policy)
     if absent := [name for name in names if name not in truth.columns]:
         raise no_column("the original", absent, truth.columns)
     ordered = ordered and isinstance(rows, Rows)
@@ -165,7 +165,7 @@ def _opened(
         raise PolicyError("quasi: specify at least one column that an attacker could know", "or pass a policy")
     engine = None
     if original is not None:
-        engine, in_order = _engine(original, [*quasi, *sensitive], policy)
+        engine, in_order = _people(original, [*quasi, *sensitive], policy)
         ordered = ordered and in_order
     for what, names in (("release", table.column_names), ("original", engine.columns if engine else None)):
         absent = [] if names is None else [name for name in (*quasi, *sensitive) if name not in names]
@@ -196,6 +196,13 @@ def _expanded(groups: Groups) -> pa.Table:
 def _rows(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[pa.Table, bool]:
     engine, ordered = _engine(data, names, policy)
     return engine.table, ordered
+
+
+def _people(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
+    """Return the rows of people who are attacked, or compared with these: their values as coarse as released ones."""
+    if policy is None:
+        return _engine(data, names, policy)
+    return original_of(data, policy).listed(names or [*policy.quasi, *policy.sensitive])
 
 
 def _engine(data: Data, names: Sequence[str], policy: Policy | None) -> tuple[LocalEngine, bool]:
@@ -391,7 +398,7 @@ class _Session:
         return (self._nearest(seen, people) if masked else seen), people
 
     def _table(self, what: str, data: Data) -> pa.Table:
-        table, _ = _rows(data, [*self.on, *self.target.sensitive], self.target.policy)
+        table = _people(data, [*self.on, *self.target.sensitive], self.target.policy)[0].table
         if absent := [name for name in self.on if name not in table.column_names]:
             raise PolicyError(
                 f"the {what} has no column {quoted_names(absent)}", "list the columns that it shares in known"

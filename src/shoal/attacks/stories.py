@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.attacks.candidates import Secret, Sight, secret, sight
 from shoal.attacks.run import released_rows
 from shoal.engines.base import Released, Rows
-from shoal.engines.opening import engine_of
+from shoal.engines.opening import original_of
 from shoal.table.frequency import RowNumbers
 from shoal.table.hierarchy import Label
 from shoal.text.figures import format_count, format_number
@@ -135,7 +135,7 @@ def stories(release: Released, *, sample: int = 10_000) -> tuple[Story, ...]:
     policy = release.policy
     on, sensitive = policy.quasi, policy.sensitive
     entity = () if policy.release.entity is None else (policy.release.entity,)
-    truth, _ = engine_of(release.engine, policy).listed(list(dict.fromkeys([*on, *sensitive, *entity])))
+    truth, _ = original_of(release.engine, policy).listed(list(dict.fromkeys([*on, *sensitive, *entity])))
     original = truth.table
     table, persons = released_rows(release.rows)
     rows = np.arange(original.num_rows)

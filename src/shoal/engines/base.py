@@ -209,6 +209,9 @@ class Engine(Countable, Protocol):
     def spelled(self, spellings: Spellings) -> Engine:
         """Return the rows with cells parsed according to their spelling."""
 
+    def coarsened(self, policy: Policy) -> Engine:
+        """Return the rows with the sensitive values that the policy releases, where these are coarser."""
+
     # ── counted ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> Counted:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.engines.files.numbered import column_of_texts
+from shoal.policy.column import Column
+from shoal.table.codec import Coded
 from shoal.table.intervals import parse_number
 from shoal.table.spelling import BLANKS, Spelling
 
@@ -57,6 +60,31 @@ def _without(column: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
         return column
     gone = pc.is_in(pc.utf8_trim(column, BLANKS), pa.array(spelling.missing, pa.string()))
     return pc.if_else(gone, pa.scalar(None, pa.string()), column)
+
+
+def coarsened_table(
+    table: pa.Table, coded: Mapping[str, Coded], columns: Mapping[str, Column], folder: Path
+) -> pa.Table:
+    """Replace sensitive columns by what a policy releases of them; numbers keep their type where it can hold them."""
+    for name, column in columns.items():
+        assert column.released is not None
+        of = coded[name]
+        coarse = pa.array(column.released.coarse(name, of.texts, column.hierarchy, folder), pa.string())
+        cells = coarse.take(pa.array(of.codes, pa.int32(), mask=of.codes < 0))
+        j = table.schema.get_field_index(name)
+        table = table.set_column(j, name, pa.chunked_array([_of_kind(cells, table.schema.field(j).type)]))
+    return table
+
+
+def _of_kind(cells: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return cells
+    for wanted in (kind, pa.float64()):
+        try:
+            return cells.cast(wanted)
+        except pa.ArrowInvalid:
+            continue
+    return cells
 
 
 def read_expression(table: ir.Table, spellings: Spellings) -> ir.Table:

@@ -36,7 +36,7 @@ from shoal.engines.local import LocalEngine, Texts, unchanged
 from shoal.engines.repeated import Repeated, rows_from_counts
 from shoal.engines.sql import unused
 from shoal.engines.tuple_budget import Coarse, Domains, next_up
-from shoal.errors import DataError, OutputError, VerificationError
+from shoal.errors import DataError, OutputError, PolicyError, VerificationError
 from shoal.policy import Policy
 from shoal.recoding import Recoding
 from shoal.table.bounds import added, bound_columns, require_true, there
@@ -87,6 +87,16 @@ class IbisEngine(IbisColumns):
         if all(name not in spellings or spellings[name].is_plain for name in self.columns):
             return self
         return self._with(read_expression(self.expression, spellings))
+
+    def coarsened(self, policy: Policy) -> IbisEngine:
+        """Refuse to coarsen sensitive columns: their values are recoded in memory only."""
+        if policy.coarsened:
+            raise PolicyError(
+                f"columns.{next(iter(policy.coarsened))}.released: sensitive values are coarsened in memory, and these "
+                "rows stay in their engine",
+                "coarsen the column in the database and leave released out, or use the local engine",
+            )
+        return self
 
     def _with(self, table: ir.Table, stand_ins: Mapping[str, ir.Table] | None = None) -> IbisEngine:
         return IbisEngine(

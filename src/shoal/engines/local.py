@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.engines import frames
 from shoal.engines.base import Counted, Query, Rows, Verify, WrittenFile, require_columns
-from shoal.engines.cells import Spellings, read_table
+from shoal.engines.cells import Spellings, coarsened_table, read_table
 from shoal.engines.codebook import Codebook
 from shoal.engines.coded_rows import CodedColumn, decoded_table, is_worth_coding, order_of_codes
 from shoal.engines.counted_rows import CountedRows, Origins
@@ -76,8 +76,10 @@ class LocalEngine(LocalColumns):
         source: Path | None = None,
         weights: Counts | None = None,
         codebook: Codebook | None = None,
+        coarse: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(table, weights)
+        self.coarse = coarse  # sensitive columns that are already as coarse as they are released
         self._fingerprint = fingerprint
         self.back = back  # converts Arrow to the kind of frame that was given
         self.dialect = dialect
@@ -119,7 +121,18 @@ class LocalEngine(LocalColumns):
         table = read_table(self.held, spellings)
         return self if table is self.held else self._with(table)
 
-    def _with(self, table: pa.Table) -> LocalEngine:
+    def coarsened(self, policy: Policy) -> LocalEngine:
+        """Return the rows with the sensitive values that the policy releases, where these are coarser."""
+        columns = {
+            name: column for name, column in policy.columns.items() if column.released and name not in self.coarse
+        }
+        columns = {name: column for name, column in columns.items() if name in self.columns}
+        if not columns:
+            return self
+        table = coarsened_table(self.held, {name: self.coded(name) for name in columns}, columns, policy.folder)
+        return self._with(table, self.coarse.union(columns))
+
+    def _with(self, table: pa.Table, coarse: frozenset[str] | None = None) -> LocalEngine:
         return LocalEngine(
             table,
             fingerprint=self._fingerprint,
@@ -129,6 +142,7 @@ class LocalEngine(LocalColumns):
             source=self.source,
             weights=self.weights,
             codebook=self.codebook,
+            coarse=self.coarse if coarse is None else coarse,
         )
 
     @cached_property
@@ -392,7 +406,9 @@ class LocalEngine(LocalColumns):
         return leaves
 
     def _domain(self, name: str, policy: Policy) -> tuple[Domain, Codes]:
-        hierarchy = self.hierarchy(name, policy) if policy.columns[name].hierarchy is not None else None
+        column = policy.columns[name]
+        of_values = column.hierarchy is not None and not (column.released and column.released.level)
+        hierarchy = self.hierarchy(name, policy) if of_values else None
         return domain_of(name, self.coded(name), hierarchy, self.weights)
 
     def forbid_nulls(self, policy: Policy) -> None:

@@ -44,6 +44,13 @@ def engine_of(
     return LocalEngine.of(data)
 
 
+def original_of(
+    data: Data | Released, policy: Policy, *, separator: str | None = None, encoding: str | None = None
+) -> Engine:
+    """Return the engine for a table that is not released yet: its sensitive values as coarse as they will be."""
+    return engine_of(data, policy, separator=separator, encoding=encoding).coarsened(policy)
+
+
 def rows_of(data: Data | Released, policy: Policy | None = None) -> LocalEngine:
     """Open like ``engine_of``, for callers that need the rows: raise DataError if they stay in an engine."""
     engine = engine_of(data, policy)
@@ -180,7 +187,7 @@ def in_order(engine: Engine, rows: Rows | Groups, policy: Policy) -> Rows | Grou
 
 def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
     """Return the sensitive columns of the original, as rows or as distinct rows with counts."""
-    engine = engine_of(data, policy)
+    engine = original_of(data, policy)
     if absent := [name for name in policy.sensitive if name not in engine.columns]:
         raise no_column("the original table", absent, engine.columns)
     return engine.tally(policy.sensitive)

@@ -19,7 +19,7 @@ KINDS: dict[str, tuple[Severity, ...]] = {
     "copy-of-quasi": ("decide",),
     "unprotected": ("decide",),
     "near-numbers": ("decide",),
-    "spelling": ("decide", "note"),
+    "spelling": ("note",),
     "two-digit-years": ("decide",),
     "nulls-alone": ("decide",),
     "closeness-before-suppression": ("note",),

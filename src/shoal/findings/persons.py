@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.columns.look_alikes import spelled_alike
+from shoal.table.same_values import spelled_alike
 from shoal.columns.persons import repeated
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding

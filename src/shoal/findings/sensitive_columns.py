@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shoal.columns.look_alikes import spelled_alike
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.models import SensitiveModel
@@ -14,8 +13,9 @@ from shoal.models.closeness import TCloseness
 from shoal.models.diversity import distinct, most_frequent
 from shoal.models.finding import Finding
 from shoal.models.measured import InferenceRisk
+from shoal.models.spread import KEAnonymity
 from shoal.policy import Policy
-from shoal.table.frequency import Histogram
+from shoal.table.same_values import spelled_alike
 from shoal.text.figures import format_count, format_number, format_share
 
 
@@ -58,7 +58,8 @@ _BY_DISTANCE = ("ordered", "numeric", "hierarchical")
 def near_numbers(evidence: Evidence) -> Iterator[Finding]:
     """Find sensitive numbers that are almost all different: every class is diverse, but may hold similar numbers."""
     table, policy = evidence.table, evidence.policy
-    models = [model for model in policy.models if isinstance(model, TCloseness) and model.distance in _BY_DISTANCE]
+    models: list[SensitiveModel] = [model for model in policy.models if isinstance(model, KEAnonymity)]
+    models += [model for model in policy.models if isinstance(model, TCloseness) and model.distance in _BY_DISTANCE]
     for name, histogram in table.sensitive.items():
         whole = np.bincount(histogram.values, histogram.counts, minlength=histogram.n_values)
         values, n = int((whole > 0).sum()), table.n_records
@@ -85,19 +86,11 @@ def spelling(evidence: Evidence) -> Iterator[Finding]:
         n_values, n_alike = len(present), len(np.unique(alike[present]))
         if n_alike == n_values:
             continue
-        entries = alike[histogram.values], histogram.n_classes, n_alike, None, histogram.counts
-        worst, merged = (int(distinct(h).min()) for h in (histogram, Histogram.of(histogram.class_of_entry, *entries)))
-        falls = (
-            f"; without these variants, the least diverse class has {merged} values instead of {worst}"
-            if merged < worst
-            else ""
-        )
         yield finding(
             "spelling",
             f"Values of {name!r} differ only in spelling (case, spaces, Unicode form, number format, empty or null): "
             f"{format_number(n_values)} spellings of {format_count(n_alike, 'value')}, which diversity counts "
-            f"as different{falls}",
+            "as one and distances between distributions as different",
             "Unify the spelling before anonymizing",
             [name],
-            severity="decide" if merged < worst else "note",
         )

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import CannotTellError, VerificationError
+from shoal.errors import CannotTellError, LimitExceededError, VerificationError
 from shoal.models import PopulationModel, PrivacyModel, ReleaseModel, SensitiveModel
 from shoal.models.base import TOLERANCE
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.closeness import COMPARED, TCloseness
 from shoal.models.forbidden import Minable
 from shoal.models.measured import LinkageRisk, MeasuredLimit
 from shoal.models.size import AlphaK, PSensitive
@@ -63,7 +63,7 @@ class Gaps:
         """Return what is missing to judge a requirement on these sensitive columns."""
         if isinstance(model, PopulationModel):
             return self.population
-        if isinstance(model, TCloseness | BasicLikeness | EnhancedLikeness | DeltaDisclosure):
+        if isinstance(model, COMPARED):
             covered = [model.column] if model.column else sensitive
             of_hierarchy = (self.hierarchies[name] for name in covered if name in self.hierarchies)
             return self.whole or (next(of_hierarchy, "") if isinstance(model, TCloseness) else "")
@@ -106,11 +106,27 @@ def judge_release(
     )
     of_attacks = [limit.judge(attacks, gaps.of_limit(limit)) for limit in policy.limits] if limits is None else limits
     return Verdicts(
-        (*of_classes, *of_attacks, *judge_results(policy, mined)),
+        (*of_classes, *judge_coarseness(table, policy), *of_attacks, *judge_results(policy, mined)),
         tuple(identifiers),
         table.n_records,
         table.n_classes,
     )
+
+
+def judge_coarseness(table: FrequencyTable, policy: Policy) -> list[Verdict]:
+    """Judge whether sensitive values are as coarse as the policy releases them."""
+    verdicts = []
+    for name, released in policy.coarsened.items():
+        histogram = table.sensitive[name]
+        texts = () if histogram.domain is None else histogram.domain.texts
+        finer = np.array(released.finer(name, texts, policy.columns[name].hierarchy, policy.folder), np.bool_)
+        entries = finer[histogram.values]
+        n_records = int(histogram.counts[entries].sum())
+        n_classes = len(np.unique(histogram.class_of_entry[entries]))
+        outcome: Outcome = "fails" if n_records else "holds"
+        asked = f"{name} released: {released.asked}"
+        verdicts.append(Verdict(asked, outcome, "finer_values", float(n_records), n_classes, n_records))
+    return verdicts
 
 
 def judge_results(policy: Policy, mined: Minable | None) -> list[Verdict]:
@@ -132,10 +148,11 @@ def require(verdicts: Verdicts) -> None:
                 "use a stricter policy, such as a larger k, or generalize a column that it names",
             )
         if verdict.outcome == "fails" and not verdict.classes:  # a limit on attacks: no class is responsible
-            raise VerificationError(
+            raise LimitExceededError(
                 f"{verdict.asked}: the attack on the finished release reached {verdict.worst:.4g}, above the "
                 "limit; nothing was written",
-                "use a stricter policy, such as a larger k, ℓ-diversity or t-closeness, and try again",
+                "use a stricter policy, such as a larger k, ℓ-diversity or t-closeness, or let aim = true under "
+                "[release] look for one",
             )
         if verdict.outcome == "fails":
             raise VerificationError(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.engines.data import Data
-from shoal.engines.opening import engine_of, rows_of
+from shoal.engines.opening import original_of, rows_of
 from shoal.errors import DataError, PolicyError
 from shoal.policy import Policy, PolicySource, policy_of
 from shoal.table.codec import Coded
@@ -130,7 +130,7 @@ def compare_with_original(original: Data, release: Data, policy: PolicySource) -
             "records may belong to one person",
             "remove entity from the policy, and read the figures as counts of records",
         )
-    table = engine_of(original, policy).count(policy).table
+    table = original_of(original, policy).count(policy).table
     engine = rows_of(release, policy)
     if absent := [name for name in policy.quasi if name not in engine.columns]:
         raise PolicyError(f"the release has no column {', '.join(map(repr, absent))}")

@@ -13,7 +13,9 @@ from shoal.models.base import PrivacyModel, SensitiveModel
 from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
 from shoal.models.release import AverageRisk, PopulationUniqueness, ReleaseModel, SampleUniqueness
+from shoal.models.shares import LimitedGain
 from shoal.models.size import AlphaK, DeltaPresence, KAnonymity, KMap, MaximumRisk, PopulationModel, PSensitive
+from shoal.models.spread import KEAnonymity
 
 Requirement = Annotated[
     KAnonymity
@@ -28,6 +30,8 @@ Requirement = Annotated[
     | BasicLikeness
     | EnhancedLikeness
     | DeltaDisclosure
+    | LimitedGain
+    | KEAnonymity
     | MaximumRisk
     | AverageRisk
     | SampleUniqueness

@@ -19,12 +19,11 @@ from pydantic import Field, model_validator
 
 from shoal.errors import PolicyError
 from shoal.models.base import TOLERANCE, Merging, Passing, Scores, SensitiveModel
-from shoal.models.diversity import class_sizes, distinct, shares
-from shoal.models.kernels import equal_distances, line_distances, tree_distances, within_caps
+from shoal.models.diversity import class_sizes, shares
+from shoal.models.kernels import equal_distances, line_distances, tree_distances
 from shoal.models.parts import most_in_subtrees, most_on_line, most_under_caps
+from shoal.models.shares import LimitedGain, ShareBound, Shares
 from shoal.table.frequency import Domain, Histogram, RowNumbers
-
-Shares = NDArray[np.float64]
 
 
 class ValueLine(NamedTuple):
@@ -208,41 +207,29 @@ class TCloseness(SensitiveModel):
         return f"{self.t:g}-closeness ({self.distance}){self.where}"
 
 
-class BasicLikeness(SensitiveModel):
+class BasicLikeness(ShareBound):
     """No value's share in a class exceeds its share in the whole table by more than ``beta`` times the latter."""
 
     model: Literal["basic-beta-likeness"] = "basic-beta-likeness"
     beta: float = Field(gt=0, allow_inf_nan=False, strict=False)
-    merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "beta"
-    least: ClassVar[bool] = False
 
-    def score(self, histogram: Histogram) -> Scores:
-        """Return max (p − q)/q for each class."""
-        return likeness(histogram)
+    def excess(self, p: Shares, q: Shares) -> Shares:
+        """Return the relative gain (p − q)/q."""
+        return np.asarray((p - q) / q)
 
-    def accepts(self, histogram: Histogram) -> Passing:
-        """Return whether (p − q)/q ≤ β for every value that gains."""
-        return within_caps(histogram.starts, histogram.values, histogram.counts, self._caps(histogram))
+    def cap(self, q: Shares) -> Shares:
+        """Return q and its largest allowed gain."""
+        return np.asarray(q * (1 + self.gain(q)))
 
     def gain(self, q: Shares) -> Shares:
         """Return the largest allowed relative gain of each share."""
         return np.full_like(q, self.beta)
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
-        """Return the size of the largest part in which no share exceeds its cap."""
-        given = histogram.starts, histogram.values, histogram.counts
-        return most_under_caps(*given, rows, self._caps(histogram), 1.0)
-
-    def _caps(self, histogram: Histogram) -> Shares:
-        """Return the largest allowed share of each value."""
-        q = _domain(histogram).shares
-        return np.asarray(q * (1 + self.gain(q)) + TOLERANCE)
-
     @property
     def asked(self) -> str:
         """The requirement as one readable line."""
-        return f"basic {self.beta:g}-likeness{self.where}"
+        return f"basic {self.beta:g}-likeness{self.where}{self.beside}"
 
 
 class EnhancedLikeness(BasicLikeness):
@@ -252,9 +239,10 @@ class EnhancedLikeness(BasicLikeness):
     model: Literal["enhanced-beta-likeness"] = "enhanced-beta-likeness"  # type: ignore[assignment]
     figure: ClassVar[str] = "enhanced_beta"
 
-    def score(self, histogram: Histogram) -> Scores:
-        """Return the smallest β that suffices for each class."""
-        return enhanced_likeness(histogram)
+    def excess(self, p: Shares, q: Shares) -> Shares:
+        """Return the relative gain; no β suffices if it is more than −ln q."""
+        gain = (p - q) / q
+        return np.where(gain <= -np.log(q) + TOLERANCE, gain, np.inf)
 
     def gain(self, q: Shares) -> Shares:
         """Return the largest allowed relative gain, min(β, −ln q)."""
@@ -263,7 +251,7 @@ class EnhancedLikeness(BasicLikeness):
     @property
     def asked(self) -> str:
         """The requirement as one readable line."""
-        return f"enhanced {self.beta:g}-likeness{self.where}"
+        return f"enhanced {self.beta:g}-likeness{self.where}{self.beside}"
 
 
 class DeltaDisclosure(SensitiveModel):
@@ -302,9 +290,12 @@ class DeltaDisclosure(SensitiveModel):
         if self.absent == "ignore" or not histogram.n_classes:
             return capped
         floors = np.minimum.reduceat(histogram.counts * (factor / q[histogram.values]), histogram.starts[:-1])
-        return np.where(distinct(histogram) < histogram.n_values, 0.0, floors)[rows].clip(max=capped)
+        return np.where(np.diff(histogram.starts) < histogram.n_values, 0.0, floors)[rows].clip(max=capped)
 
     @property
     def asked(self) -> str:
         """The requirement as one readable line."""
         return f"{self.delta:g}-disclosure privacy{self.where}"
+
+
+COMPARED = (TCloseness, BasicLikeness, DeltaDisclosure, LimitedGain)  # with the distribution of the whole table

@@ -2,6 +2,10 @@
 
 A. Machanavajjhala, J. Gehrke, D. Kifer, M. Venkitasubramaniam, "ℓ-diversity: privacy beyond k-anonymity", ICDE 2006.
 The recursive condition sums the tail, r_1 < c (r_ℓ + … + r_m); some lecture notes print a comma instead of the sum.
+
+All three look at what texts say (``table.same_values``). Several spellings of a value are one value. Texts that say
+nothing, such as a missing value, ``?`` or ``not asked``, are no value: whoever knows that a person's value is known
+would learn it from a class of one value and unknown ones. The laws of merging hold for the records that say something.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from shoal.table.frequency import Counts, Histogram, RowNumbers
 
 def distinct(histogram: Histogram) -> Counts:
     """Return m, the number of distinct values in each class."""
-    return np.diff(histogram.starts)
+    return np.diff(histogram.told.starts)
 
 
 def class_sizes(histogram: Histogram) -> Counts:
@@ -31,12 +35,12 @@ def class_sizes(histogram: Histogram) -> Counts:
 
 def shares(histogram: Histogram) -> NDArray[np.float64]:
     """Return p_s for every entry: the share of its value in its class."""
-    return np.asarray(histogram.counts / np.repeat(class_sizes(histogram), distinct(histogram)))
+    return np.asarray(histogram.counts / np.repeat(class_sizes(histogram), np.diff(histogram.starts)))
 
 
 def entropy(histogram: Histogram) -> Scores:
-    """Return the entropy −Σ p ln p of each class."""
-    return entropies(histogram.starts, histogram.counts)
+    """Return the entropy −Σ p ln p of each class; 0 without values."""
+    return entropies(histogram.told.starts, histogram.told.counts)
 
 
 def most_frequent(histogram: Histogram) -> Scores:
@@ -46,7 +50,16 @@ def most_frequent(histogram: Histogram) -> Scores:
 
 def head_and_tail(histogram: Histogram, l: int) -> tuple[Counts, Counts]:
     """Return r_1 and r_ℓ + r_{ℓ+1} + … + r_m of each class."""
-    return heads_and_tails(histogram.starts, histogram.counts, l)
+    return heads_and_tails(histogram.told.starts, histogram.told.counts, l)
+
+
+def silent_records(histogram: Histogram) -> Counts:
+    """Return how many records of each class have a text that says nothing; any part of a class may have them."""
+    if histogram.told is histogram:
+        return np.zeros(histogram.n_classes, np.int64)
+    told = histogram.told
+    said = np.bincount(told.class_of_entry, told.counts, histogram.n_classes).astype(np.int64)
+    return class_sizes(histogram) - said
 
 
 def least_c(histogram: Histogram, l: int) -> Scores:
@@ -97,7 +110,9 @@ class EntropyDiversity(SensitiveModel):
 
     def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part with enough entropy; rounding never makes it too small."""
-        return most_with_entropy(histogram.starts, histogram.counts, rows, math.log(self.l) - 2 * TOLERANCE)
+        told = histogram.told
+        most = most_with_entropy(told.starts, told.counts, rows, math.log(self.l) - 2 * TOLERANCE)
+        return most + silent_records(histogram)[rows]
 
     @property
     def asked(self) -> str:
@@ -126,7 +141,8 @@ class RecursiveDiversity(SensitiveModel):
 
     def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
         """Return the size of the largest part whose most frequent value is rare enough."""
-        return most_recursive(histogram.starts, histogram.counts, rows, self.c, self.l)
+        told = histogram.told
+        return most_recursive(told.starts, told.counts, rows, self.c, self.l) + silent_records(histogram)[rows]
 
     @property
     def asked(self) -> str:

@@ -15,10 +15,9 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from shoal.models.base import MOST, TOLERANCE, Merging, Passing, PrivacyModel, Scores, SensitiveModel
-from shoal.models.diversity import distinct, most_frequent
-from shoal.models.kernels import within_caps
-from shoal.models.parts import most_under_caps
-from shoal.table.frequency import Counts, FrequencyTable, Histogram, RowNumbers, packed
+from shoal.models.diversity import distinct
+from shoal.models.shares import ShareBound, Shares
+from shoal.table.frequency import Counts, FrequencyTable, RowNumbers, packed
 from shoal.table.kernels import group, sum_by_class
 from shoal.table.wildcard import neighbourhoods
 
@@ -124,45 +123,34 @@ class PSensitive(SensitiveModel):
         return f"{self.p}-sensitive {self.k}-anonymity{self.where}"
 
 
-class AlphaK(SensitiveModel):
+class AlphaK(ShareBound):
     """k-anonymity, and no sensitive value has a share above ``alpha`` in any class."""
 
     model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
     alpha: float = Field(gt=0, le=1, strict=False)
     k: int = Field(ge=1, le=MOST)
-    merging: ClassVar[Merging] = "convex"
     figure: ClassVar[str] = "alpha"
-    least: ClassVar[bool] = False
 
     def components(self) -> tuple[PrivacyModel, ...]:
         """Return k-anonymity separately, because it is absorbing and a search can prune by it."""
         return (KAnonymity(k=self.k), self)
 
-    def score(self, histogram: Histogram) -> Scores:
-        """Return the largest share of a value in each class."""
-        return most_frequent(histogram)
+    def cap(self, q: Shares) -> Shares:
+        """Return α for every value."""
+        return np.full_like(q, self.alpha)
 
-    def accepts(self, histogram: Histogram) -> Passing:
-        """Return whether max p_s ≤ α for each class."""
-        return within_caps(histogram.starts, histogram.values, histogram.counts, self._caps(histogram))
+    def excess(self, p: Shares, q: Shares) -> Shares:
+        """Return the share itself."""
+        return p
 
     def passes(self, table: FrequencyTable) -> Passing:
         """Return whether n_E ≥ k and max p_s ≤ α for each class."""
         return np.asarray((table.persons >= self.k) & super().passes(table))
 
-    def most(self, histogram: Histogram, rows: RowNumbers) -> Scores:
-        """Return the size of the largest part with no share above α."""
-        given = histogram.starts, histogram.values, histogram.counts
-        return most_under_caps(*given, rows, self._caps(histogram), 1.0)
-
-    def _caps(self, histogram: Histogram) -> Scores:
-        """Return the largest allowed share of each value."""
-        return np.full(histogram.n_values, self.alpha + TOLERANCE)
-
     @property
     def asked(self) -> str:
         """The requirement as one readable line."""
-        return f"({self.alpha:g}, {self.k})-anonymity{self.where}"
+        return f"({self.alpha:g}, {self.k})-anonymity{self.where}{self.beside}"
 
 
 class PopulationModel(PrivacyModel):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from shoal.policy.coarsening import Coarsening
+from shoal.policy.part import FrozenPart
 from shoal.table.builders import Spec
 from shoal.table.centres import CENTRES
 
@@ -14,13 +16,6 @@ Role = Literal["identifier", "quasi", "sensitive", "plain"]
 Cell = Literal["hierarchy", "range", "set", "tight-range", "tight-set", "mean", "median", "mode"]
 
 _QUASI_ONLY = {"min_level", "max_level", "only", "weight", "after", "cells"}
-
-
-class FrozenPart(BaseModel):
-    """A part of a policy, which cannot be changed."""
-
-    # hide_input: what a policy lists, the values of a tree, say, may be values of the data.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
 class Column(FrozenPart):
@@ -82,6 +77,11 @@ class Column(FrozenPart):
         "class, in the order of the hierarchy; `tight-set`, the set of its values, each of which occurs; or a single "
         "value, their `mean`, `median` or `mode`.",
     )
+    released: Coarsening | None = Field(
+        default=None,
+        description="What is released of a sensitive column, coarser than its values: `{ level = 1 }` of its "
+        "hierarchy, or `{ round = 100, bottom = 0, top = 5000 }` of numbers.",
+    )
 
     @model_validator(mode="after")
     def _hierarchy_has_a_use(self) -> Self:
@@ -91,6 +91,10 @@ class Column(FrozenPart):
         given = {name for name in _QUASI_ONLY if getattr(self, name) != type(self).model_fields[name].default}
         if self.role != "quasi" and given:
             raise ValueError(f"only a column with role 'quasi' takes {', '.join(sorted(given))}")
+        if self.released is not None and self.role != "sensitive":
+            raise ValueError("only a column with role 'sensitive' takes released")
+        if self.released is not None and self.released.level is not None and self.hierarchy is None:
+            raise ValueError("released: level needs a hierarchy")
         if self.only and given & {"min_level", "max_level"}:
             raise ValueError(
                 "only = 'suppress' leaves no choice of levels and cannot be combined with min_level or max_level"

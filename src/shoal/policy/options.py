@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shoal.policy.column import FrozenPart
+from shoal.policy.part import FrozenPart
 
 Algorithm = Literal[
     "optimal",
@@ -130,6 +130,12 @@ class Options(FrozenPart):
         allow_inf_nan=False,
         strict=False,
         description="Time limit of the search in seconds; `datafly` ignores it.",
+    )
+    aim: bool = Field(
+        default=False,
+        description="Where a limit on an attack does not hold, try stricter requirements until it does: a larger k for "
+        "limits on singling out and linkage, a smaller `limited-gain` for limits on inference. The certificate states "
+        "those that were reached.",
     )
     max_tuples: int | None = Field(
         default=None,

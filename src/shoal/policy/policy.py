@@ -23,13 +23,16 @@ from pydantic import (
 
 from shoal.errors import OutputError, PolicyError
 from shoal.models import PopulationModel, PrivacyModel, Requirement, SensitiveModel
+from shoal.models.closeness import TCloseness
 from shoal.models.forbidden import ForbiddenResult, MatchedResult
 from shoal.models.learned import Forbidden
 from shoal.models.measured import Limit, MeasuredLimit
 from shoal.models.size import KAnonymity
-from shoal.policy.column import Column, FrozenPart, Role, check_missing
+from shoal.policy.coarsening import Coarsening
+from shoal.policy.column import Column, Role, check_missing
 from shoal.policy.explain import explained, hint
 from shoal.policy.options import Options
+from shoal.policy.part import FrozenPart
 from shoal.policy.presets import PRESETS, PresetName
 from shoal.table.bounds import collisions
 from shoal.table.builders import File, Mask
@@ -148,6 +151,12 @@ class Policy(FrozenPart, Shown):
                 f"require.{i}.column: {model.column!r} does not have role 'sensitive'; "
                 f"sensitive columns: {', '.join(self.sensitive)}"
             )
+        covered = self.sensitive if model.column is None else (model.column,)
+        coarse = [name for name in covered if getattr(self.columns[name].released, "level", None)]
+        if isinstance(model, TCloseness) and model.distance == "hierarchical" and coarse:
+            raise ValueError(
+                f"require.{i}: distance 'hierarchical' needs the values of {coarse[0]!r}, and a level above is released"
+            )
 
     def _check_result(self, i: int, result: ForbiddenResult) -> None:
         if strange := [name for name in result.columns if name not in (*self.quasi, *self.sensitive)]:
@@ -246,6 +255,11 @@ class Policy(FrozenPart, Shown):
             name: Spelling(self.missing if of.missing is None else of.missing, of.decimal, of.thousands)
             for name, of in self.columns.items()
         }
+
+    @property
+    def coarsened(self) -> dict[str, Coarsening]:
+        """The sensitive columns that are released coarser than they are, and how."""
+        return {name: of.released for name, of in self.columns.items() if of.released is not None}
 
     @property
     def enforced(self) -> tuple[MatchedResult, ...]:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from shoal.columns.companions import Battery, batteries, companions
-from shoal.columns.look_alikes import spelled_alike
 from shoal.columns.persons import household_key, person_key
 from shoal.columns.roles import AS_TOLD, NOTHING_ELSE, Guess, RawColumn, roles_of
 from shoal.engines.data import Data
@@ -23,9 +22,11 @@ from shoal.policy import Policy
 from shoal.policy.column import Role
 from shoal.propose.decisions import decisions
 from shoal.propose.inspection import InspectedColumn, Inspection, Purpose
+from shoal.propose.sensitive import sensitive_column
 from shoal.propose.sources import TableInEngine, TableInMemory
 from shoal.propose.trial import tried
 from shoal.table.propose import HIDDEN_OR_SETS, propose
+from shoal.table.same_values import spelled_alike
 from shoal.table.spelling import Spelling, guess, missing_texts
 from shoal.text.log import log
 
@@ -74,7 +75,15 @@ def inspect(
     entity = key if key not in roles else None
     guesses, groups = _guesses(raw, roles, {entity: "persons", household: "households"}, source)
     columns = tuple(
-        _column(column, guesses[column.name], keep, spellings.get(column.name), column.name in apart) for column in raw
+        _column(
+            column,
+            guesses[column.name],
+            keep,
+            spellings.get(column.name),
+            missing_apart=column.name in apart,
+            in_memory=engine.in_memory,
+        )
+        for column in raw
     )
     quasi = [column for column in raw if guesses[column.name].role == "quasi"]
     log.info("inspect: %d columns, %d of them quasi", len(raw), len(quasi))
@@ -93,7 +102,15 @@ def inspect(
             _remarks(raw, entity),
         ),
     )
-    if not keep or not quasi:
+    if not quasi:
+        return proposal
+    undecided = {name for group in groups for name in group.columns}  # one decision for all of them comes first
+    guards = [column.guard for column in columns if column.guard is not None and column.name not in undecided]
+    if guards:
+        from shoal.propose.strictness import protection_of  # the searches are not needed elsewhere
+
+        proposal = replace(proposal, protection=protection_of(engine, proposal.policy, guards))
+    if not keep:
         return proposal
     from shoal.propose.keeping import cost_of_keeping  # the searches are not needed elsewhere
 
@@ -212,7 +229,13 @@ def _keys(keys: Mapping[str | None, str], told: Mapping[str, Guess]) -> dict[str
 
 
 def _column(
-    column: RawColumn, guessed: Guess, keep: Sequence[str], spelling: Spelling | None, missing_apart: bool
+    column: RawColumn,
+    guessed: Guess,
+    keep: Sequence[str],
+    spelling: Spelling | None,
+    *,
+    missing_apart: bool,
+    in_memory: bool,
 ) -> InspectedColumn:
     proposal = None
     if guessed.role == "quasi":
@@ -234,4 +257,5 @@ def _column(
         None if spelling is None else spelling.thousands,
         column.label,
         tuple(column.categories.items()),
+        sensitive_column(column, in_memory=in_memory) if guessed.role == "sensitive" else None,
     )

@@ -12,6 +12,7 @@ from shoal.policy import Policy
 from shoal.policy.column import Role
 from shoal.propose.decisions import Decision
 from shoal.propose.policy_text import LARGE, is_large, policy_text
+from shoal.propose.sensitive import Protection, SensitiveColumn
 from shoal.table.propose import Proposal
 from shoal.text.showing import Shown
 
@@ -48,6 +49,7 @@ class InspectedColumn:
     thousands: str | None = None
     label: str = ""  # in the codebook of the file
     categories: tuple[tuple[str, str], ...] = ()  # labels of its values there
+    guard: SensitiveColumn | None = None  # what protects a sensitive column
 
     @property
     def why(self) -> str:
@@ -61,6 +63,8 @@ class InspectedColumn:
             fields |= (self.proposal if purpose == "analysis" else self.proposal.for_one_cut()).fields()
         if self.weight != 1:
             fields["weight"] = self.weight
+        if self.guard is not None and self.guard.released is not None:
+            fields["released"] = self.guard.released.model_dump(mode="json", exclude_none=True)
         if self.missing is not None:
             fields["missing"] = self.missing
         if self.decimal != ".":
@@ -85,6 +89,7 @@ class Inspection(Shown):
     batteries: tuple[tuple[str, ...], ...] = ()  # columns of one kind, such as answers: each group is one decision
     remarks: tuple[str, ...] = ()  # what else the publisher should know before using the proposal
     keeping: Keeping | None = None  # what it costs the others that some columns are kept fine
+    protection: Protection | None = None  # of the sensitive columns
 
     def having(self, role: Role) -> tuple[str, ...]:
         """Return the columns with this role."""
@@ -141,7 +146,10 @@ class Inspection(Shown):
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         columns = [
-            {**asdict(replace(column, proposal=None)), "proposal": column.proposal and column.proposal.fields()}
+            {
+                **{name: value for name, value in asdict(replace(column, proposal=None)).items() if name != "guard"},
+                "proposal": column.proposal and column.proposal.fields(),
+            }
             for column in self.columns
         ]
         return {
@@ -155,6 +163,7 @@ class Inspection(Shown):
             "household": self.household,
             "decisions": [decision.as_dict() for decision in self.decisions],
             "keeping": self.keeping and self.keeping.as_dict(),
+            "protection": self.protection and self.protection.as_dict(),
         }
 
     @property

@@ -92,16 +92,15 @@ def _decide(inspection: Inspection) -> list[str]:
 
 
 def _requirements_on_sensitive(inspection: Inspection) -> list[str]:
-    if not inspection.having("sensitive"):
+    """The requirements on the sensitive columns, with what they cost; none where they were not tried."""
+    protection = inspection.protection
+    if protection is None:
         return []
-    return [
-        "",
-        "# Records that look alike can share a sensitive value; to prevent it, uncomment and name a column:",
-        "# [[require]]",
-        '# model = "distinct-l-diversity"',
-        f"# column = {toml.string(inspection.having('sensitive')[0])}",
-        "# l = 2",
-    ]
+    lines = ["", *(f"# {toml.string(sentence)[1:-1]}" for sentence in protection.sentences)]
+    for i, fields in enumerate(protection.requirements):
+        lines += [*([""] if i else []), "[[require]]"]
+        lines += [f"{toml.key(name)} = {toml.value(value)}" for name, value in fields.items()]
+    return lines
 
 
 def _line(column: InspectedColumn, purpose: Purpose) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal import __version__
 from shoal.models import PopulationModel
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, EnhancedLikeness, TCloseness
+from shoal.models.closeness import COMPARED
 from shoal.models.finding import Finding
 from shoal.policy import Policy
 from shoal.policy.presets import PRESETS
@@ -37,7 +37,7 @@ DIGITS = 2  # of figures that depend on unreleased data
 OF_POPULATION = frozenset({"k_map", "presence", "population_uniqueness"})
 OF_PERSONS = frozenset({"k", "uniques", "sample_uniqueness", "risk_max", "risk_mean"})
 OF_HOUSEHOLDS = frozenset({"household_risk_max", "household_risk_mean"})
-OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta"})
+OF_ORIGINAL = frozenset({"t", "beta", "enhanced_beta", "delta", "gain"})
 # Losses that depend only on the sizes of classes and the number of suppressed records.
 OF_RELEASE = ("discernibility", "average-class")
 
@@ -121,11 +121,10 @@ class _Told:
 
     def requirements(self) -> list[dict[str, Any]]:
         models = {model.asked: model for model in self.policy.models}
-        compared = (TCloseness, BasicLikeness, EnhancedLikeness, DeltaDisclosure)
         told = []
         for verdict in self.release.verdicts.verdicts:
             model, line = models.get(verdict.asked), verdict.as_dict()
-            hidden = model is None or (isinstance(model, compared) and self.dropped > 0)
+            hidden = model is None or (isinstance(model, COMPARED) and self.dropped > 0)
             if hidden or needs_more(verdict.figure, self.policy, self.dropped):
                 line["worst"] = rounded(line["worst"])
             told.append(line)
@@ -145,7 +144,9 @@ class _Told:
         """The objective with two digits, and the losses that follow from the release, exactly."""
         loss, objective = self.release.loss, self.policy.release.objective
         exact = {name: loss[name] for name in OF_RELEASE if name in loss}
-        return exact | ({} if objective in exact or objective not in loss else {objective: rounded(loss[objective])})
+        more = {name: rounded(loss[name]) for name in ("sensitive", "with-sensitive") if name in loss}
+        more |= {} if objective in exact or objective not in loss else {objective: rounded(loss[objective])}
+        return exact | more
 
     def levels(self) -> dict[str, int | str | None]:
         """The levels; that of a mask that hides everything is omitted: it is the length of the longest value."""

@@ -23,7 +23,7 @@ from shoal.engines.base import Engine, Query, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.dependence import dependence_of
 from shoal.engines.files import whole_files
-from shoal.engines.opening import engine_of, order_of_release, population_of
+from shoal.engines.opening import order_of_release, original_of, population_of
 from shoal.errors import DataError, InfeasibleError, PolicyError
 from shoal.findings import findings_of
 from shoal.findings.evidence import of_replay
@@ -174,7 +174,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
     if folder is None:
         folder = Path() if isinstance(recoding, Mapping) else Path(recoding).parent
     policy = _policy(kept, Path(folder))
-    engine = engine_of(data, policy)
+    engine = original_of(data, policy)
     require_columns(engine.columns, policy)
     rows = engine.tallied(policy)
     if policy.release.nulls == "forbid":

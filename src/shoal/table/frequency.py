@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shoal.table.hierarchy import Hierarchy
 from shoal.table.kernels import group, merge_histograms, sum_by_class, take_histograms
 from shoal.table.leaves import records_by_leaf
+from shoal.table.same_values import told_values
 
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -50,6 +51,12 @@ class Domain:
     def shares(self) -> NDArray[np.float64]:
         """q: the distribution of the whole table."""
         return np.asarray(self.whole / self.whole.sum())
+
+    @cached_property
+    def told(self) -> Codes | None:
+        """The value that each text says, and −1 for a text that says nothing; None if all say different ones."""
+        told = told_values(self.texts)
+        return None if (told == np.arange(len(told))).all() else told
 
     def restricted(self, present: NDArray[np.bool_], whole: Counts) -> Domain:
         """Return only the values ``present``, compared with another whole."""
@@ -87,6 +94,17 @@ class Histogram:
         """Return the histogram after row ``i`` joins class ``class_of[i]``; rows of class −1 are left out."""
         merged = merge_histograms(self.starts, self.values, self.counts, class_of, n_classes, self.n_values)
         return Histogram(*merged, self.n_values, self.domain)
+
+    @cached_property
+    def told(self) -> Histogram:
+        """The values that the texts say, in one spelling each; a class may have none, if its texts say nothing."""
+        of_text = None if self.domain is None else self.domain.told
+        if of_text is None:
+            return self
+        says = of_text[self.values]
+        there = says >= 0
+        n_values = int(of_text.max(initial=-1)) + 1
+        return Histogram.of(self.class_of_entry[there], says[there], self.n_classes, n_values, None, self.counts[there])
 
     def taken(self, rows: NDArray[np.int64]) -> Histogram:
         """Return the given rows in that order; repetitions are allowed."""

@@ -22,7 +22,7 @@ from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Groups, Rows, require_columns
 from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
+from shoal.engines.opening import engine_of, in_order, order_of, original_of, sensitive_of
 from shoal.errors import DataError, PolicyError
 from shoal.judge import Gaps, as_seen, judge_release
 from shoal.judge.figures import Figures, figures
@@ -139,7 +139,7 @@ def verify_certificate(
     kept = None if receipt is None else read_receipt(receipt)
     signature = _signature(claims, key)
     engine = engine_of(data, policy, separator=separator, encoding=encoding)
-    truth = None if original is None else engine_of(original, policy)
+    truth = None if original is None else original_of(original, policy)
     counted = _lines(claims, policy, _CountedRelease.of(engine, policy), truth)
     return Verification((*counted, signature, *_source(claims, policy, kept, truth)))
 

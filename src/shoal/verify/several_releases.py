@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.base import Engine
 from shoal.engines.data import Data
-from shoal.engines.opening import engine_of
+from shoal.engines.opening import engine_of, original_of
 from shoal.errors import PolicyError
 from shoal.judge import judge_release, judge_results
 from shoal.judge.mining import mine
@@ -37,7 +37,7 @@ def together(original: Data, releases: Sequence[Data], policy: Policy) -> Verdic
     """
     if policy.release.nulls == "wildcard":
         raise PolicyError("several releases cannot be compared with nulls = 'wildcard'", "use 'category'")
-    table = engine_of(original, policy).count(policy.of_all_levels()).table
+    table = original_of(original, policy).count(policy.of_all_levels()).table
     seen = [_seen(table, engine_of(release, policy), policy) for release in releases]
     kept = np.flatnonzero(np.any([ids > 0 for ids in seen], axis=0))
     if not len(kept):

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.columns.look_alikes import spelled_alike
 from shoal.findings import KINDS, Finding
 from shoal.policy import Policy
+from shoal.table.same_values import spelled_alike
 
 N = 600
 DRAW = np.random.default_rng(13)
@@ -230,14 +230,14 @@ def test_numbers_that_are_almost_all_different() -> None:
 def test_values_that_differ_only_in_spelling(one: str | None, other: str | None) -> None:
     disease = [[one, other][i % 2] if i % 4 < 2 else value for i, value in enumerate(DISEASE.tolist())]
     finding = found(pa.table(BASE | {"disease": pa.array(disease, pa.string())}), policy())["spelling"]
-    assert "6 spellings of 5 values, which diversity counts as different" in str(finding)
+    assert "6 spellings of 5 values, which diversity counts as one and distances" in str(finding)
 
 
-def test_spellings_feign_the_diversity_of_a_class() -> None:
+def test_spellings_do_not_feign_the_diversity_of_a_class() -> None:
     only = ["HIV", "hiv", " HIV"] * (N // 3)
-    finding = found(table(disease=only), policy())["spelling"]
-    assert "3 spellings of 1 value," in str(finding)
-    assert "without these variants, the least diverse class has 1 values instead of " in str(finding)
+    with pytest.raises(shoal.InfeasibleError, match="distinct 2-diversity"):
+        shoal.anonymize(table(disease=only), policy())
+    assert shoal.measure(table(disease=only), quasi=["town"], sensitive=["disease"])["l"] == 1
 
 
 def test_what_is_no_spelling() -> None:

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.models.base import SensitiveModel
-from shoal.models.closeness import BasicLikeness, DeltaDisclosure, TCloseness, line_of_values
+from shoal.models.closeness import DeltaDisclosure, TCloseness, line_of_values
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity, RecursiveDiversity
-from shoal.models.size import AlphaK, MaximumRisk, PSensitive
+from shoal.models.shares import ShareBound
+from shoal.models.size import MaximumRisk, PSensitive
 from shoal.search.problem import Problem
 from shoal.table.frequency import Codes, Domain, Floats
 
@@ -92,6 +93,7 @@ class _ColumnRules:
         q = domain.shares
         self.domain = domain
         self.n_values = int(np.count_nonzero(domain.whole))
+        self.silent = np.zeros(len(q), np.bool_) if domain.told is None else domain.told < 0
         self.varied: list[Callable[[Floats], bool]] = []
         self.distinct = 1
         self.caps = np.ones(len(q))  # shares
@@ -111,10 +113,8 @@ class _ColumnRules:
                 self.varied.append(_with_entropy(math.log(model.l)))
             case RecursiveDiversity():
                 self.varied.append(_recursive(model.c, model.l))
-            case AlphaK():
-                self.caps = np.minimum(self.caps, model.alpha)
-            case BasicLikeness():  # and the enhanced one
-                self.caps = np.minimum(self.caps, q * (1 + model.gain(q)))
+            case ShareBound():
+                self.caps = np.minimum(self.caps, model.caps(self.domain))
             case DeltaDisclosure():
                 self.caps = np.minimum(self.caps, q * math.exp(min(model.delta, 700.0)))
                 if model.absent == "fail":
@@ -176,7 +176,7 @@ class _ColumnRules:
             d = _first(1, min(n, self.n_values), lambda d: self._passes(_even(n, d)))
             if h is None or d is None:
                 return None
-            caps, distinct = np.minimum(caps, h), max(distinct, d)
+            caps, distinct = np.where(self.silent, caps, np.minimum(caps, h)), max(distinct, d)
         if distinct > n or np.count_nonzero(caps) < distinct or (floors > caps).any():
             return None
         if floors.sum() > n or caps.sum() < n:
@@ -195,7 +195,7 @@ class _ColumnRules:
                 middle = (low + high) / 2
                 passes = self._passes(_one_of(middle, 1.0, self.n_values))
                 low, high = (middle, high) if passes else (low, middle)
-            caps = np.minimum(caps, high)
+            caps = np.where(self.silent, caps, np.minimum(caps, high))
         caps = np.minimum(n * (caps + LOOSE), n)
         floors = np.maximum(0.0, n * (self.floors - LOOSE))
         return _rule(n, caps, floors, 0, [test.beyond(n) for test in self.tests])

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.models.base import SensitiveModel
-from shoal.models.closeness import BasicLikeness, TCloseness, line_of_values
+from shoal.models.closeness import TCloseness, line_of_values
 from shoal.models.diversity import DistinctDiversity, EntropyDiversity
+from shoal.models.shares import ShareBound
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.search.cells.local_exchange import CROWDED
 from shoal.search.cells.local_kernels import (
@@ -72,6 +73,9 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Class
         return None
     histogram = table.sensitive[judged.pop()]
     domain = histogram.domain
+    varied = any(isinstance(model, DistinctDiversity | EntropyDiversity | PSensitive) for model in asked)
+    if domain is not None and domain.told is not None and varied:
+        return None  # the kernel counts texts, not what they say
     if domain is None or n_classes * len(domain.shares) > MOST_COUNTS:
         return None
     k, l, h, t_equal, t_line = problem.least_class_size, 0, 0.0, math.inf, math.inf
@@ -87,10 +91,9 @@ def limits_of(problem: Problem, row: NDArray[np.int64], n_classes: int) -> Class
                 h = max(h, math.log(model.l))
             case PSensitive():
                 k, l = max(k, model.k), max(l, model.p)
-            case AlphaK():
-                k, caps = max(k, model.k), np.minimum(caps, model.alpha)
-            case BasicLikeness():  # and the enhanced one
-                caps = np.minimum(caps, domain.shares * (1 + model.gain(domain.shares)))
+            case ShareBound():
+                k = max(k, model.k) if isinstance(model, AlphaK) else k
+                caps = np.minimum(caps, model.caps(domain))
             case TCloseness(distance="equal"):
                 t_equal = min(t_equal, model.t)
             case TCloseness(distance="ordered" | "numeric") if math.isinf(t_line):
