@@ -209,6 +209,12 @@ class Engine(Countable, Protocol):
     def spelled(self, spellings: Spellings) -> Engine:
         """Return the rows with cells parsed according to their spelling."""
 
+    def as_written(self, names: Sequence[str], policy: Policy) -> LocalEngine | None:
+        """Return rows or a tally with some columns as they are stored; None if reading made no two cells equal.
+
+        The columns that differ are named in its ``notes``.
+        """
+
     # ── counted ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> Counted:
@@ -317,7 +323,8 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
 
 
 def _listed(names: list[str]) -> str:
-    return ("columns " if len(names) > 1 else "column ") + ", ".join(repr(name) for name in names)
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return ("columns " if len(names) > 1 else "column ") + ", ".join(map(repr, names[:20])) + more
 
 
 def _is(names: list[str]) -> str:
