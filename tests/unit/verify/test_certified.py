@@ -252,7 +252,9 @@ def test_a_population_is_not_in_a_release(tmp_path: Path) -> None:
     assert told["measured.k"].holds is True
 
 
-def test_a_hierarchy_is_taken_from_the_policy_of_the_reader_and_no_path_of_a_certificate_is_opened(tmp_path: Path) -> None:
+def test_a_hierarchy_is_taken_from_the_policy_of_the_reader_and_no_path_of_a_certificate_is_opened(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "disease.csv").write_text("flu;common;*\nasthma;common;*\nhiv;rare;*\n", encoding="utf-8")
     columns = {"disease": {"role": "sensitive", "hierarchy": "disease.csv"}}
     close = {"model": "t-closeness", "t": 0.9, "column": "disease", "distance": "hierarchical"}

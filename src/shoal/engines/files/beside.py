@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.files import office_files
-from shoal.engines.files.formats import PARQUET
+from shoal.engines.files.formats import PARQUET, nanoseconds
 from shoal.engines.files.parquet_parts import named_parts, other_files, parquet_parts
 from shoal.engines.files.workbook_parts import unread_parts
 from shoal.errors import DataError
+from shoal.text.figures import format_count
 
 # Keys of the metadata that programs write about the types of a Parquet file; each is checked for what else it holds.
 OF_TYPES = ("ARROW:schema", "pandas", "org.apache.spark.version", "org.apache.spark.sql.parquet.row.metadata")
@@ -62,10 +64,11 @@ def beside_of(source: Any) -> tuple[Beside, ...]:
 
 def _of_folder(folder: Path) -> Iterator[Beside]:
     if others := other_files(folder):
-        yield Beside(f"The folder has {len(others)} files that are not read", "Remove them from the folder")
+        count = format_count(len(others), "file")
+        yield Beside(f"Beside the table, the folder has {count}", "Remove what is not part of the table")
     if named := named_parts(folder):
         yield Beside(
-            f"{len(named)} files of the folder have names of their own: a name may tell something about its rows",
+            f"The names of {format_count(len(named), 'file')} in the folder may tell something about the rows in them",
             "Rename them part-00000.parquet, part-00001.parquet and so on, with the rows in random order",
         )
     facts: dict[Beside, None] = {}
@@ -81,13 +84,23 @@ def _of_parquet(path: Path) -> Iterator[Beside]:
         metadata = dict(file.metadata.metadata or {})
         names = file.schema_arrow.names
         if n := sum(_holds_more(key, value, names) for key, value in metadata.items()):
-            yield Beside(f"The metadata of the Parquet file has {n} entries that do not describe its columns")
+            yield Beside(f"The Parquet file has metadata that does not describe its columns ({n} keys)")
         if told := [field.name for field in file.schema_arrow if set(field.metadata or {}) - set(OF_FIELDS)]:
             yield Beside("Columns have metadata of their own", columns=tuple(told))
+        for name in nanoseconds(file.schema_arrow):
+            if n := _finer_than_microseconds(file.read(columns=[name])[name]):
+                instants = format_count(n, "instant")
+                yield Beside(f"Column {name!r}: {instants} have digits beyond the microsecond", columns=(name,))
         texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
         unused = _unused_texts(path, file, texts) if texts else {}
         for name, n in unused.items():
-            yield Beside(f"Column {name!r}: the file lists {n} texts that no row has", columns=(name,))
+            listed = format_count(n, "text")
+            yield Beside(f"Column {name!r}: the file lists {listed} that no row has", columns=(name,))
+
+
+def _finer_than_microseconds(column: pa.ChunkedArray) -> int:
+    coarse = column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(column.type)
+    return int(pc.sum(pc.not_equal(coarse, column)).as_py() or 0)
 
 
 def _holds_more(key: bytes, value: bytes, names: list[str]) -> bool:
@@ -168,9 +181,10 @@ def _of_statistics(path: Path) -> Iterator[Beside]:
         if name in table.column_names:
             there = set(office_files.coded_texts(name, table[name]))
             if n := len(set(labels) - there):
-                yield Beside(f"Column {name!r} has labels for {n} values that do not occur", columns=(name,))
-    if n := office_files.n_notes(path):
-        yield Beside(f"The file has {n} notes or a title of its own")
+                values = format_count(n, "value")
+                yield Beside(f"Column {name!r} has labels for {values} that do not occur", columns=(name,))
+    if office_files.n_notes(path):
+        yield Beside("The file has notes or a title of its own")
 
 
 def _of_gzip(path: Path) -> Iterator[Beside]:
