@@ -2,7 +2,7 @@
 
     python benchmarks/published_bytes.py [--rounds N] [--seed N] [--json FILE]
 
-Each file is written by pandas, pyarrow, openpyxl or pyreadstat, most with something that a reader easily overlooks. What
+Each file is written by pandas, pyarrow, openpyxl or pyreadstat, most with something a reader easily overlooks. What
 the file stores is counted by these packages alone. A verdict is *wrongly safe* where shoal calls the table ready for
 publication although fewer than five people share what the file stores of them, or although the file holds more than
 the table. Plain files are there so that refusing everything does not pass.
