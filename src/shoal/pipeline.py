@@ -8,23 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.attacks.limits import measured
-from shoal.engines.base import Counted, Engine, Query, Rows, require_columns
+from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.data import Data
 from shoal.engines.files.whole_files import write_text
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import (
-    engine_of,
-    in_order,
-    order_of,
-    order_of_release,
-    original_of,
-    population_of,
-    rows_of,
-    sensitive_of,
-)
+from shoal.engines.opening import engine_of, order_of_release, population_of, rows_of
 from shoal.errors import PolicyError, no_column
 from shoal.findings import Finding, finding, findings_of
-from shoal.findings.evidence import of_release, of_table
+from shoal.findings.evidence import of_release
 from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.figures import Figures, figures
 from shoal.judge.mining import mine
@@ -47,6 +38,7 @@ from shoal.table.frequency import FrequencyTable
 from shoal.table.spelling import Spelling
 from shoal.text.log import log, logged
 from shoal.text.showing import represent
+from shoal.verify.checked import checked
 
 if TYPE_CHECKING:
     from shoal.attacks.risk import Attacks
@@ -223,7 +215,7 @@ def check(
         )
     if report is not None:
         refuse_to_overwrite(data, report)
-    verdicts, table = _checked(data, policy, original)
+    verdicts, table = checked(data, policy, original)
     if previous and original is not None:
         from shoal.verify.several_releases import together
 
@@ -232,36 +224,6 @@ def check(
     if report is not None:
         write_text(Path(report), represent(verdicts, "verdict page", table, policy), force=force)
     return verdicts
-
-
-def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdicts, FrequencyTable]:
-    """Return the verdicts on a table by itself, and its counts."""
-    engine = engine_of(data, policy)
-    names = engine.columns
-    require_columns(names, policy, gone=("identifier", "plain"))
-    gaps, telling = Gaps.of(policy, names, order_of(engine, None if original is None else engine_of(original)))
-    seen = engine.tallied(telling)  # rows, or distinct rows with counts
-    if policy.release.nulls == "forbid":
-        seen.forbid_nulls(policy)
-    before = None if original is None else original_of(original, policy)
-    whole = seen.domains(policy) if before is None else sensitive_of(before, policy).domains(policy)
-    outside = population_of(policy)
-    reference = Reference(whole, None if outside is None else outside.people(policy), policy.marks)
-    seen.persons(telling)  # none may be missing
-    rows = seen.countable(telling)
-    found = None
-    if gaps.persons and before is not None:
-        from shoal.judge.whose import whose
-
-        found = whose(seen, before, policy)
-    rows = rows if found is None or found.rows is None else found.rows
-    table = recounted(rows, policy, reference)
-    gaps = gaps if found is None else gaps.known(found, table)
-    attacks = None if before is None else measured(in_order(engine, rows, policy), before, policy)
-    left = [name for name in policy.identifiers if name in names]
-    verdicts = judge_release(table, policy, attacks=attacks, mined=mine(rows, policy), identifiers=left, gaps=gaps)
-    log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
-    return replace(verdicts, findings=findings_of(of_table(engine, seen, table, policy, before))), table
 
 
 def measure(

@@ -10,6 +10,7 @@ from shoal.cli import exits
 from shoal.cli.options import (
     Encoding,
     Force,
+    Header,
     PolicyFile,
     Printing,
     Reading,
@@ -106,6 +107,7 @@ def attack(
     printing: Printing,
     separator: Separator = None,
     encoding: Encoding = None,
+    header: Header = None,
 ) -> None:
     """Attack a release: link, infer, intersect; exit 1 if a measured limit is exceeded, 2 if undetermined."""
     with loading():
@@ -116,7 +118,7 @@ def attack(
 
     asked = Policy.load(policy)
     with printing.progress() as progress:
-        engine = engine_of(release, separator=separator, encoding=encoding)
+        engine = engine_of(release, separator=separator, encoding=encoding, header=header)
         progress("attacking", 0)
         known = [name.strip() for name in knowledge.known.split(",")] if knowledge.known else ()
         given = asdict(knowledge) | {"known": known, "sample": knowledge.sample or None}
@@ -153,6 +155,15 @@ def verify(
         typer.Option(help="The receipt written by anonymize --receipt: with it, the digests of the input are checked."),
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The public key of the expected signer.")] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "-p",
+            "--policy",
+            help="Your own policy: its requirements decide, beside those of the certificate.",
+            show_default=False,
+        ),
+    ] = None,
     reading: Reading,
     printing: Printing,
 ) -> None:
@@ -168,6 +179,6 @@ def verify(
     require_certificate(certificate)  # a user who has swapped the two is told so, instead of errors about the rows
     rows = reading.opened(release)
     truth = None if original is None else reading.opened_beside(original, rows)
-    found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key)
+    found = verify_certificate(certificate, rows, original=truth, receipt=receipt, key=key, policy=policy)
     printing.show(found.as_dict, lambda: show_verification(found))
     raise typer.Exit(exits.OUTCOMES[found.outcome])

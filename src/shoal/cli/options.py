@@ -43,6 +43,15 @@ PasswordFile = Annotated[
 Separator = Annotated[str | None, typer.Option(help="Separator of a CSV file, one character; detected by default.")]
 Several = list[str] | None
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file, such as latin-1; detected by default.")]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line of a CSV file has the column names; a line that looks like a record needs an "
+        "answer. Without a header, the columns are called column1, column2, …",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class Reading:
     ] = None
     separator: Separator = None
     encoding: Encoding = None
+    header: Header = None
 
     def opened(self, data: str, *, read_only: bool = True) -> "Engine":
         """Open the engine that has the rows of DATA."""
@@ -75,6 +85,7 @@ class Reading:
             memory=self.memory,
             separator=self.separator,
             encoding=self.encoding,
+            header=self.header,
             read_only=read_only,
         )
 
@@ -95,7 +106,7 @@ class Reading:
         with loading():
             from shoal.engines.opening import open_second
 
-        return open_second(data, rows, engine=self.engine, memory=self.memory)
+        return open_second(data, rows, engine=self.engine, memory=self.memory, header=self.header)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def web(
     for root in roots:
         if not root.is_dir():
             raise DataError(f"{root}: is not a folder")
-    settings = Settings(reading.engine, reading.memory, reading.separator, reading.encoding)
+    settings = Settings(reading.engine, reading.memory, reading.separator, reading.encoding, reading.header)
     workspace = Workspace(roots or [Path()], settings)
 
     def ready(address: str) -> None:

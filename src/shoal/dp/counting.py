@@ -40,8 +40,11 @@ class PrivacyUnit:
     @classmethod
     def checked(cls, entity: str | None, contributions: int) -> PrivacyUnit:
         """Return the unit; raise an error if the limit of records makes no sense."""
-        if contributions < 1 or contributions > 10_000:
-            raise PolicyError("contributions must be between 1 and 10,000: the records of one person that count")
+        whole = isinstance(contributions, int) and not isinstance(contributions, bool)
+        if not whole or contributions < 1 or contributions > 10_000:
+            raise PolicyError(
+                "contributions must be a whole number between 1 and 10,000: the records of one person that count"
+            )
         if entity is None and contributions != 1:
             raise PolicyError(
                 "contributions needs an entity: which column identifies the people?",

@@ -212,6 +212,12 @@ class Engine(Countable, Protocol):
     def coarsened(self, policy: Policy) -> Engine:
         """Return the rows with the sensitive values that the policy releases, where these are coarser."""
 
+    def as_written(self, names: Sequence[str], policy: Policy) -> LocalEngine | None:
+        """Return rows or a tally with some columns as they are stored; None if reading made no two cells equal.
+
+        The columns that differ are named in its ``notes``.
+        """
+
     # ── counted ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def count(self, policy: Policy, outside: LocalEngine | None = None, *, apart: bool = False) -> Counted:
@@ -320,7 +326,8 @@ def require_columns(present: Sequence[str], policy: Policy, *, gone: Sequence[Ro
 
 
 def _listed(names: list[str]) -> str:
-    return ("columns " if len(names) > 1 else "column ") + ", ".join(repr(name) for name in names)
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return ("columns " if len(names) > 1 else "column ") + ", ".join(map(repr, names[:20])) + more
 
 
 def _is(names: list[str]) -> str:

@@ -19,6 +19,7 @@ from shoal.engines.base import Engine
 from shoal.engines.files import formats, sql_files
 from shoal.engines.files.formulas import unescaped_source
 from shoal.engines.files.layout import Layout, Raw, decompressed_chunks, layout_of, rewritten
+from shoal.engines.files.parquet_parts import parquet_parts, require_equal_schemas
 from shoal.engines.ibis import IbisEngine
 from shoal.engines.local_columns import require_names_apart
 from shoal.engines.memory import parse_size
@@ -74,7 +75,12 @@ def neighbour(engine: Engine, table: str) -> IbisEngine:
 
 
 def from_files(
-    path: Path, *, memory: str | None = None, separator: str | None = None, encoding: str | None = None
+    path: Path,
+    *,
+    memory: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = None,
 ) -> IbisEngine:
     """Open a CSV or Parquet file, or a folder of Parquet files, with DuckDB; ``memory`` is a size such as 4GB."""
     budget = _bytes(memory)
@@ -84,7 +90,8 @@ def from_files(
     if path.is_dir() or path.suffix.lower() in formats.PARQUET:
         source, notes = _parquet_source(path)
     else:
-        found = layout_of(partial(decompressed_chunks, path), path.name, separator=separator, encoding=encoding)
+        raw = partial(decompressed_chunks, path)
+        found = layout_of(raw, path.name, separator=separator, encoding=encoding, header=header)
         require_names_apart(list(found.names))
     place = DuckDB(backend, None if found is None else found.dialect, budget)
     with place.failing(f"read {path.name}"):
@@ -113,14 +120,12 @@ def text_source(connection: Any, path: Path, found: Layout) -> tuple[str, tuple[
 
 def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return a DuckDB table expression for Parquet files, with notes; reject columns that the local engine rejects."""
-    try:
-        paths = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    except OSError as error:  # a subfolder may be unreadable, or deleted in the meantime
-        raise DataError(f"{path}: its files cannot be listed ({error.strerror})") from None
+    paths = parquet_parts(path) if path.is_dir() else [path]
     if not paths:
         raise DataError(f"{path} is a directory without .parquet files")
     notes: dict[str, None] = {}
     finer: dict[str, None] = {}
+    schemas = []
     for part in paths:
         try:
             schema = pq.read_schema(part)
@@ -129,7 +134,9 @@ def _parquet_source(path: Path) -> tuple[str, tuple[str, ...]]:
             raise DataError(message, "write it again, or rename it if it is CSV") from None
         notes |= dict.fromkeys(formats.parquet_notes(schema))
         finer |= dict.fromkeys(formats.nanoseconds(schema))
-    source = sql_files.parquet_folder(path) if path.is_dir() else sql_files.sql_source(path, None, [])
+        schemas.append((part.name, schema))
+    require_equal_schemas(schemas)
+    source = sql_files.parquet_files(paths) if path.is_dir() else sql_files.sql_source(path, None, [])
     if finer:
         coarse = ", ".join(f"CAST({quoted(name)} AS TIMESTAMPTZ) AS {quoted(name)}" for name in finer)
         source = f"(SELECT * REPLACE ({coarse}) FROM {source})"

@@ -64,8 +64,10 @@ class IbisEngine(IbisColumns):
         fingerprint: str = "",
         records: int | None = None,
         stand_ins: Mapping[str, ir.Table] | None = None,
+        unread: tuple[IbisEngine, Spellings] | None = None,
     ) -> None:
         super().__init__(table, place, stand_ins)
+        self._unread = unread  # the rows before their cells were parsed, and how they were
         self.notes = notes
         self.source = source  # a file that no release may overwrite
         self.fingerprint = fingerprint  # of a file; a table in a database has none
@@ -86,7 +88,7 @@ class IbisEngine(IbisColumns):
         """Return the rows with cells parsed according to their spelling."""
         if all(name not in spellings or spellings[name].is_plain for name in self.columns):
             return self
-        return self._with(read_expression(self.expression, spellings))
+        return self._with(read_expression(self.expression, spellings), unread=(self, spellings))
 
     def coarsened(self, policy: Policy) -> IbisEngine:
         """Refuse to coarsen sensitive columns: their values are recoded in memory only."""
@@ -98,7 +100,37 @@ class IbisEngine(IbisColumns):
             )
         return self
 
-    def _with(self, table: ir.Table, stand_ins: Mapping[str, ir.Table] | None = None) -> IbisEngine:
+    def as_written(self, names: Sequence[str], policy: Policy) -> LocalEngine | None:
+        """Return a tally with some columns as they are stored; None if reading made no two cells equal."""
+        before, spellings = self._unread or (self, {})
+        stored = before.expression
+        merging = [
+            name
+            for name in names
+            if name in self.columns
+            and ((name in spellings and not spellings[name].is_plain) or stored[name].type().is_floating())
+        ]
+        if not merging:
+            return None
+        copies = {name: unused(f"{name}_stored", self.columns) for name in merging}
+        both = stored.mutate(**{copy: stored[name].cast(str) for name, copy in copies.items()})
+        beside = self._with(read_expression(both, spellings))
+        apart = [name for name in merging if beside.n_tuples([copies[name]]) > beside.n_tuples([name])]
+        if not apart:
+            return None
+        entity = policy.release.entity
+        keys = [*names, *policy.sensitive, *([] if entity is None else [entity])]
+        groups = beside.groups([copies[name] if name in apart else name for name in keys])
+        weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
+        table = groups.table.drop_columns([groups.weight]).rename_columns(keys)
+        return LocalEngine(table, weights=weights, notes=tuple(apart))
+
+    def _with(
+        self,
+        table: ir.Table,
+        stand_ins: Mapping[str, ir.Table] | None = None,
+        unread: tuple[IbisEngine, Spellings] | None = None,
+    ) -> IbisEngine:
         return IbisEngine(
             table,
             self.place,
@@ -107,6 +139,7 @@ class IbisEngine(IbisColumns):
             fingerprint=self.fingerprint,
             records=self._records,
             stand_ins=stand_ins,
+            unread=self._unread if unread is None else unread,
         )
 
     @property

@@ -22,12 +22,13 @@ from shoal.engines.files import formats
 from shoal.engines.files.formulas import Formulas, unescaped
 from shoal.engines.files.layout import Dialect
 from shoal.engines.files.lines import DistinctLines
-from shoal.engines.files.numbered import with_texts
+from shoal.engines.files.numbered import column_of_texts, with_texts
+from shoal.engines.files.raw_cells import n_distinct, raw_columns
 from shoal.engines.fingerprints import digest_of_counts
 from shoal.engines.local_columns import LocalColumns
 from shoal.engines.repeated import Repeated
 from shoal.engines.row_order import hash_order, order_of_distinct
-from shoal.errors import MissingValueError, OutputError, PolicyError, no_column
+from shoal.errors import DataError, MissingValueError, OutputError, PolicyError, no_column
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding
 from shoal.table import builders, codec
@@ -77,6 +78,7 @@ class LocalEngine(LocalColumns):
         weights: Counts | None = None,
         codebook: Codebook | None = None,
         coarse: frozenset[str] = frozenset(),
+        unread: Mapping[str, pa.ChunkedArray] | None = None,
     ) -> None:
         super().__init__(table, weights)
         self.coarse = coarse  # sensitive columns that are already as coarse as they are released
@@ -86,13 +88,16 @@ class LocalEngine(LocalColumns):
         self.notes = notes
         self.source = source  # the file that was read, which no release may overwrite
         self.codebook = codebook or Codebook()  # labels in the file
+        self._unread = unread or {}  # columns before their cells were parsed as a policy spells them
 
     @classmethod
-    def of(cls, data: Data, *, separator: str | None = None, encoding: str | None = None) -> LocalEngine:
+    def of(
+        cls, data: Data, *, separator: str | None = None, encoding: str | None = None, header: bool | None = None
+    ) -> LocalEngine:
         """Build the engine from a path or a frame."""
         if isinstance(data, str | Path):
             path = Path(data)
-            read = formats.read_table_file(path, separator=separator, encoding=encoding, numbered=True)
+            read = formats.read_table_file(path, separator=separator, encoding=encoding, header=header, numbered=True)
             table, more = (read.table, ()) if read.dialect is None else unescaped(read.table)
             return cls(
                 table,
@@ -116,10 +121,33 @@ class LocalEngine(LocalColumns):
         gone = [name for names in found.values() for name in names]
         return (self._with(self.held.drop_columns(gone)) if gone else self).spelled(policy.spellings)
 
+    def as_written(self, names: Sequence[str], policy: Policy) -> LocalEngine | None:
+        """Return the rows with some columns as the file spells them; None if reading made no two cells equal."""
+        stored = raw_columns(self.source, names) if isinstance(self.source, Path) else {}
+        spelled = {name: column_of_texts(column) for name, column in self._unread.items() if name in names}
+        apart = {}
+        for name, column in (spelled | stored).items():
+            if len(column) != self.held.num_rows:
+                raise DataError(
+                    f"column {name!r}: its cells cannot be counted as the file stores them",
+                    "did the file change during the check? Otherwise remove empty rows above or below the table",
+                )
+            if n_distinct(column) > n_distinct(column_of_texts(self.held[name])):
+                apart[name] = column
+        if not apart:
+            return None
+        table = self.held
+        for name, column in apart.items():
+            table = table.set_column(table.column_names.index(name), name, column)
+        return LocalEngine(table, weights=self.weights, notes=tuple(apart))
+
     def spelled(self, spellings: Spellings) -> LocalEngine:
         """Return the rows with cells parsed according to their spelling."""
         table = read_table(self.held, spellings)
-        return self if table is self.held else self._with(table)
+        if table is self.held:
+            return self
+        parsed = [name for name, column in spellings.items() if name in table.column_names and not column.is_plain]
+        return self._with(table, unread={name: self.held[name] for name in parsed} | dict(self._unread))
 
     def coarsened(self, policy: Policy) -> LocalEngine:
         """Return the rows with the sensitive values that the policy releases, where these are coarser."""
@@ -130,9 +158,15 @@ class LocalEngine(LocalColumns):
         if not columns:
             return self
         table = coarsened_table(self.held, {name: self.coded(name) for name in columns}, columns, policy.folder)
-        return self._with(table, self.coarse.union(columns))
+        return self._with(table, coarse=self.coarse.union(columns))
 
-    def _with(self, table: pa.Table, coarse: frozenset[str] | None = None) -> LocalEngine:
+    def _with(
+        self,
+        table: pa.Table,
+        *,
+        coarse: frozenset[str] | None = None,
+        unread: Mapping[str, pa.ChunkedArray] | None = None,
+    ) -> LocalEngine:
         return LocalEngine(
             table,
             fingerprint=self._fingerprint,
@@ -143,6 +177,7 @@ class LocalEngine(LocalColumns):
             weights=self.weights,
             codebook=self.codebook,
             coarse=self.coarse if coarse is None else coarse,
+            unread=self._unread if unread is None else unread,
         )
 
     @cached_property

@@ -5,12 +5,12 @@ Ibis is imported only when it is needed, because that takes a second.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from shoal.engines.backends import schemes
 from shoal.engines.base import Engine, Groups, Released, Rows
 from shoal.engines.data import Data
+from shoal.engines.files.formats import CELL_BYTES, PARQUET, cells_of, physical_memory
 from shoal.engines.files.office_files import is_foreign
 from shoal.engines.local import LocalEngine
 from shoal.engines.local_columns import repeated_rows
@@ -24,15 +24,17 @@ def engine_of(
     *,
     separator: str | None = None,
     encoding: str | None = None,
+    header: bool | None = None,
 ) -> Engine:
     """Return the engine for ``data``: a path or a URI, a frame, an Ibis table, a release, or an engine.
 
-    Cells are parsed as the policy says, if one is given. A file is read into memory.
+    Cells are parsed as the policy says, if one is given. A file is read into memory. ``header``: whether the first line
+    of a CSV file has the column names; by default it must not look like a record.
     """
     if policy is not None:
-        return engine_of(data, separator=separator, encoding=encoding).reading(policy)
+        return engine_of(data, separator=separator, encoding=encoding, header=header).reading(policy)
     if isinstance(data, str | Path):
-        return opened(str(data), engine="local", separator=separator, encoding=encoding)
+        return opened(str(data), engine="local", separator=separator, encoding=encoding, header=header)
     if isinstance(data, Released):
         return engine_of(data.table)
     if isinstance(data, LocalEngine):
@@ -92,6 +94,7 @@ def opened(
     memory: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    header: bool | None = None,
     read_only: bool = False,
 ) -> Engine:
     """Return the engine for a path or URI; folders, and files too large for memory, are read by DuckDB in pieces.
@@ -113,14 +116,16 @@ def opened(
             raise DataError(f"{path} does not exist")
         from shoal.engines.connect import from_files
 
-        return from_files(path, memory=memory, separator=separator, encoding=encoding)
-    return LocalEngine.of(path, separator=separator, encoding=encoding)
+        return from_files(path, memory=memory, separator=separator, encoding=encoding, header=header)
+    return LocalEngine.of(path, separator=separator, encoding=encoding, header=header)
 
 
-def open_second(data: str, rows: Engine, *, engine: str = "auto", memory: str | None = None) -> Engine:
+def open_second(
+    data: str, rows: Engine, *, engine: str = "auto", memory: str | None = None, header: bool | None = None
+) -> Engine:
     """Return the engine for a second table: like ``opened``, or ``table:name`` in the database of ``rows``."""
     if not data.startswith("table:"):
-        return opened(data, engine=engine, memory=memory, read_only=True)
+        return opened(data, engine=engine, memory=memory, header=header, read_only=True)
     if rows.in_memory:
         raise DataError(f"{data}: a file has no other tables", "name a file, or a URI: duckdb://file.db#name")
     from shoal.engines.connect import neighbour
@@ -156,12 +161,25 @@ def _is_folder(path: Path) -> bool:
 
 def _large(path: Path) -> bool:
     """Return whether a file may be too large: in memory a table takes several times its size, Parquet ten times."""
+    memory, is_parquet = physical_memory(), path.suffix.lower() in PARQUET
     try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        growth = 20 if path.suffix.lower() in (".parquet", ".pq") else 4
-        return path.stat().st_size * growth > memory
-    except (OSError, ValueError, AttributeError):
+        if memory is None or not path.is_file():
+            return False
+        if path.stat().st_size * (20 if is_parquet else 4) > memory:
+            return True
+        return is_parquet and _unpacked(path) > memory
+    except (OSError, ValueError):
         return False
+
+
+def _unpacked(path: Path) -> int:
+    """Return the bytes that a Parquet file takes in memory, as far as its metadata tells: values may repeat."""
+    import pyarrow.parquet as pq
+
+    try:
+        return CELL_BYTES * cells_of(pq.read_metadata(path))
+    except Exception:  # reading says what is wrong with it
+        return 0
 
 
 def order_of(release: Engine, original: Engine | None) -> str:

@@ -13,6 +13,7 @@ from shoal.findings.information_left import half_lost, single_label, time_budget
 from shoal.findings.kinds import KINDS, finding
 from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.plain_columns import unique_plain
+from shoal.findings.published_bytes import beside_the_table, stored_cells
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
 from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
 from shoal.findings.two_digit_years import two_digit_years
@@ -33,6 +34,8 @@ __all__ = [
 
 # Each looks for one kind of finding; a new one is registered here, and its kind in kinds.py.
 FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
+    beside_the_table,
+    stored_cells,
     persons_repeat,
     persons_spelled,
     unique_plain,

@@ -11,6 +11,7 @@ import numpy as np
 from shoal.columns.telling import MISSED, Telling
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, Spread, TellingPair, dependence_of
+from shoal.engines.files.beside import Beside, beside_of
 from shoal.engines.local import LocalEngine
 from shoal.judge import as_seen
 from shoal.policy import Policy
@@ -33,6 +34,8 @@ class Evidence:
     loss: float | None = None
     notes: Sequence[str] = ()  # notes of the engine about reading
     unfinished: str = ""  # the progress of the search when its time ended
+    beside: tuple[Beside, ...] = ()  # what a published file holds beside its table
+    spelled: tuple[str, ...] = ()  # quasi columns of a published file whose spellings tell people apart
 
     @cached_property
     def published(self) -> Countable:
@@ -149,12 +152,17 @@ def of_replay(
 
 
 def of_table(
-    engine: Engine, seen: LocalEngine, table: FrequencyTable, policy: Policy, original: Engine | None = None
+    engine: Engine,
+    seen: LocalEngine,
+    table: FrequencyTable,
+    policy: Policy,
+    original: Engine | None = None,
+    spelled: tuple[str, ...] = (),
 ) -> Evidence:
     """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
-    published = engine.knowing(seen)
+    published, beside = engine.knowing(seen), beside_of(engine.source)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
-        return Evidence(policy, table, lambda: published, notes=engine.notes)
+        return Evidence(policy, table, lambda: published, notes=engine.notes, beside=beside, spelled=spelled)
     n = int(original.frequencies(policy.quasi[0]).sum())
     return Evidence(
         policy,
@@ -164,6 +172,8 @@ def of_table(
         dict.fromkeys(name for name in policy.quasi if _generalized(name, published, original)),
         (max(0, n - table.n_records), n),
         notes=engine.notes,
+        beside=beside,
+        spelled=spelled,
     )
 
 

@@ -11,6 +11,8 @@ from shoal.models.finding import Finding, Severity
 from shoal.text.figures import format_count
 
 KINDS: dict[str, tuple[Severity, ...]] = {
+    "beside-the-table": ("stop", "decide"),
+    "stored-cells": ("decide",),
     "persons-repeat": ("decide",),
     "persons-spelled": ("decide",),
     "unique-plain": ("stop",),

@@ -146,7 +146,7 @@ def _table(data: LinkedFile) -> pa.Table:
             raise DataError(f"an array with {data.ndim} dimensions is not a table", "pass an array of rows and columns")
         return frames.with_plain_types(pa.table({str(j): pa.array(column.copy()) for j, column in enumerate(data.T)}))
     if isinstance(data, str | Path):
-        return formats.read_table_file(Path(data)).table
+        return formats.read_table_file(Path(data), header=None).table
     return frames.to_arrow(data)[0]
 
 

@@ -106,7 +106,10 @@ class Options(FrozenPart):
         "most predictive detail, and `release.loss` includes `classification`.",
     )
     seed: int = Field(
-        default=0, ge=0, description="Key of the hash that orders the rows, and seed of randomized searches."
+        default=0,
+        ge=0,
+        lt=10**100,
+        description="Key of the hash that orders the rows, and seed of randomized searches.",
     )
     shuffle: bool = Field(
         default=True,

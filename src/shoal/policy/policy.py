@@ -40,8 +40,11 @@ from shoal.table.dates import Dates
 from shoal.table.notation import DecimalMark
 from shoal.table.spelling import Spelling
 from shoal.text import toml
+from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper
 from shoal.text.showing import Shown
+
+MOST_BYTES, MOST_COLUMNS = 2**25, 10_000  # of a policy file
 
 
 class Policy(FrozenPart, Shown):
@@ -299,7 +302,7 @@ class Policy(FrozenPart, Shown):
         """Read a policy from a TOML file; hierarchy files are relative to it."""
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            text = read_bounded(path, MOST_BYTES).decode("utf-8-sig")
         except OSError as error:
             raise PolicyError(
                 f"policy {path} cannot be read ({error.strerror})",
@@ -334,6 +337,9 @@ class Policy(FrozenPart, Shown):
         """Build a policy from plain values, with errors that name the field."""
         if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
             raise PolicyError("policy: must be a dict with string keys")
+        columns = fields.get("columns")
+        if isinstance(columns, Mapping) and len(columns) > MOST_COLUMNS:
+            raise PolicyError(f"policy: {len(columns)} columns; a policy describes at most {MOST_COLUMNS:,}")
         if "folder" in fields:  # ours: a file cannot say where it lies
             raise PolicyError("policy: folder: unknown field", f"fields: {', '.join(_own_fields())}")
         return cls(**fields, folder=folder)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.engines.files import whole_files
 from shoal.errors import DataError
+from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import finite, read_json
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def read_receipt(receipt: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     claims: Any = receipt
     if isinstance(receipt, str | Path):
         try:
-            claims = read_json(Path(receipt).read_text(encoding="utf-8-sig"))
+            claims = read_json(read_bounded(receipt).decode("utf-8-sig"))
         except OSError as error:
             raise DataError(f"receipt {receipt} cannot be read ({error.strerror})") from None
         except ValueError:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from shoal.attacks.risk import Attacks, Risk
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.files import whole_files
+from shoal.engines.files.parquet_parts import part_digests
 from shoal.errors import OutputError
 from shoal.findings import finding
 from shoal.judge.figures import Figures
@@ -131,6 +132,8 @@ class Release(Publishable, Shown):
         log.info("save: %d records written and verified", self.rows.n_records)
         certificate = certificate_of(self, sha256, created)
         certificate["findings"] += [finding("writing", note, "").as_dict() for note in notes]
+        if not str(path).startswith("table:") and Path(path).is_dir():
+            certificate["output"]["files"] = part_digests(Path(path))
         if receipt is not None:
             write_receipt(receipt_of(self, certificate), receipt, force=force)
         return certificate

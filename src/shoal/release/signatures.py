@@ -10,17 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines.files import whole_files
 from shoal.errors import DataError, ShoalError, already_there
+from shoal.text.bounded import read_bounded
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 ALGORITHM = "Ed25519"
+VALUE = re.compile(r"[0-9a-f]{128}")
 
 
 def canonical(certificate: Mapping[str, Any]) -> bytes:
@@ -85,8 +90,12 @@ def signed_by(certificate: Mapping[str, Any], key: str | Path | Ed25519PublicKey
     from cryptography.exceptions import InvalidSignature
 
     signature = certificate.get("signature")
-    if not isinstance(signature, Mapping) or signature.get("key") != key_fingerprint(public):
+    if not isinstance(signature, Mapping) or set(signature) != {"algorithm", "key", "value"}:
         return False
+    if signature["algorithm"] != ALGORITHM or signature["key"] != key_fingerprint(public):
+        return False
+    if not isinstance(signature["value"], str) or not VALUE.fullmatch(signature["value"]):
+        return False  # fromhex would skip blanks: one signature, one text
     try:
         public.verify(bytes.fromhex(signature["value"]), canonical(certificate))
     except (InvalidSignature, KeyError, TypeError, ValueError):
@@ -118,7 +127,19 @@ def read_private(path: str | Path, *, password: str | None = None) -> Ed25519Pri
         raise DataError(f"{path}: contains no readable private key", hint, option=option) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise DataError(f"{path}: is not an Ed25519 key", "create one with shoal.make_keys", option="shoal keys")
+    _warn_if_readable(path)
     return key
+
+
+def _warn_if_readable(path: str | Path) -> None:
+    """Warn if others on this computer can read a private key."""
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:  # reading reports it
+        return
+    if os.name == "posix" and mode & 0o077:
+        message = f"{path}: other users of this computer can read this private key; chmod 600 keeps it to its owner"
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def read_public(path: str | Path) -> Ed25519PublicKey:
@@ -139,7 +160,7 @@ def read_public(path: str | Path) -> Ed25519PublicKey:
 
 def _bytes(path: str | Path) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return read_bounded(path, 2**20)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
 

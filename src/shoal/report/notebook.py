@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.policy import Policy
     from shoal.propose.inspection import Inspection
     from shoal.release import Release
-    from shoal.verify.certified import Verification
+    from shoal.verify.verification import Verification
 
 
 @shows("Figures", "html")

@@ -8,6 +8,7 @@ here, and ``build`` either rejects them or sends them to the top.
 from __future__ import annotations
 
 import csv
+import errno
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ from shoal.table.intervals import Intervals
 from shoal.table.pieces import in_text_order
 from shoal.table.scales import Ordered
 from shoal.table.times import Times
+from shoal.text.bounded import MOST_BYTES, read_bounded
 
 # ── Masks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -181,11 +183,13 @@ class File(Description):
 
     def _text(self, column: str, folder: Path) -> str:
         try:
-            return (folder / self.path).read_bytes().decode("utf-8-sig")
+            return read_bounded(folder / self.path).decode("utf-8-sig")
         except FileNotFoundError:
             raise self._error(column, "does not exist", "the path is relative to the policy") from None
         except (OSError, ValueError) as error:
             reason = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "cannot be read"
+            if isinstance(error, OSError) and error.errno == errno.EFBIG:
+                reason = f"has more than {MOST_BYTES // 2**20} MB"
             raise self._error(column, reason) from None
 
     def _rows(self, column: str, text: str, delimiter: str) -> list[tuple[int, tuple[str, ...]]]:

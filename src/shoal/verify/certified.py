@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import zip_longest
@@ -21,33 +21,39 @@ import jsonschema
 from shoal.attacks.limits import measured
 from shoal.engines.base import Engine, Groups, Rows, require_columns
 from shoal.engines.data import Data
+from shoal.engines.files.parquet_parts import part_digests
 from shoal.engines.local import LocalEngine
-from shoal.engines.opening import engine_of, in_order, order_of, original_of, sensitive_of
+from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
+from shoal.findings import findings_of
+from shoal.findings.evidence import of_table
 from shoal.judge import Gaps, as_seen, judge_release
+from shoal.judge.as_written import judged_as_written
 from shoal.judge.figures import Figures, figures
-from shoal.judge.mining import Mined, mine
+from shoal.judge.mining import mine
 from shoal.judge.recount import Reference, recounted
 from shoal.judge.whose import whose
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
-from shoal.models.verdict import Answered, Outcome, Verdict
-from shoal.policy import Policy
+from shoal.models.finding import Finding
+from shoal.models.verdict import Verdict, Verdicts
+from shoal.policy import Policy, PolicySource, policy_of
 from shoal.release.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
 from shoal.release.receipt import key_of, keyed, read_receipt
 from shoal.release.signatures import key_fingerprint, read_public, signed_by
-from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
+from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
-from shoal.text.showing import Shown
+from shoal.verify.checked import checked
+from shoal.verify.files_of import UnopenedFile, with_files_of
+from shoal.verify.verification import Line, Verification
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    from shoal.attacks.risk import Attacks
-
 
 Bound = Literal["most", "least"]
+STATED = "stated by the publisher"
 
 # What to do with certificates of earlier versions.
 EARLIER = {
@@ -57,55 +63,6 @@ EARLIER = {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """One statement of a certificate."""
-
-    name: str
-    claimed: Any
-    found: Any  # None if it was not counted
-    holds: bool | None  # None if the release alone cannot show it
-    why: str = ""  # why it cannot be determined, or what is wrong
-    required: bool = False  # whether it is a requirement of the policy: if that is unknown, so is the whole
-
-
-@dataclass(frozen=True)
-class Verification(Answered, Shown):
-    """All statements that were checked."""
-
-    lines: tuple[Line, ...]
-
-    def __iter__(self) -> Iterator[Line]:
-        return iter(self.lines)
-
-    @property
-    def outcome(self) -> Outcome:
-        """ "fails" if something contradicts the certificate, "unknown" if a requirement cannot be checked."""
-        if any(line.holds is False for line in self.lines):
-            return "fails"
-        return "unknown" if any(line.required and line.holds is None for line in self.lines) else "holds"
-
-    @property
-    def sentence(self) -> str:
-        """The result as a sentence."""
-        if self.outcome == "fails":
-            return f"The certificate does not hold: {', '.join(line.name for line in self if line.holds is False)}."
-        if self.outcome == "holds":
-            return "Every requirement holds, and nothing contradicts the certificate."
-        missing = dict.fromkeys(line.why for line in self if line.required and line.holds is None)
-        why = "; ".join(missing)
-        return f"Whether every requirement holds cannot be determined ({why}); nothing contradicts the rest."
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "outcome": self.outcome,
-            "holds": self.holds,
-            "hold": self.holds,  # its old name, for one more version
-            "lines": [asdict(line) for line in self.lines],
-        }
-
-
 def verify_certificate(
     certificate: Mapping[str, Any] | str | Path,
     data: Data,
@@ -113,15 +70,19 @@ def verify_certificate(
     original: Data | None = None,
     receipt: Mapping[str, Any] | str | Path | None = None,
     key: str | Path | Ed25519PublicKey | None = None,
+    policy: PolicySource | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    header: bool | None = None,
 ) -> Verification:
     """Recount a release and compare it with its certificate, given as a path or as plain values.
 
     With the ``original``, the table that the release was made from, distributions are compared with its own, and its
     people are attacked if the policy limits the success of attacks: then these requirements are judged too. With the
     ``receipt`` the digests are checked, and whether they belong to the original. ``key`` is the public key of the
-    expected signer. ``data`` is a path, a frame, or an Ibis table, which is counted in place. Raises DataError if the
+    expected signer. ``policy`` is your own: its requirements are judged too, and its hierarchies are used where those
+    of the certificate are files, none of which is opened. ``header``: whether the first line of a CSV file has the
+    names. ``data`` is a path, a frame, or an Ibis table, which is counted in place. Raises DataError if the
     certificate is not valid under the published schema.
 
     >>> import pyarrow as pa, shoal
@@ -132,16 +93,36 @@ def verify_certificate(
     >>> shoal.verify_certificate(release.certificate, people).outcome
     'fails'
     """
-    folder = Path(certificate).parent if isinstance(certificate, str | Path) else Path()
     claims = _read(certificate) if isinstance(certificate, str | Path) else certificate
     _require_schema(claims)
-    policy = _policy(claims, folder)
+    own = None if policy is None else policy_of(policy)
+    asked = with_files_of(_policy(claims), own)
     kept = None if receipt is None else read_receipt(receipt)
     signature = _signature(claims, key)
-    engine = engine_of(data, policy, separator=separator, encoding=encoding)
-    truth = None if original is None else original_of(original, policy)
-    counted = _lines(claims, policy, _CountedRelease.of(engine, policy), truth)
-    return Verification((*counted, signature, *_source(claims, policy, kept, truth)))
+    opened = engine_of(data, separator=separator, encoding=encoding, header=header)
+    before = None if original is None else engine_of(original)
+    engine = opened.reading(asked)
+    truth = None if before is None else before.reading(asked).coarsened(asked)
+    found: list[Finding] = []
+    counted = _lines(claims, asked, _CountedRelease.of(engine, asked), truth, found)
+    lines = [*counted, *_files(claims, engine.source), signature, *_source(claims, asked, kept, truth)]
+    if own is not None:
+        by_reader, _ = checked(opened, own, before)
+        lines += _of_reader(by_reader)
+        found = [*by_reader.findings]
+    return Verification(tuple(lines), tuple(found))
+
+
+def _of_reader(verdicts: Verdicts) -> Iterator[Line]:
+    """Yield the verdicts on the reader's own requirements."""
+    n = len(verdicts.identifiers)
+    if n:
+        yield Line("your policy: identifiers", None, n, False, "columns that you call identifiers are present")
+    for verdict in verdicts.verdicts:
+        holds = None if verdict.outcome == "unknown" else verdict.holds
+        worst = None if math.isnan(verdict.worst) or holds is None else verdict.worst
+        why = verdict.missing or (f"{verdict.classes} classes with {verdict.records} records fail" if not holds else "")
+        yield Line(f"your policy: {verdict.asked}", None, worst, holds, why, required=True)
 
 
 def require_certificate(path: str | Path) -> None:
@@ -162,7 +143,7 @@ def _schema() -> dict[str, Any]:
 
 def _read(path: str | Path) -> Any:
     try:
-        return read_json(Path(path).read_text(encoding="utf-8-sig"), _once)
+        return read_json(read_bounded(path).decode("utf-8-sig"), _once)
     except OSError as error:
         raise DataError(f"certificate {path} cannot be read ({error.strerror})") from None
     except ValueError:
@@ -197,9 +178,9 @@ def _require_schema(claims: Any) -> None:
         )
 
 
-def _policy(claims: Mapping[str, Any], folder: Path) -> Policy:
+def _policy(claims: Mapping[str, Any]) -> Policy:
     try:
-        return Policy.of(dict(claims["policy"]), folder)
+        return Policy.of(dict(claims["policy"]))
     except PolicyError as error:
         raise DataError(f"the certificate contains no valid policy: {error.message}", error.hint) from None
 
@@ -218,16 +199,24 @@ class _CountedRelease:
 
     def table(self, rows: Rows | Groups, policy: Policy, original: Engine | None) -> FrequencyTable:
         """The rows, or the counts of the engine."""
-        whole = self.seen if original is None else sensitive_of(original, policy)
-        return recounted(rows, policy, Reference(whole.domains(policy)))
+        return recounted(rows, policy, self.reference(policy, original))
+
+    def reference(self, policy: Policy, original: Engine | None) -> Reference:
+        """Return the sensitive values that the classes are compared with."""
+        return Reference((self.seen if original is None else sensitive_of(original, policy)).domains(policy))
 
 
 # ── what it says, line by line ──────────────────────────────────────────────────────────────────────────────
 
 
 def _lines(
-    claims: Mapping[str, Any], policy: Policy, release: _CountedRelease, original: Engine | None
+    claims: Mapping[str, Any],
+    policy: Policy,
+    release: _CountedRelease,
+    original: Engine | None,
+    findings: list[Finding],
 ) -> Iterator[Line]:
+    """Yield the lines of what is counted, and add the findings of the recount."""
     source, output, engine = claims["input"], claims["output"], release.engine
     n, suppressed = release.seen.n_records, output["suppressed"]
     table = "not the same table, or the certificate belongs to a file"
@@ -255,12 +244,19 @@ def _lines(
     if found is not None:
         limits = replace(limits, gaps=limits.gaps.known(found, counted))
     attacks = None if original is None else measured(in_order(engine, rows, policy), original, limits.known)
-    yield from _requirements(claims["requirements"], limits, counted, attacks, mine(rows, policy))
+    verdicts = judge_release(counted, policy, attacks=attacks, mined=mine(rows, policy), gaps=limits.gaps)
+    reference = release.reference(limits.known, original)
+    stored, finer, spelled = judged_as_written(engine, policy, limits.known, reference, limits.gaps, verdicts)
+    yield from _requirements(claims["requirements"], limits, stored.verdicts)
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
+    classes = counted if finer is None else finer
+    findings += findings_of(of_table(engine, release.seen, classes, limits.known, original, spelled))
+    if plain := policy.having("plain"):
+        yield Line("columns.plain", None, list(plain), None, f"nothing protects {', '.join(map(repr, plain))}")
     for name in ("search", "versions", "publication", "findings", "created"):
-        yield Line(name, None, None, None, "describes how it was made")
+        yield Line(name, None, None, None, STATED)
 
 
 def _signature(claims: Mapping[str, Any], key: str | Path | Ed25519PublicKey | None) -> Line:
@@ -275,6 +271,24 @@ def _signature(claims: Mapping[str, Any], key: str | Path | Ed25519PublicKey | N
     holds, asked = signed_by(claims, public), key_fingerprint(public)
     why = "modified after it was signed" if whose == asked else "signed with another key"
     return Line("signature", whose, asked, holds, "" if holds else "unsigned" if whose is None else why)
+
+
+def _files(claims: Mapping[str, Any], source: Any) -> Iterator[Line]:
+    """Compare the digest of each file of a folder."""
+    claimed = claims["output"].get("files")
+    folder = Path(source) if isinstance(source, str | Path) else None
+    if folder is None or not folder.is_dir():
+        if claimed is not None:
+            yield Line("output.files", len(claimed), None, None, "needs the folder that was published")
+        return
+    if claimed is None:
+        yield Line("output.files", None, None, None, "the certificate has no digests of the files of a folder")
+        return
+    found = part_digests(folder)
+    n = sum(found.get(name) != digest for name, digest in claimed.items())
+    more = len(set(found) - set(claimed))
+    wrong = f"{n} files were changed or are missing, {more} were added" if n or more else ""
+    yield Line("output.files", len(claimed), len(found), not wrong, wrong)
 
 
 def _source(
@@ -324,7 +338,7 @@ def _agreement(claims: Mapping[str, Any], policy: Policy) -> Iterator[Line]:
     elif low := [name for name in policy.quasi if _below(levels[name], policy.columns[name].min_level)]:
         yield Line("levels", [levels[name] for name in low], low, False, "lower than the policy's min_level")
     else:
-        yield Line("levels", None, None, None, "needs the original, or its hierarchies")
+        yield Line("levels", None, None, None, STATED)
     if claims.get("attacks"):
         yield Line("attacks", None, None, None, "needs the original")
     elif policy.limits:
@@ -367,11 +381,9 @@ class _Limits:
         """``dropped`` is the number of original records that are not in the release, according to the certificate."""
         unknown, _ = Gaps.of(policy, engine.columns, order_of(engine, original))
         missing = {
-            name: f"needs the hierarchy {column.hierarchy.path}"
+            name: f"needs the hierarchy of {name!r}, which a policy of your own can name"
             for name, column in policy.columns.items()
-            if column.role == "sensitive"
-            and isinstance(column.hierarchy, File)
-            and not (policy.folder / column.hierarchy.path).is_file()
+            if column.role == "sensitive" and isinstance(column.hierarchy, UnopenedFile)
         }
         whole = f"needs the original, because {dropped} records were dropped" if dropped and original is None else ""
         return cls(
@@ -419,12 +431,9 @@ _OF_PERSONS: dict[str, Bound] = {
 }
 
 
-def _requirements(
-    claimed: list[Any], limits: _Limits, table: FrequencyTable, attacks: Attacks | None, mined: Mined | None
-) -> Iterator[Line]:
+def _requirements(claimed: list[Any], limits: _Limits, found: Sequence[Verdict]) -> Iterator[Line]:
     policy, gaps = limits.policy, limits.gaps
     told = [claim["asked"] for claim in claimed]
-    found = judge_release(table, policy, attacks=attacks, mined=mined, gaps=gaps).verdicts
     asked = [verdict.asked for verdict in found]
     if told != asked and (
         policy.forbid or told != asked[: len(policy.models)]
@@ -510,4 +519,4 @@ def _losses(claims: Mapping[str, Any], table: FrequencyTable, policy: Policy) ->
         if name in known and (policy.release.suppressed == "drop" or not suppressed):
             yield _line(f"loss.{name}", value, known[name])
         else:
-            yield Line(f"loss.{name}", value, None, None, "needs the original")
+            yield Line(f"loss.{name}", value, None, None, STATED)

@@ -41,6 +41,7 @@ class Settings:
     memory: str | None = None
     separator: str | None = None
     encoding: str | None = None
+    header: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)

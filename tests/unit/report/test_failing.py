@@ -17,9 +17,9 @@ from browsing import AXE, CLIPPED, browser, opened
 from shoal.cli.commands import app
 from shoal.errors import OutputError
 from shoal.judge import judge_release
-from shoal.pipeline import _checked
 from shoal.policy import Policy
 from shoal.report.failing import check_report, render_check
+from shoal.verify.checked import checked
 
 __all__ = ["browser"]  # a fixture
 
@@ -42,7 +42,7 @@ POLICY = Policy.of(FIELDS)
 
 
 def test_who_is_at_fault_counted_by_hand() -> None:
-    verdicts, table = _checked(TABLE, POLICY, None)
+    verdicts, table = checked(TABLE, POLICY, None)
     found = check_report(verdicts, table, POLICY)
     classes = Counter(zip(TABLE["town"].to_pylist(), TABLE["code"].to_pylist(), strict=True))
     small = [n for n in classes.values() if n < 3]
@@ -70,19 +70,19 @@ def test_records_are_not_called_persons_where_the_column_of_persons_is_gone() ->
         "release": {"entity": "pid"},
     }
     asked, released = Policy.of(fields), visits.drop_columns(["pid"])
-    verdicts, table = _checked(released, asked, None)
+    verdicts, table = checked(released, asked, None)
     assert verdicts.outcome == "unknown"
     page = render_check(verdicts, table, asked)
     assert "at least 12 records that match" in page
     assert "How many people these records belong to cannot be determined." in page
     assert "persons that match" not in page
-    verdicts, table = _checked(released, asked, visits)  # the original tells
+    verdicts, table = checked(released, asked, visits)  # the original tells
     assert verdicts.outcome == "fails"
     assert "at least 2 persons that match" in render_check(verdicts, table, asked)
 
 
 def test_no_value_of_the_table_is_on_the_page() -> None:
-    verdicts, table = _checked(TABLE, POLICY, None)
+    verdicts, table = checked(TABLE, POLICY, None)
     page = render_check(verdicts, table, POLICY)
     for value in ("Wilhelmina", "Ancona", "Bari", "cc", "gout", "measles"):
         assert value not in page.partition("</style>")[2], value
@@ -94,7 +94,7 @@ def test_no_value_of_the_table_is_on_the_page() -> None:
 def test_a_table_that_holds_and_one_that_cannot_be_told() -> None:
     safe = TABLE.select(["town", "illness"])
     fields = {**FIELDS, "columns": {name: FIELDS["columns"][name] for name in ("town", "illness")}}
-    verdicts, table = _checked(safe, Policy.of(fields), None)
+    verdicts, table = checked(safe, Policy.of(fields), None)
     found = check_report(verdicts, table, Policy.of(fields))
     assert found.sentence == "This table satisfies its policy: all 2 requirements hold; 24 records in 2 classes."
     assert (found.fails, found.sizes, found.steps, found.without) == ((), (), (), ())

@@ -17,7 +17,8 @@ from shoal.cli.commands import app
 from shoal.errors import DataError
 from shoal.policy import Policy
 from shoal.release.certificate import SCHEMA
-from shoal.verify.certified import Verification, schema, verify_certificate
+from shoal.verify.certified import schema, verify_certificate
+from shoal.verify.verification import Verification
 
 PEOPLE = pa.table({
     "name": [f"p{i}" for i in range(24)],
@@ -251,7 +252,9 @@ def test_a_population_is_not_in_a_release(tmp_path: Path) -> None:
     assert told["measured.k"].holds is True
 
 
-def test_a_hierarchy_of_a_sensitive_column_is_found_beside_the_certificate(tmp_path: Path) -> None:
+def test_a_hierarchy_is_taken_from_the_policy_of_the_reader_and_no_path_of_a_certificate_is_opened(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "disease.csv").write_text("flu;common;*\nasthma;common;*\nhiv;rare;*\n", encoding="utf-8")
     columns = {"disease": {"role": "sensitive", "hierarchy": "disease.csv"}}
     close = {"model": "t-closeness", "t": 0.9, "column": "disease", "distance": "hierarchical"}
@@ -260,11 +263,12 @@ def test_a_hierarchy_of_a_sensitive_column_is_found_beside_the_certificate(tmp_p
     )
     beside = tmp_path / "certificate.json"
     beside.write_text(json.dumps(certificate), encoding="utf-8")
-    found = lines(verify_certificate(beside, path))
+    own = policy({"model": "k-anonymity", "k": 3}, close, columns=columns, folder=tmp_path)
+    found = lines(verify_certificate(beside, path, policy=own))
     assert found["measured.columns.disease.t"].holds is True
-    (tmp_path / "disease.csv").unlink()
-    found = lines(verify_certificate(beside, path))
-    assert found["measured.columns.disease.t"].why == "needs the hierarchy disease.csv"
+    assert found["your policy: 3-anonymity"].holds is True
+    found = lines(verify_certificate(beside, path))  # the file is there
+    assert found["measured.columns.disease.t"].why.startswith("needs the hierarchy of 'disease'")
     assert found["measured.columns.cost.t"].holds is True
     assert found["measured.t"].holds is None
     (line,) = (line for name, line in found.items() if "closeness" in name)

@@ -13,7 +13,7 @@ from shoal.models.verdict import Outcome, Verdict, Verdicts
 from shoal.text.figures import format_count, format_interval, format_number, format_share
 
 if TYPE_CHECKING:
-    from shoal.verify.certified import Verification
+    from shoal.verify.verification import Verification
 
 MARKS: dict[Outcome, str] = {"holds": "holds", "fails": "FAILS", "unknown": "CANNOT BE DETERMINED"}
 
@@ -130,7 +130,9 @@ def show_verification(found: Verification) -> None:
             console.print(text(f"The certificate is {why}."))
             continue
         console.print(text(f"Cannot be checked with the release alone ({why}): {', '.join(names)}.", style="dim"))
-    console.print(text(found.sentence, style=STYLES[found.outcome]))
+    show_findings(finding for finding in found.findings if finding.severity != "note")
+    style = "bold" if found.holds and found.publication != "ready" else STYLES[found.outcome]
+    console.print(text(found.sentence, style=style))
 
 
 def _claim(value: object) -> str:

@@ -12,6 +12,7 @@ from shoal.engines.backends.base import Judge
 from shoal.engines.files import formats, sql_files
 from shoal.engines.files.folders import write_folder
 from shoal.engines.files.formulas import Formulas
+from shoal.engines.files.parquet_parts import parquet_parts
 from shoal.engines.files.read_back import typed_as
 from shoal.engines.repeated import RowsInOrder, WrittenDifferentlyError
 
@@ -48,7 +49,7 @@ def write_pieces(
 
         def verify_folder(aside: Path) -> None:
             with place.failing("read the written files back"):
-                judge(place.view(sql_files.parquet_folder(aside)))
+                judge(place.view(sql_files.parquet_files(parquet_parts(aside))))
 
         write_folder(pieces, path, force, verify_folder)
         return ""

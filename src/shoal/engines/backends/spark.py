@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath, PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 import ibis
 import pyarrow as pa
@@ -15,7 +17,10 @@ from ibis.expr import types as ir
 from shoal.engines.backends.base import TABLE, IbisPlace, Judge
 from shoal.engines.backends.reaching import reaching, require_master
 from shoal.engines.files.formulas import Formulas
+from shoal.engines.files.parquet_parts import require_no_partitions
 from shoal.errors import DataError, OutputError, ShoalError, already_there
+
+PARTS_AT_ONCE = 8  # files whose schemas are read at the same time
 
 
 class Spark(IbisPlace):
@@ -40,7 +45,26 @@ class Spark(IbisPlace):
         if table is not None:
             return place, place.opened(table, uri), None
         with reaching(uri, "read the folder"):
+            place._require_one_table(str(parquet))
             return place, place._view(place._session.read.parquet(str(parquet))), parquet
+
+    def _require_one_table(self, folder: str) -> None:
+        """Require that all files have the same columns: Spark takes the schema of one and casts the others to it."""
+        frame = self._session.read.parquet(folder)
+        files = frame.inputFiles()
+        root = self._path(folder)[1].toString()
+        require_no_partitions(unquote(file).removeprefix(root).lstrip("/") for file in files)
+
+        def schema_of(file: str) -> str:
+            return str(self._session.read.parquet(file).schema.simpleString())
+
+        with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+            distinct = set(pool.map(schema_of, map(unquote, files)))
+        if len(distinct) > 1:
+            raise DataError(
+                f"the {len(files)} files of the folder have {len(distinct)} different lists of columns and types",
+                "write all files with the same columns and types: read as one, values would change",
+            )
 
     def _view(self, frame: Any) -> ir.Table:
         name = f"shoal_{secrets.token_hex(8)}"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,7 @@ TEXT, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 BLOCKS = (2**22, 2**26, 2**30)  # Arrow needs every record within two blocks; larger blocks only if needed
 ROW_GROUP = 2**18  # rows; the writer holds about three times as many
 DIGITS = 38  # of a decimal, in SQL
+CELL_BYTES = 24  # of a cell in memory, with its codes while it is counted
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,16 @@ class Source:
 
 
 def read_table_file(
-    path: Path, *, separator: str | None = None, encoding: str | None = None, numbered: bool = False
+    path: Path,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    header: bool | None = True,
+    numbered: bool = False,
 ) -> Source:
     """Read the table in a CSV or Parquet file; a file that is not named as Parquet is read as CSV.
 
+    ``header``: whether the first line of a CSV file has the names; None raises an error if it looks like a record.
     ``numbered``: texts that a Parquet file stores as numbers may come as dictionaries.
     """
     raw = _file_bytes(path)
@@ -76,7 +83,9 @@ def read_table_file(
             return Source(table, None, hashed.result().hexdigest(), notes, codebook)
         if path.suffix.lower() == ".gz":
             raw = _gunzip(raw, path.name)
-        found = layout.layout_of(partial(_pieces, raw), path.name, separator=separator, encoding=encoding)
+        found = layout.layout_of(
+            partial(_pieces, raw), path.name, separator=separator, encoding=encoding, header=header
+        )
         if not found.plain:
             spelled = bytearray()
             layout.rewritten(partial(_pieces, raw), path.name, found, spelled.extend)
@@ -89,6 +98,8 @@ def _file_bytes(path: Path) -> FileBytes:
     try:
         if path.is_dir():
             raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
+        if path.is_char_device():
+            raise DataError(f"{path} is a device, which has no end", "name one CSV or Parquet file")
         with path.open("rb") as file:
             room = np.empty(os.fstat(file.fileno()).st_size, np.uint8).data  # NumPy's memory has large pages
             raw: FileBytes = room[: file.readinto(room)]
@@ -140,8 +151,9 @@ def _parsed(plain: FileBytes, name: str, found: Layout) -> pa.Table:
         table = arrow_csv.read_csv(pa.BufferReader(pa.py_buffer(plain)), options, parse, convert)
     except pa.ArrowInvalid:
         raise DataError(f"{name} cannot be parsed as CSV", "check its quotes") from None
-    require_records(name, len(table) - 1, found.records)
-    return table.slice(1)  # without the header
+    table = table.slice(1) if found.header else table
+    require_records(name, len(table), found.records)
+    return table
 
 
 def require_records(name: str, read: int, counted: int) -> None:
@@ -160,10 +172,11 @@ def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, 
     try:
         source = pa.py_buffer(raw)
         file = pq.ParquetFile(pa.BufferReader(source))
+        require_room_for_cells(file.metadata, name)
         notes = parquet_notes(file.schema_arrow)
         numbers = numbered_columns(file) if numbered else []
         table = pq.ParquetFile(pa.BufferReader(source), read_dictionary=numbers).read() if numbers else file.read()
-    except DataError:
+    except (DataError, MemoryError):  # Arrow's own is one too
         raise
     except Exception:
         raise DataError(f"{name} is not a complete Parquet file", "write it again, or rename it if it is CSV") from None
@@ -174,6 +187,30 @@ def _read_parquet(raw: FileBytes, name: str, numbered: bool) -> tuple[pa.Table, 
         elif field.name in numbers:
             table = table.set_column(j, field.name, numbered_texts(field.name, table.column(j)))
     return with_plain_types(table, numbers), notes
+
+
+def cells_of(metadata: Any) -> int:
+    """Return how many cells a Parquet file unpacks to: a file of a few bytes may hold a value a billion times."""
+    return int(metadata.num_rows) * int(metadata.num_columns)
+
+
+def require_room_for_cells(metadata: Any, name: str) -> None:
+    """Reject a file whose cells cannot be in memory all at once."""
+    room = physical_memory()
+    if room is not None and cells_of(metadata) * CELL_BYTES > room:
+        raise DataError(
+            f"{name} unpacks to {metadata.num_rows:,} rows with {metadata.num_columns} columns, too many for memory",
+            "read it in pieces, with DuckDB",
+            option="--engine duckdb",
+        )
+
+
+def physical_memory() -> int | None:
+    """Return the bytes of memory of this computer, if it tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 def parquet_notes(schema: pa.Schema) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.engines.files.grammar import FoundGrammar, Scan
+from shoal.engines.files.header import numbered_names, require_header
 from shoal.engines.frames import require_names
 from shoal.errors import DataError, EmptyTableError
 
@@ -33,7 +34,7 @@ BOMS = (  # UTF-32 before UTF-16, whose little-endian mark is its prefix
 )  # fmt: skip
 
 CHUNK = 2**20  # bytes decoded at a time
-SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # the sample from which the separator is guessed
+SAMPLE_BYTES, SAMPLE_RECORDS = 2**20, 500  # the sample from which separator and header are guessed
 LONGEST_FIELD = 2**31 - 1
 NAME_LINES = 3  # the longest column name
 INDEX = "Unnamed: 0"  # what pandas calls a first column without a name
@@ -64,6 +65,7 @@ class Layout:
     plain: bool  # UTF-8, and interpreted alike by all readers without rewriting
     breaks: bool  # whether quoted values contain line breaks
     notes: tuple[str, ...]  # assumptions made
+    header: bool = True  # whether its first record has the names
 
 
 def decompressed_chunks(path: Path) -> Generator[bytes, None, None]:
@@ -71,6 +73,8 @@ def decompressed_chunks(path: Path) -> Generator[bytes, None, None]:
     try:
         if path.is_dir():
             raise DataError(f"{path} is a directory", "name one CSV or Parquet file")
+        if path.is_char_device():
+            raise DataError(f"{path} is a device, which has no end", "name one CSV or Parquet file")
         with path.open("rb") as file:
             opened = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
             while piece := opened.read(CHUNK):
@@ -83,22 +87,27 @@ def decompressed_chunks(path: Path) -> Generator[bytes, None, None]:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def layout_of(raw: Raw, name: str, *, separator: str | None = None, encoding: str | None = None) -> Layout:
-    """Scan a CSV file once from the first byte to the last; raise an error if it violates the grammar."""
+def layout_of(
+    raw: Raw, name: str, *, separator: str | None = None, encoding: str | None = None, header: bool | None = True
+) -> Layout:
+    """Scan a CSV file once from the first byte to the last; raise an error if it violates the grammar.
+
+    ``header``: whether the first line has the column names; None raises an error if it looks like a record.
+    """
     if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
         raise DataError("the separator must be one ASCII character, neither a quote nor a line break")
     mark, marked = _mark(raw)
     known = marked if encoding is None else _known_encoding(encoding)
     notes = (_read_as(name, marked.upper()),) if encoding is None and marked not in (None, "utf-8") else ()
     try:
-        return _scanned(raw, name, separator, known or "utf-8", notes, plain=not mark)
+        return _scanned(raw, name, separator, known or "utf-8", notes, header, plain=not mark)
     except _UndecodableError as failure:
         if known is not None:
             raise _undecodable(name, f"not {known}", failure.line) from None
         first = failure.line
     notes = (f"{name} is not UTF-8 (line {first}). " + _read_as(name, "Windows-1252"),)
     try:
-        return _scanned(raw, name, separator, "cp1252", notes, plain=False)
+        return _scanned(raw, name, separator, "cp1252", notes, header, plain=False)
     except _UndecodableError as failure:
         raise _undecodable(name, "neither UTF-8 nor Windows-1252", failure.line) from None
 
@@ -123,7 +132,14 @@ def _undecodable(name: str, tried: str, line: int) -> DataError:
 
 
 def _scanned(
-    raw: Raw, name: str, separator: str | None, encoding: str, notes: tuple[str, ...], *, plain: bool
+    raw: Raw,
+    name: str,
+    separator: str | None,
+    encoding: str,
+    notes: tuple[str, ...],
+    header: bool | None,
+    *,
+    plain: bool,
 ) -> Layout:
     """Return the layout in a given encoding; raise _UndecodableError with a line if the file has another one."""
     with closing(_utf8(raw(), encoding)) as stream:
@@ -154,26 +170,49 @@ def _scanned(
         scan.end()
     found = scan.found
     first, last = found.header
-    names, more = _names(bytes(head[first:last]).decode(), separator)
-    if not found.records:
+    line = bytes(head[first:last]).decode()
+    if header is False:
+        names, more = tuple(numbered_names(len(_fields(line, separator)))), ()
+    else:
+        if header is None:
+            require_header(name, *_first_records(line, sample[:SAMPLE_BYTES], separator))
+        names, more = _names(line, separator)
+    n_records = found.records + (header is False)
+    if not n_records:
         columns = pa.table({column: pa.array([], pa.string()) for column in names})
         raise EmptyTableError(f"{name} has a header and no rows", columns=columns)
     return Layout(
         Dialect(separator, encoding),
         names,
-        found.records,
+        n_records,
         found.longest,
         found.ends,
         plain and found.plain and encoding == "utf-8",
         found.breaks,
         notes + more + _told(name, found),
+        header is not False,
     )
+
+
+def _fields(line: str, separator: str) -> list[str]:
+    """Return the fields of one record."""
+    with _long_fields():
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=separator, strict=True), [])
+
+
+def _first_records(line: str, sample: bytearray, separator: str) -> tuple[list[str], list[list[str]]]:
+    """Return the fields of the first line, and the records of the sample below it."""
+    text = io.StringIO(sample.decode(errors="replace"), newline="")
+    with _long_fields():
+        records = [record for record in islice(csv.reader(text, delimiter=separator), SAMPLE_RECORDS) if record]
+    if len(sample) == SAMPLE_BYTES and len(records) > 2:
+        records.pop()  # the sample may end inside it
+    return _fields(line, separator), records[1:]
 
 
 def _names(header: str, separator: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the column names. A first column without a name is the index that pandas and R write."""
-    with _long_fields():
-        names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator, strict=True), [])
+    names = _fields(header, separator)
     for position, name in enumerate(names, 1):
         lines = len(name.splitlines())
         if lines > NAME_LINES or (lines > 1 and separator in name):

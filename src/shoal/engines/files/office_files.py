@@ -10,6 +10,7 @@ is read again, and every cell must equal the released one.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ import pyarrow.compute as pc
 
 from shoal.engines.codebook import NO_LABELS, Codebook
 from shoal.engines.files.workbook import write_workbook
+from shoal.engines.files.workbook_parts import require_modest
 from shoal.engines.frames import to_arrow
 from shoal.errors import DataError, OutputError, ShoalError
+from shoal.table import codec
 
 SHEETS = (".xlsx", ".xlsm")
 STATISTICS = {
@@ -58,12 +61,15 @@ def read_office_file(path: Path) -> tuple[pa.Table, tuple[str, ...], Codebook]:
 def _sheet(path: Path) -> tuple[pa.Table, tuple[str, ...]]:
     _needed("openpyxl", "excel")
     pandas = _needed("pandas", "excel")
+    require_modest(path)
     try:
         with pandas.ExcelFile(path, engine="openpyxl") as book:
             names = book.sheet_names
             frame = pandas.read_excel(book, dtype=object, keep_default_na=False, na_values=[""])
+    except MemoryError:
+        raise
     except Exception:
-        raise DataError(f"{path.name} is not a complete Excel file", "save it again as .xlsx, or as CSV") from None
+        raise _incomplete(path) from None
     note = f"{path.name} has {len(names)} sheets; the first was read"
     return _with_days(to_arrow(frame)[0]), (note,) if len(names) > 1 else ()
 
@@ -81,6 +87,77 @@ def _statistics(path: Path, reader: str) -> tuple[pa.Table, Codebook]:
             blank = pc.equal(table.column(j), "")
             table = table.set_column(j, field.name, pc.if_else(blank, pa.scalar(None, pa.string()), table.column(j)))
     return _with_days(table), Codebook.of(meta)
+
+
+def raw_sheet(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Return columns of the first sheet as texts that tell apart what the sheet does: 1 from "1", and both from 1.0."""
+    rows = _sheet_rows(path)
+    header = [None if cell is None else str(cell.value) for cell in rows[0]] if rows else []
+    found = {}
+    for name in names:
+        if header.count(name) == 1:
+            j = header.index(name)
+            cells = (row[j] if j < len(row) else None for row in rows[1:])
+            texts = [
+                None if cell is None or cell.value is None else f"{cell.data_type}{cell.value!r}" for cell in cells
+            ]
+            found[name] = pa.chunked_array([pa.array(texts, pa.large_string())])
+    return found
+
+
+def _sheet_rows(path: Path) -> list[tuple[Any, ...]]:
+    """Return the cells of the first sheet without the empty rows at its end, as pandas reads it."""
+    openpyxl = _needed("openpyxl", "excel")
+    require_modest(path)
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        try:
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()
+            rows = list(sheet.iter_rows())
+        finally:
+            book.close()
+    except Exception:
+        raise _incomplete(path) from None
+    while rows and all(cell.value is None or cell.value == "" for cell in rows[-1]):
+        rows.pop()
+    return rows
+
+
+def raw_statistics(path: Path, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    """Return columns with the kinds of missing values that the package tells apart, and blank texts from none."""
+    pyreadstat = _needed("pyreadstat", "statistics")
+    try:
+        reader = getattr(pyreadstat, STATISTICS[path.suffix.lower()])
+        options = {} if path.suffix.lower() == ".xpt" else {"user_missing": True}
+        frame, _ = reader(str(path), usecols=list(names), disable_datetime_conversion=True, **options)
+    except Exception:
+        raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
+    found = {}
+    for name in frame.columns:
+        cells = frame[name].astype(object).tolist()
+        texts = [None if cell is None or cell != cell else f"{type(cell).__name__}{cell!r}" for cell in cells]
+        found[str(name)] = pa.chunked_array([pa.array(texts, pa.large_string())])
+    return found
+
+
+def coded_texts(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
+    """Return the distinct values of a column as the texts that labels belong to."""
+    return codec.encode_texts(name, column).texts
+
+
+def n_notes(path: Path) -> int:
+    """Count the notes and the title that a file has beside its columns."""
+    pyreadstat = _needed("pyreadstat", "statistics")
+    try:
+        _, meta = getattr(pyreadstat, STATISTICS[path.suffix.lower()])(str(path), metadataonly=True)
+    except Exception:
+        raise DataError(f"{path.name} cannot be read a second time", "did it change during the check?") from None
+    return len([note for note in meta.notes or [] if str(note).strip()]) + bool((meta.file_label or "").strip())
+
+
+def _incomplete(path: Path) -> DataError:
+    return DataError(f"{path.name} is not a complete Excel file", "save it again as .xlsx, or as CSV")
 
 
 def _with_days(table: pa.Table) -> pa.Table:

@@ -25,8 +25,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
     if clashing:
         named = ", ".join(map(repr, clashing[:10]))
         raise DataError(f"column names differ only in case: {named}", "rename them: SQL cannot distinguish them")
-    # Absolute, so that `~` is not expanded; every glob character of DuckDB is put in brackets.
-    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
+    location = _located(path)
     if path.suffix.lower() in PARQUET:
         return f"read_parquet({location}, {PARQUET_OPTIONS})"
     if found is None:
@@ -38,7 +37,7 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
     options: dict[str, str] = {
         "auto_detect": "false",
         "columns": "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in columns) + "}",
-        "header": "true",
+        "header": "true" if found is None or found.header else "false",
         "skip": "0",
         "delim": _literal(separator),
         "quote": _literal('"'),
@@ -64,10 +63,14 @@ def sql_source(path: Path, dialect: Dialect | None, columns: Sequence[str], *, f
     return f"read_csv({location}, {', '.join(f'{name} = {value}' for name, value in options.items())})"
 
 
-def parquet_folder(path: Path) -> str:
-    """Return a DuckDB table expression for the Parquet files of a folder."""
-    location = _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())) + "/**/*.parquet")
-    return f"read_parquet({location}, {PARQUET_OPTIONS})"
+def parquet_files(paths: Sequence[Path]) -> str:
+    """Return a DuckDB table expression for Parquet files with equal columns: these files, whatever else is there."""
+    return f"read_parquet([{', '.join(map(_located, paths))}], {PARQUET_OPTIONS})"
+
+
+def _located(path: Path) -> str:
+    """Return an absolute path, so that `~` is not expanded; every glob character of DuckDB is put in brackets."""
+    return _literal(re.sub(r"([\[*?])", r"[\1]", str(path.absolute())))
 
 
 def _literal(text: str) -> str:

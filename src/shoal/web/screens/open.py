@@ -107,6 +107,7 @@ def _read(
         memory=settings.memory,
         separator=None if uri else settings.separator,
         encoding=None if uri else settings.encoding,
+        header=None if uri else settings.header,
         read_only=True,
     )
     shown = _without_password(data) if uri else data
@@ -114,6 +115,8 @@ def _read(
     flags = {"--parquet": parquet, "--engine": settings.engine if settings.engine != "auto" and not uri else None}
     flags |= {"--memory": settings.memory, "--separator": settings.separator, "--encoding": settings.encoding}
     options += [text for name, value in flags.items() if value for text in (name, value)]
+    if settings.header is not None:
+        options.append("--header" if settings.header else "--no-header")
     return _kept(workspace, engine, progress, Path(data).name if not uri else shown, shown, tuple(options), policy)
 
 
@@ -210,6 +213,7 @@ def _upload(request: Request, form: FormData) -> Response:
             memory=settings.memory,
             separator=settings.separator,
             encoding=settings.encoding,
+            header=settings.header,
         )
         return _kept(workspace, engine, progress, name, name)
 
