@@ -86,7 +86,7 @@ def anonymize(
     progress("recoding", 0)
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
-    evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"])
+    evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"], attacks)
     verdicts = replace(verdicts, findings=(*findings_of(evidence), *proposed))
     log.info("anonymize: %d records in %d classes satisfy the policy", released.n_records, released.n_classes)
     return Release(
@@ -244,7 +244,7 @@ def _checked(data: Data, policy: Policy, original: Data | None) -> tuple[Verdict
     left = [name for name in policy.identifiers if name in names]
     verdicts = judge_release(table, policy, attacks=attacks, mined=mine(rows, policy), identifiers=left, gaps=gaps)
     log.info("check: %d records in %d classes; the policy %s", table.n_records, table.n_classes, verdicts.outcome)
-    return replace(verdicts, findings=findings_of(of_table(engine, seen, table, policy, before))), table
+    return replace(verdicts, findings=findings_of(of_table(engine, seen, table, policy, before, attacks))), table
 
 
 def measure(

@@ -214,7 +214,7 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
         name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
         for name, of in zip(policy.quasi, became, strict=True)
     }
-    verdicts = replace(verdicts, findings=findings_of(of_replay(engine, rows, released, tell, table, policy)))
+    verdicts = replace(verdicts, findings=findings_of(of_replay(engine, rows, released, tell, table, policy, attacks)))
     log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + breaking)
     return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, breaking)
 
