@@ -11,7 +11,7 @@ from shoal.findings.attack_results import attack_succeeds, with_attacks
 from shoal.findings.dependences import copy_of_quasi, reveals_quasi, reveals_sensitive
 from shoal.findings.evidence import Evidence
 from shoal.findings.information_left import half_lost, single_label, time_budget
-from shoal.findings.kinds import KINDS, finding, in_order
+from shoal.findings.kinds import KINDS, finding, ordered
 from shoal.findings.persons import persons_repeat, persons_spelled
 from shoal.findings.recognised_values import identifying_values
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
@@ -61,4 +61,4 @@ def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     """Return all findings, the gravest first, and otherwise in the order of ``KINDS``; many of a kind become one."""
     made = [each for finder in FINDERS for each in finder(evidence)] if evidence.table.n_records else []
     made += [finding("reading", note, "") for note in evidence.notes]
-    return in_order(made)
+    return ordered(made)

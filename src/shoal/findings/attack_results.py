@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from shoal.attacks.risk import Attacks, percent_words
 from shoal.findings.evidence import Evidence
-from shoal.findings.kinds import finding, in_order
+from shoal.findings.kinds import finding, ordered
 from shoal.models.finding import Finding
 from shoal.policy import Policy
 
@@ -46,4 +46,4 @@ def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
 def with_attacks(findings: Sequence[Finding], attacks: Attacks, policy: Policy) -> tuple[Finding, ...]:
     """Return findings with those of attacks that were run later, in place of earlier ones."""
     others = (each for each in findings if each.kind != "attack-succeeds")
-    return in_order([*others, *attack_findings(attacks, policy)])
+    return ordered([*others, *attack_findings(attacks, policy)])

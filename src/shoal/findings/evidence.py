@@ -14,6 +14,7 @@ from shoal.columns.telling import MISSED, Telling
 from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.local import LocalEngine
+from shoal.engines.opening import tallied_release
 from shoal.judge import as_seen
 from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
@@ -54,9 +55,12 @@ class Evidence:
     @cached_property
     def k(self) -> int:
         """The number of persons that every class should hold; at least two."""
-        models = self.policy.models
-        sizes = [model.k for model in models if isinstance(model, KAnonymity) and model.columns is None]
-        return max(2, *sizes, *(model.k for model in models if isinstance(model, AlphaK | PSensitive)))
+        sizes = [
+            model.k
+            for model in self.policy.models
+            if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
+        ]
+        return max([2, *sizes])
 
     @cached_property
     def repeating(self) -> tuple[str, Spread] | None:
@@ -184,18 +188,9 @@ def of_release(
         (*engine.notes, *counted.notes, *rows.notes),
         recoding.unfinished,
         lambda person: engine.released(rows, person),
-        _counted(rows),
+        tallied_release(rows),
         attacks,
     )
-
-
-def _counted(rows: Rows | Query) -> LocalEngine | None:
-    """Return the distinct tuples of rows that stay in their engine; rows in memory need no others."""
-    if not isinstance(rows, Query):
-        return None
-    groups = rows.counted
-    weights = np.asarray(groups.table[groups.weight]).astype(np.int64)
-    return LocalEngine(groups.table.drop_columns([groups.weight]), weights=weights)
 
 
 def _determined(parts: Parts, table: FrequencyTable) -> list[Dependence]:
@@ -235,7 +230,7 @@ def of_replay(
         held_back,
         notes=(*engine.notes, *rows.notes),
         joined=lambda person: engine.released(rows, person),
-        counted=_counted(rows),
+        counted=tallied_release(rows),
         attacks=attacks,
     )
 

@@ -64,7 +64,7 @@ ALIKE = 3  # findings of one kind from which they are told as one
 LISTED = 12  # columns that a merged finding names
 
 
-def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return findings, the gravest first and otherwise by kind; many of one kind and severity become one."""
     kinds = list(KINDS)
     alike: dict[tuple[int, int], list[Finding]] = {}

@@ -37,10 +37,11 @@ def identifying_values(evidence: Evidence) -> Iterator[Finding]:
 def _published_texts(evidence: Evidence) -> Iterator[tuple[str, Sequence[str]]]:
     """Return the texts of the columns that are released as they are; dates are no identifiers."""
     columns = [name for name in evidence.policy.having("plain") if name in evidence.published.columns]
-    texts = [(name, evidence.published.texts(name)) for name in columns]
+    texts: list[tuple[str, Sequence[str | None]]] = [(name, evidence.published.texts(name)) for name in columns]
     for name, histogram in evidence.table.sensitive.items():
         if histogram.domain is not None:
-            texts.append((name, tuple(histogram.domain.texts)))
+            texts.append((name, histogram.domain.texts))
     for name, values in texts:
-        if not date_formats([text for text in sample(values) if text]):
-            yield name, [text for text in values if text]
+        filled = [text for text in values if text]
+        if not date_formats(sample(filled)):
+            yield name, filled

@@ -24,7 +24,7 @@ def unique_plain(evidence: Evidence) -> Iterator[Finding]:
     unique = {name: classes for name, classes in evidence.plain_classes.items() if nearly_unique(classes)}
     if not unique:
         return
-    parts = [f"{name!r} ({share(evidence, classes.alone)})" for name, classes in unique.items()]
+    parts = [f"{name!r} ({out_of_all(evidence, classes.alone)})" for name, classes in unique.items()]
     one = len(parts) == 1
     yield finding(
         "unique-plain",
@@ -49,8 +49,8 @@ def singled_out(evidence: Evidence) -> Iterator[Finding]:
         "singled-out",
         f"{'Column' if one else 'Columns'} {format_list(shortened([repr(name) for name in columns]))} "
         f"{'is' if one else 'are'} released as {'it is' if one else 'they are'}, and with the quasi-identifiers "
-        f"{'it leaves' if one else 'they leave'} {share(evidence, together.few)} in classes of fewer than {evidence.k}, "
-        f"{format_number(together.alone)} of them alone",
+        f"{'it leaves' if one else 'they leave'} {out_of_all(evidence, together.few)} in classes of fewer than "
+        f"{evidence.k}, {format_number(together.alone)} of them alone",
         'Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it',
         columns,
         together.few,
@@ -65,7 +65,7 @@ def unique_sensitive(evidence: Evidence) -> Iterator[Finding]:
         if often or nearly_unique(classes):
             yield finding(
                 "unique-sensitive",
-                f"Sensitive column {name!r} is released to the last digit, and {share(evidence, classes.alone)} have a "
+                f"Sensitive column {name!r} is released to the last digit, and {out_of_all(evidence, classes.alone)} have a "
                 "value that nobody else has: anyone who knows it finds their record",
                 'Round or group its values so that several people share each, or set role = "quasi"',
                 [name],
@@ -85,7 +85,7 @@ def answers_single_out(evidence: Evidence) -> Iterator[Finding]:
         yield finding(
             "answers-single-out",
             f"{format_count(len(names), 'sensitive column')} are released as they are, and {MANY_ANSWERS} of them "
-            f"({format_list(shortened([repr(name) for name in known]))}) single out {share(evidence, together.alone)}",
+            f"({format_list(shortened([repr(name) for name in known]))}) single out {out_of_all(evidence, together.alone)}",
             'Keep only the columns that are needed, or set role = "quasi" for those that others may know',
             names,
             together.alone,
@@ -102,6 +102,6 @@ def severity_of(classes: SmallClasses) -> Severity:
     return "stop" if classes.few > SLIGHT * classes.people else "decide"
 
 
-def share(evidence: Evidence, n: int) -> str:
+def out_of_all(evidence: Evidence, n: int) -> str:
     """Return a number of persons out of all, or of records if no column identifies people."""
     return f"{format_number(n)} of {format_count(evidence.people, evidence.unit)}"
