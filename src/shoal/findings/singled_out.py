@@ -65,8 +65,8 @@ def unique_sensitive(evidence: Evidence) -> Iterator[Finding]:
         if often or nearly_unique(classes):
             yield finding(
                 "unique-sensitive",
-                f"Sensitive column {name!r} is released to the last digit, and {out_of_all(evidence, classes.alone)} have a "
-                "value that nobody else has: anyone who knows it finds their record",
+                f"Sensitive column {name!r} is released to the last digit, and {out_of_all(evidence, classes.alone)} "
+                "have a value that nobody else has: anyone who knows it finds their record",
                 'Round or group its values so that several people share each, or set role = "quasi"',
                 [name],
                 classes.alone,
@@ -85,7 +85,8 @@ def answers_single_out(evidence: Evidence) -> Iterator[Finding]:
         yield finding(
             "answers-single-out",
             f"{format_count(len(names), 'sensitive column')} are released as they are, and {MANY_ANSWERS} of them "
-            f"({format_list(shortened([repr(name) for name in known]))}) single out {out_of_all(evidence, together.alone)}",
+            f"({format_list(shortened([repr(name) for name in known]))}) single out "
+            f"{out_of_all(evidence, together.alone)}",
             'Keep only the columns that are needed, or set role = "quasi" for those that others may know',
             names,
             together.alone,
