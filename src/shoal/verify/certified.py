@@ -24,6 +24,7 @@ from shoal.engines.data import Data
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
+from shoal.findings.evidence import of_table
 from shoal.judge import Gaps, as_seen, judge_release
 from shoal.judge.figures import Figures, figures
 from shoal.judge.mining import Mined, mine
@@ -31,6 +32,7 @@ from shoal.judge.recount import Reference, recounted
 from shoal.judge.whose import whose
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import RecursiveDiversity
+from shoal.models.finding import Finding, Publication, headline, publication
 from shoal.models.verdict import Answered, Outcome, Verdict
 from shoal.policy import Policy
 from shoal.release.certificate import OF_HOUSEHOLDS, OF_ORIGINAL, OF_POPULATION, SCHEMA, needs_more, rounded
@@ -40,6 +42,7 @@ from shoal.table.builders import File
 from shoal.table.frequency import FrequencyTable
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
 from shoal.text.showing import Shown
+from shoal.verify.stated_findings import compared_findings
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -74,6 +77,7 @@ class Verification(Answered, Shown):
     """All statements that were checked."""
 
     lines: tuple[Line, ...]
+    findings: tuple[Finding, ...] = ()  # of the certificate
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
@@ -84,6 +88,18 @@ class Verification(Answered, Shown):
         if any(line.holds is False for line in self.lines):
             return "fails"
         return "unknown" if any(line.required and line.holds is None for line in self.lines) else "holds"
+
+    @property
+    def publication(self) -> Publication:
+        """Whether the release may be published: not if something contradicts its certificate."""
+        return publication(self.outcome, self.findings)
+
+    @property
+    def headline(self) -> str:
+        """The publication verdict as a sentence with its first reason."""
+        if self.outcome == "fails":
+            return "Do not publish: the certificate does not hold."
+        return headline(self.outcome, self.findings)
 
     @property
     def sentence(self) -> str:
@@ -99,6 +115,7 @@ class Verification(Answered, Shown):
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
+            "publication": self.publication,
             "outcome": self.outcome,
             "holds": self.holds,
             "hold": self.holds,  # its old name, for one more version
@@ -141,7 +158,8 @@ def verify_certificate(
     engine = engine_of(data, policy, separator=separator, encoding=encoding)
     truth = None if original is None else engine_of(original, policy)
     counted = _lines(claims, policy, _CountedRelease.of(engine, policy), truth)
-    return Verification((*counted, signature, *_source(claims, policy, kept, truth)))
+    findings = tuple(Finding.of(line) for line in claims["findings"])
+    return Verification((*counted, signature, *_source(claims, policy, kept, truth)), findings)
 
 
 def require_certificate(path: str | Path) -> None:
@@ -259,7 +277,9 @@ def _lines(
     yield from _measured(claims["measured"], policy, counted, limits)
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
-    for name in ("search", "versions", "publication", "findings", "created"):
+    for statement in compared_findings(claims, of_table(engine, release.seen, counted, policy)):
+        yield Line(*statement)
+    for name in ("search", "versions", "created"):
         yield Line(name, None, None, None, "describes how it was made")
 
 

@@ -56,12 +56,12 @@ def show_verdicts(verdicts: Verdicts) -> None:
     console.print(text(f"{verdicts.sentence}: {size}.", style=policy_style(verdicts)))
 
 
-def policy_style(verdicts: Verdicts) -> str:
+def policy_style(verdicts: Verdicts | Verification) -> str:
     """Return the style of the policy verdict, which is not green unless the table may be published."""
     return "bold" if verdicts.holds and verdicts.publication != "ready" else STYLES[verdicts.outcome]
 
 
-def show_headline(verdicts: Verdicts) -> None:
+def show_headline(verdicts: Verdicts | Verification) -> None:
     """Show the publication verdict."""
     console.print(text(verdicts.headline, style=PUBLICATION_STYLES[verdicts.publication]))
 
@@ -119,6 +119,7 @@ def show_limits(limits: Sequence[Verdict]) -> None:
 
 def show_verification(found: Verification) -> None:
     """Show every statement of a certificate: whether it holds, or why that cannot be determined."""
+    show_headline(found)
     table = Columns("claim", "certificate", "found", "", texts=(0, 3))
     for line in found:
         if line.holds is not None:
@@ -130,7 +131,8 @@ def show_verification(found: Verification) -> None:
             console.print(text(f"The certificate is {why}."))
             continue
         console.print(text(f"Cannot be checked with the release alone ({why}): {', '.join(names)}.", style="dim"))
-    console.print(text(found.sentence, style=STYLES[found.outcome]))
+    console.print(text(found.sentence, style=policy_style(found)))
+    show_findings(found.findings)
 
 
 def _claim(value: object) -> str:
