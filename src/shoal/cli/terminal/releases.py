@@ -63,8 +63,9 @@ def show_brief(release: Release) -> None:
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
     console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=policy_style(verdicts)))
     if release.attacks is not None:
-        show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)])
-        show_answers(release.attacks)
+        green = verdicts.publication == "ready"
+        show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)], green=green)
+        show_answers(release.attacks, green=green)
     original = release.counted.table
     columns = fates(release, original, release.recoding.parts(original))
     answers = essentials(release, columns, release.attacks, labels=True)

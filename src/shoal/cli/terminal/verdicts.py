@@ -97,24 +97,25 @@ def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
     for risk in found:
         console.print(text(f"{risk.name}: {risk.sentence}"))
     console.print()
-    show_answers(found)
-    show_limits(limits)
+    green = not any(answer.possible for answer in found.answers()) and all(limit.holds for limit in limits)
+    show_answers(found, green=green)
+    show_limits(limits, green=green)
     for note in (*found.notes, *(f"Skipped: {reason}" for reason in found.left_out)):
         console.print(text(f"Note: {note}", style="yellow"))
 
 
-def show_answers(found: Attacks) -> None:
-    """Show whether singling out, linking and inferring are possible, a sentence each."""
+def show_answers(found: Attacks, *, green: bool) -> None:
+    """Show whether singling out, linking and inferring are possible, a sentence each; without green beside red."""
     for answer in found.answers():
-        style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
+        style = "bold red" if answer.possible else "bold green" if answer.possible is False and green else "bold"
         console.print(text(answer.sentence, style=style))
 
 
-def show_limits(limits: Sequence[Verdict]) -> None:
-    """Show the limits on measured attacks, and what was found."""
+def show_limits(limits: Sequence[Verdict], *, green: bool) -> None:
+    """Show the limits on measured attacks, and what was found; without green beside red."""
     for verdict in limits:
         told = f"{verdict.asked}: found {format_number(verdict.worst)}, {MARKS[verdict.outcome]}."
-        console.print(text(told, style=STYLES[verdict.outcome]))
+        console.print(text(told, style="bold" if verdict.holds and not green else STYLES[verdict.outcome]))
 
 
 def show_verification(found: Verification) -> None:
