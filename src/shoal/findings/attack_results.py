@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from shoal.attacks.risk import Attacks, percent_words
-from shoal.findings.evidence import Evidence
+from shoal.attacks.risk import TOLERANCES, Attacks, percent_words
+from shoal.findings.evidence import Evidence, required_size
 from shoal.findings.kinds import finding, ordered
 from shoal.models.finding import Finding
 from shoal.policy import Policy
@@ -24,10 +24,12 @@ def attack_succeeds(evidence: Evidence) -> Iterator[Finding]:
 def attack_findings(attacks: Attacks, policy: Policy) -> Iterator[Finding]:
     """Return a finding for each criterion that an attack shows to be violated.
 
-    Whoever limits such an attack to more than the tolerance has decided on that figure, and should know what it means.
+    Who requires k persons in every class tolerates that one of k is linked to the right one. Whoever limits an attack
+    to more than the tolerance has decided on that figure, and should know what it means.
     """
     limited = {limit.question for limit in policy.limits}
-    for answer in attacks.answers():
+    linked = max(TOLERANCES["linkability"], 1 / required_size(policy))
+    for answer in attacks.answers({"linkability": linked}):
         if answer.possible and answer.risk is not None:
             column = answer.risk.column
             of = "" if column is None else f" of {column!r}"

@@ -54,13 +54,8 @@ class Evidence:
 
     @cached_property
     def k(self) -> int:
-        """The number of persons that every class should hold; at least two."""
-        sizes = [
-            model.k
-            for model in self.policy.models
-            if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
-        ]
-        return max([2, *sizes])
+        """The number of persons that every class should hold."""
+        return required_size(self.policy)
 
     @cached_property
     def repeating(self) -> tuple[str, Spread] | None:
@@ -156,6 +151,16 @@ class Evidence:
         """Return whether the release itself does not determine a column within this number of guesses."""
         released = self.generalized.get(name)
         return released is None or released.errors(guesses) > MISSED * released.records
+
+
+def required_size(policy: Policy) -> int:
+    """Return the number of persons that a policy requires of every class; at least two."""
+    sizes = [
+        model.k
+        for model in policy.models
+        if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
+    ]
+    return max([2, *sizes])
 
 
 def of_release(
