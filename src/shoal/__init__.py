@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shoal.errors import OutputError as OutputError
     from shoal.errors import PartyError as PartyError
     from shoal.errors import PolicyError as PolicyError
+    from shoal.errors import PublicationError as PublicationError
     from shoal.errors import ShoalError as ShoalError
     from shoal.errors import UncoveredValueError as UncoveredValueError
     from shoal.errors import UnreadableError as UnreadableError
@@ -79,6 +80,7 @@ _HOME = {
     "ShoalError": "errors",
     "UncoveredValueError": "errors",
     "UnreadableError": "errors",
+    "PublicationError": "errors",
     "VerificationError": "errors",
     "anonymize": "pipeline",
     "attack": "attacks.run",
@@ -126,6 +128,7 @@ __all__ = [
     "PartyError",
     "Policy",
     "PolicyError",
+    "PublicationError",
     "Release",
     "ShoalError",
     "UncoveredValueError",

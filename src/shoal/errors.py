@@ -139,6 +139,12 @@ class CannotTellError(ShoalError):
     """Whether a requirement holds cannot be determined from the data given; nothing is released."""
 
 
+class PublicationError(ShoalError):
+    """The policy holds, but findings speak against publication, and strict was asked for; nothing was written."""
+
+    exit_code = 3
+
+
 class VerificationError(ShoalError):
     """Verification of the finished release found a requirement that does not hold; nothing was published."""
 

@@ -14,7 +14,7 @@ from shoal.engines.files.whole_files import write_text
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, order_of_release, population_of, rows_of
 from shoal.errors import PolicyError, no_column
-from shoal.findings import Finding, finding, findings_of
+from shoal.findings import Finding, finding, findings_of, ordered
 from shoal.findings.evidence import of_release
 from shoal.judge import Gaps, as_seen, judge_release, require
 from shoal.judge.figures import Figures, figures
@@ -55,6 +55,7 @@ def anonymize(
     plain: Sequence[str] = (),
     l: int | None = None,
     t: float | None = None,
+    strict: bool = False,
     progress: Progress = silent,
     visits: Visits | None = None,
 ) -> Release:
@@ -64,9 +65,9 @@ def anonymize(
     Policy, the path of a TOML file, or a dict. Without a policy, give ``k`` and the ``quasi`` columns, and optionally
     the ``sensitive`` ones, each of which then needs ``l`` different values in every class (distinct ℓ-diversity) or a
     distribution within ``t`` of the whole (t-closeness). Columns that you do not name get the role that ``inspect``
-    proposes, and a note of the release says which; only those in ``plain`` are published as they are without being
-    judged. Raises InfeasibleError if no release satisfies the policy. ``visits`` records the nodes of the lattice that
-    the search evaluates.
+    proposes, and a note of the release says which; only those in ``plain`` are published as they are. Raises
+    InfeasibleError if no release satisfies the policy, and with ``strict`` PublicationError if one satisfies it but
+    must not be published. ``visits`` records the nodes of the lattice that the search evaluates.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -92,8 +93,10 @@ def anonymize(
     progress("recoding", 0)
     rows, reference, released, attacks, verdicts = finished(engine, counted, recoding, policy, population)
     require(verdicts)  # raises before anything is written
-    evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"])
-    verdicts = replace(verdicts, findings=(*findings_of(evidence), *proposed))
+    evidence = of_release(engine, counted, rows, recoding, released, policy, loss["loss"], attacks)
+    verdicts = replace(verdicts, findings=ordered([*findings_of(evidence), *proposed]))
+    if strict:
+        verdicts.require_publishable()
     if policy.coarsened:
         finer = given.tally(policy.sensitive)
         loss |= sensitive_losses(finer, released, policy, counted.n_records, loss["loss"])
@@ -188,6 +191,7 @@ def check(
     original: Data | None = None,
     previous: Sequence[Data] = (),
     report: str | Path | None = None,
+    strict: bool = False,
     force: bool = False,
 ) -> Verdicts:
     """Check whether a table satisfies a policy as it is; identifiers must have been removed.
@@ -196,6 +200,7 @@ def check(
     attacks need the original, because its people are attacked. With ``previous`` releases of the same people, the
     policy must also hold for someone who has all of them; checking that needs the original. ``report`` is the path of
     an HTML file that says what fails, where, and what to do, without a value from the table; ``force`` overwrites it.
+    With ``strict``, a table that must not be published raises PublicationError.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -223,6 +228,8 @@ def check(
         verdicts = replace(verdicts, verdicts=(*verdicts.verdicts, *beside.verdicts))
     if report is not None:
         write_text(Path(report), represent(verdicts, "verdict page", table, policy), force=force)
+    if strict:
+        verdicts.require_publishable()
     return verdicts
 
 

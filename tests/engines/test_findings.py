@@ -31,6 +31,16 @@ K3, DIVERSE = {"model": "k-anonymity", "k": 3}, {"model": "distinct-l-diversity"
 # Per kind the columns that bring it about, their roles, what is required, and how the release is made.
 CASES: dict[str, tuple[dict[str, Any], dict[str, str], list[dict[str, Any]], dict[str, Any]]] = {
     "reading": ({}, {}, [K3, DIVERSE], {"shuffle": False}),
+    "identifying-values": ({"x": [f"p{i % 60}@example.org" for i in range(N)]}, {"x": "plain"}, [K3, DIVERSE], {}),
+    "singled-out": ({"ward": [i % 20 for i in range(N)]}, {"ward": "plain"}, [K3, DIVERSE], {}),
+    "attack-succeeds": ({"disease": AGE}, {}, [K3, {"model": "inference-risk", "max": 1.0}], {}),
+    "unique-sensitive": ({"wage": [1000.5 + i for i in range(N)]}, {"wage": "sensitive"}, [K3, DIVERSE], {}),
+    "answers-single-out": (
+        {f"a{i}": [DRAW.randrange(4) for _ in range(N)] for i in range(10)},
+        {f"a{i}": "sensitive" for i in range(10)},
+        [K3],
+        {},
+    ),
     "persons-repeat": ({"person": [f"p{i // 3}" for i in range(N)]}, {"person": "identifier"}, [K3, DIVERSE], {}),
     "unique-plain": ({"bill": [*range(N - 2), 0, 1]}, {"bill": "plain"}, [K3, DIVERSE], {"max_suppression": 0.05}),
     "reveals-quasi": (
@@ -98,8 +108,8 @@ def test_every_finding_is_the_same_on_every_engine(bench: Bench, kind: str) -> N
     local, release = shoal.anonymize(data, asked), shoal.anonymize(bench.load(data), asked)
     assert kind in {finding.kind for finding in local.findings}
     assert release.findings == local.findings
-    lines = [finding.as_dict() for finding in local.findings]
-    assert release.certificate["findings"] == local.certificate["findings"] == lines
+    assert release.certificate["findings"] == local.certificate["findings"]
+    assert [line["fact"] for line in local.certificate["findings"]] == [finding.fact for finding in local.findings]
 
 
 def test_what_an_engine_tells_while_it_reads_is_a_note(bench: Bench) -> None:

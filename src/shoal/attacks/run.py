@@ -258,7 +258,9 @@ class _Session:
         outside = None if control is None else self._outside(control, masked)
         linked = seen if register is None else self._register(register, masked, notes)
         strangers = None if outside is None else outside[0]
-        risks = [singling_out(linked, strangers), identity(linked, strangers)]
+        plain = () if register is not None or masked else self._plain(people, notes)
+        wide = linked if not plain else self._sight(people, on=(*self.on, *plain), owner=owner, absent=absent)
+        risks = [singling_out(wide, None if plain else strangers), identity(linked, strangers)]
         if target.original is None:
             left_out.append("unsorted matching: there is no original whose order could have been kept")
         elif not target.ordered:
@@ -300,6 +302,17 @@ class _Session:
             everybody=people.num_rows == everybody.num_rows,
         )
 
+    def _plain(self, people: pa.Table, notes: list[str]) -> tuple[str, ...]:
+        """Return the columns that are released as they are: whoever knows all quasi-identifiers may know these, too."""
+        policy, release = self.target.policy, self.target.release
+        if policy is None or self.on != self.target.quasi:
+            return ()
+        plain = policy.having("plain")
+        known = tuple(name for name in plain if name in release.column_names and name in people.column_names)
+        if absent := [name for name in plain if name not in known]:
+            notes.append(f"singling out was tried without {quoted_names(absent)}, which were not read")
+        return known
+
     def _unread(self, seen: Sight) -> dict[str, float]:
         """Return the share of cells that could not be interpreted, for each column that has any."""
         shares = {column.name: column.unread_share for column in seen.columns}
@@ -328,12 +341,14 @@ class _Session:
             return None
         return np.sort(np.random.default_rng(self.seed).choice(n, self.sample, replace=False))
 
-    def _sight(self, people: pa.Table, release: pa.Table | None = None, **known: Any) -> Sight:
+    def _sight(
+        self, people: pa.Table, release: pa.Table | None = None, on: tuple[str, ...] | None = None, **known: Any
+    ) -> Sight:
         own = release is None
         return sight(
             people,
             self.target.release if release is None else release,
-            self.on,
+            self.on if on is None else on,
             ground=self.target.people,
             policy=self.target.policy,
             persons=self.target.persons if own else None,

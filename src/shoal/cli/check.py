@@ -16,10 +16,12 @@ from shoal.cli.options import (
     Reading,
     Rows,
     Separator,
+    Strict,
     with_options,
 )
 from shoal.cli.signals import loading
 from shoal.cli.targets import check_text_target
+from shoal.errors import PublicationError
 
 
 @with_options
@@ -48,9 +50,14 @@ def check(
         typer.Option(help="Write an HTML report of what fails, where and what to do to this file; it shows no values."),
     ] = None,
     printing: Printing,
+    strict: Strict = False,
     force: Force = False,
 ) -> None:
-    """Check whether a table satisfies a policy: exit 0 if it holds, 1 if it fails, 2 if it cannot be determined."""
+    """Check whether a table satisfies a policy, and whether it may be published.
+
+    Exit 0 if the policy holds, 1 if it fails, 2 if that cannot be determined; with --strict 3 if it holds, but the
+    table must not be published.
+    """
     with loading():
         from shoal.cli.terminal.verdicts import show_check
         from shoal.pipeline import check as run
@@ -66,6 +73,8 @@ def check(
     verdicts = run(rows, asked, original=truth, previous=others, report=report, force=force)
     exits.written += [] if report is None else [str(report)]
     printing.show(verdicts.as_dict, lambda: show_check(verdicts))
+    if strict and verdicts.holds and verdicts.publication == "do not publish":
+        raise typer.Exit(PublicationError.exit_code)
     raise typer.Exit(exits.OUTCOMES[verdicts.outcome])
 
 

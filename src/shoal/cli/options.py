@@ -37,6 +37,10 @@ Rows = Annotated[
 PolicyFile = Annotated[Path, typer.Option("-p", "--policy", help="The policy, TOML.", show_default=False)]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every figure and every note in full.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output if it exists.")]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse what must not be published although the policy holds, with exit code 3."),
+]
 PasswordFile = Annotated[
     Path | None, typer.Option(help="A file whose first line is the password of the private key.", show_default=False)
 ]

@@ -17,6 +17,7 @@ from shoal.cli.options import (
     Printing,
     Reading,
     Rows,
+    Strict,
     Verbose,
     password_in,
     with_options,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from shoal.release import Release
+    from shoal.search.problem import Progress
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,19 @@ class Companions:
         if output is not None:
             raise OutputError("--frontier compares releases and writes none", "omit -o")
 
+    def attacked(self, release: "Release", progress: "Progress") -> "Release":
+        """Return the release with the attacks that were asked for, or that its report runs: they are findings, too."""
+        wanted = self.attacks or (self.attacks is None and self.report is not None)
+        if not wanted or release.attacks is not None:  # limits in the policy have run their own
+            return release
+        progress("attacking", 0)
+        if self.attacks:
+            return release.attacked()
+        with loading():
+            from shoal.report.intrusion import within_budget
+
+        return release.with_attacks(within_budget(release))
+
     def write(
         self, release: "Release", proof: dict[str, Any], signer: "Ed25519PrivateKey | None", *, force: bool
     ) -> dict[str, Any]:
@@ -195,6 +210,7 @@ def anonymize(
     ] = None,
     printing: Printing,
     verbose: Verbose = False,
+    strict: Strict = False,
     force: Force = False,
 ) -> None:
     """Find the release with the least information loss that satisfies the policy, verify it, and write it."""
@@ -216,10 +232,10 @@ def anonymize(
     kept, signer = companions.keys()
     companions.check_targets(output, [Path(data), policy, *asked.files], force=force)
     with printing.progress() as progress:
-        release = run(reading.opened_for(data, output, force=force), asked, progress=progress)
-        if companions.attacks and release.attacks is None:  # limits in the policy have run their own
-            progress("attacking", 0)
-            release = release.attacked()
+        release = run(reading.opened_for(data, output, force=force), asked, strict=strict, progress=progress)
+        release = companions.attacked(release, progress)
+        if strict:
+            release.verdicts.require_publishable()
         if kept is not None:
             release = release.with_key(kept)
         progress("writing", 0)
@@ -247,6 +263,7 @@ def apply(
     *,
     reading: Reading,
     printing: Printing,
+    strict: Strict = False,
     force: Force = False,
 ) -> None:
     """Recode new rows like earlier ones; rows that would violate the policy are held back."""
@@ -258,7 +275,7 @@ def apply(
     for source in (recoding, Path(data)):
         refuse_to_overwrite(source, output)
     with printing.progress():
-        done = replay(recoding, reading.opened_for(data, output, force=force))
+        done = replay(recoding, reading.opened_for(data, output, force=force), strict=strict)
         done.save(output, force=force)
     exits.written.append(output)
     printing.show(done.as_dict, lambda: show_replay(done, output))

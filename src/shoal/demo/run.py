@@ -22,6 +22,7 @@ from shoal.pipeline import anonymize
 from shoal.policy import Policy
 from shoal.release import Release
 from shoal.release.receipt import receipt_of, write_receipt
+from shoal.report.intrusion import within_budget
 from shoal.search.problem import Progress, silent
 
 KNOWN = ("birth", "zip", "sex")  # what the voter list and the hospital share
@@ -103,6 +104,8 @@ def demo(
     engine = engine_of(folder / PATIENTS)
     before = link(patients.drop_columns(["name"]), register, KNOWN, owners(patients, register))
     release = anonymize(engine, policy, progress=progress)
+    progress("attacking", 0)
+    release = release.with_attacks(within_budget(release))  # those of the report, whose results are findings, too
     certificate = release.save(folder / RELEASE, force=True)
     written(folder / RELEASE)
     write_receipt(receipt_of(release, certificate), folder / RECEIPT, force=True)

@@ -274,8 +274,8 @@ class Engine(Countable, Protocol):
         Columns without ``labels`` stay unchanged.
         """
 
-    def released(self, rows: Rows | Query) -> Engine:
-        """Return an engine of released rows."""
+    def released(self, rows: Rows | Query, person: str | None = None) -> Engine:
+        """Return an engine of released rows, with the column ``person`` of the input if that is given, for counting."""
 
     def shown(self, rows: Rows | Query, policy: Policy) -> Any:
         """Return released rows in the input's kind of frame, with the bound columns that the policy asks for."""

@@ -54,6 +54,16 @@ class Dependence:
         return self.records - self.groups if guesses == 1 else self.beyond
 
 
+@dataclass(frozen=True)
+class SmallClasses:
+    """How many persons are in classes with few persons; records, if no column identifies people."""
+
+    people: int  # in all classes
+    alone: int  # in a class without anybody else
+    few: int  # in a class with fewer persons than were asked for
+    classes: int  # with fewer persons than were asked for
+
+
 class Countable(Protocol):
     """Rows that are counted by their engine."""
 
@@ -72,6 +82,9 @@ class Countable(Protocol):
 
     def texts(self, name: str, /) -> tuple[str, ...]:
         """Return the distinct values of a column as text."""
+
+    def small_classes(self, names: Sequence[str], person: str | None, k: int, /) -> SmallClasses:
+        """Count the persons in classes with fewer than ``k``: those with equal values, or nulls, in some columns."""
 
 
 # ── in memory ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,6 +151,26 @@ def dependence_of(first: Numbers, second: Numbers, weights: Counts | None = None
     )
 
 
+def small_classes_of(class_of: Numbers, persons: Numbers | None, weights: Counts | None, k: int) -> SmallClasses:
+    """Compute the small classes of numbered rows; a row without a person belongs to a class, but to nobody known."""
+    if persons is None:
+        sizes = tallied(class_of, weights)
+        few = sizes[(sizes > 0) & (sizes < k)]
+        return SmallClasses(int(sizes.sum()), int((sizes == 1).sum()), int(few.sum()), len(few))
+    width = int(persons.max(initial=-1)) + 2  # -1, of nobody known, is one more
+    present = np.unique(class_of.astype(np.int64) * width + persons + 1)
+    own, person = present // width, present % width - 1
+    sizes = tallied(own, None)
+    size = sizes[own]
+    known = person >= 0
+
+    def distinct(rows: NDArray[np.bool_]) -> int:
+        return len(np.unique(person[rows & known]))
+
+    small = int(((sizes > 0) & (sizes < k)).sum())
+    return SmallClasses(distinct(size > 0), distinct(size == 1), distinct(size < k), small)
+
+
 def tallied(numbers: Numbers, weights: Counts | None) -> Counts:
     """Count the records with each number."""
     if weights is None:
@@ -182,6 +215,23 @@ def dependence_query(rows: str, pairs: Iterable[tuple[int, int]]) -> str:
     )
     beyond = "sum(CASE WHEN n_all > 2 THEN n_all - 2 ELSE 0 END)"
     return _combined(rows, groups, ["sum(n_all)", "count(*)", "sum(n_first)", "sum(n_second)", beyond])
+
+
+def small_classes_query(rows: str, n_columns: int, k: int, *, persons: bool) -> str:
+    """Return a query with one row: an index and the fields of ``SmallClasses``; the last column is the person."""
+    keys = ", ".join(f"c{j}" for j in range(n_columns))
+    if not persons:
+        groups = f"SELECT count(*) AS n FROM seen GROUP BY {keys}"
+        alone, few = "sum(CASE WHEN n = 1 THEN 1 ELSE 0 END)", f"sum(CASE WHEN n < {k} THEN n ELSE 0 END)"
+        return _combined(rows, [groups], ["sum(n)", alone, few, f"sum(CASE WHEN n < {k} THEN 1 ELSE 0 END)"])
+    person = f"c{n_columns}"
+    sized = (
+        f"SELECT {person} AS p, count(*) OVER (PARTITION BY {keys}) AS n, "
+        f"row_number() OVER (PARTITION BY {keys} ORDER BY {person}) AS nth "
+        f"FROM (SELECT DISTINCT {keys}, {person} FROM seen) AS pairs"
+    )
+    figures = [f"count(DISTINCT CASE WHEN {test} THEN p END)" for test in ("n > 0", "n = 1", f"n < {k}")]
+    return _combined(rows, [sized], [*figures, f"sum(CASE WHEN n < {k} AND nth = 1 THEN 1 ELSE 0 END)"])
 
 
 def _combined(rows: str, queries: Iterable[str], figures: Sequence[str]) -> str:

@@ -360,9 +360,12 @@ class IbisEngine(IbisColumns):
 
     # ── written once ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def released(self, rows: Rows | Query) -> IbisEngine:
-        """Return an engine of released rows."""
-        return IbisEngine(_query(rows).unordered, self.place)
+    def released(self, rows: Rows | Query, person: str | None = None) -> IbisEngine:
+        """Return an engine of released rows, with the column ``person`` of the input if that is given, for counting."""
+        query = _query(rows)
+        if person is None:
+            return IbisEngine(query.unordered, self.place)
+        return IbisEngine(query.rows.select(*dict.fromkeys((*query.columns, person))), self.place)
 
     def digest(self, rows: Rows | Query, policy: Policy) -> str:
         """Return a hash of the counts of the released rows."""

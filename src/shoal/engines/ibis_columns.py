@@ -13,7 +13,15 @@ from ibis.expr import types as ir
 from shoal.engines.backends.base import Place
 from shoal.engines.backends.duckdb_direct import View
 from shoal.engines.base import Groups
-from shoal.engines.dependence import Dependence, Spread, TellingPair, dependence_query, spread_query
+from shoal.engines.dependence import (
+    Dependence,
+    SmallClasses,
+    Spread,
+    TellingPair,
+    dependence_query,
+    small_classes_query,
+    spread_query,
+)
 from shoal.engines.frames import with_plain_types
 from shoal.engines.ibis_order import md5
 from shoal.engines.local import LocalEngine
@@ -146,6 +154,12 @@ class IbisColumns:
         """Return the distinct values of a column as text."""
         return LocalEngine(self.groups([name]).table).texts(name)
 
+    def small_classes(self, names: Sequence[str], person: str | None, k: int) -> SmallClasses:
+        """Count the persons in classes with fewer than ``k``: those with equal values, or nulls, in some columns."""
+        seen = self._seen([*names, *([] if person is None else [person])])
+        (figures,) = self._figures(small_classes_query(seen, len(names), k, persons=person is not None))
+        return SmallClasses(*figures)
+
     def _seen(self, names: Sequence[str]) -> str:
         """Return the query for some columns, called c0, c1, …, in the dialect of the place."""
         told = self.rows.told(names) if isinstance(self.rows, View) and not self.stand_ins else None
@@ -191,6 +205,11 @@ class Partly:
     def frequencies(self, name: str) -> Counts:
         """Count how often each value of a column occurs, most frequent first; null is a value."""
         return (self._here if self._has(name) else self._there).frequencies(name)
+
+    def small_classes(self, names: Sequence[str], person: str | None, k: int) -> SmallClasses:
+        """Count the persons in classes with fewer than ``k``: those with equal values, or nulls, in some columns."""
+        columns = self._here if self._has(*names, *([] if person is None else [person])) else self._there
+        return columns.small_classes(names, person, k)
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the distinct values of a column as text."""

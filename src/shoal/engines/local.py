@@ -278,9 +278,14 @@ class LocalEngine(LocalColumns):
 
     # ── written ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def released(self, rows: Rows | Query) -> LocalEngine:
-        """Return an engine of released rows, or of their distinct rows with the counts."""
+    def released(self, rows: Rows | Query, person: str | None = None) -> LocalEngine:
+        """Return an engine of released rows, or of their distinct rows with the counts.
+
+        With the column ``person`` of the input, if that is given: it serves to count and is not released.
+        """
         rows = _in_memory(rows)
+        if person is not None and person not in rows.columns and rows.sources is not None:
+            return LocalEngine(rows.table.append_column(person, self.held[person].take(pa.array(rows.sources))))
         if (counted := rows.counted) is None:
             return LocalEngine(rows.table)
         weights = np.asarray(counted.table[counted.weight]).astype(np.int64)

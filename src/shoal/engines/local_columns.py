@@ -14,10 +14,12 @@ from shoal.engines.base import Groups, Rows
 from shoal.engines.dependence import (
     Dependence,
     Numbers,
+    SmallClasses,
     Spread,
     TellingPair,
     dependence_of,
     numbered,
+    small_classes_of,
     spread_of,
     tallied_with_nulls,
 )
@@ -26,7 +28,8 @@ from shoal.engines.sql import unused
 from shoal.errors import DataError, MissingValueError
 from shoal.policy import Policy
 from shoal.table import codec
-from shoal.table.frequency import Counts
+from shoal.table.frequency import Counts, packed
+from shoal.table.kernels import group
 
 
 class LocalColumns:
@@ -152,6 +155,12 @@ class LocalColumns:
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the distinct values of a column as text."""
         return self.coded(name).texts
+
+    def small_classes(self, names: Sequence[str], person: str | None, k: int) -> SmallClasses:
+        """Count the persons in classes with fewer than ``k``: those with equal values, or nulls, in some columns."""
+        codes = np.stack([self.numbered(name).astype(np.int32) + 1 for name in names]).T
+        class_of, _ = group(packed(codes))
+        return small_classes_of(class_of, None if person is None else self.numbered(person), self.weights, k)
 
 
 def is_text(kind: pa.DataType) -> bool:

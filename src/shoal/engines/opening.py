@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from shoal.engines.backends import schemes
-from shoal.engines.base import Engine, Groups, Released, Rows
+from shoal.engines.base import Engine, Groups, Query, Released, Rows
 from shoal.engines.data import Data
 from shoal.engines.files.formats import CELL_BYTES, PARQUET, cells_of, physical_memory
 from shoal.engines.files.office_files import is_foreign
@@ -214,3 +216,11 @@ def sensitive_of(data: Data, policy: Policy) -> LocalEngine:
 def population_of(policy: Policy) -> LocalEngine | None:
     """Return the population table that the policy names."""
     return None if policy.population is None else rows_of(policy.folder / policy.population, policy)
+
+
+def tallied_release(rows: Rows | Query) -> LocalEngine | None:
+    """Return the distinct released tuples, with their counts, of rows that stay in their engine; None for others."""
+    if not isinstance(rows, Query):
+        return None
+    weights = np.asarray(rows.groups.table[rows.groups.weight]).astype(np.int64)
+    return LocalEngine(rows.groups.table.drop_columns([rows.groups.weight]), weights=weights)

@@ -7,15 +7,17 @@ columns and numbers, never a value from the data. Each ends with the next step.
 
 from collections.abc import Callable, Iterable
 
+from shoal.findings.attack_results import attack_succeeds, with_attacks
 from shoal.findings.dependences import copy_of_quasi, reveals_quasi, reveals_sensitive
 from shoal.findings.evidence import Evidence
 from shoal.findings.information_left import half_lost, single_label, time_budget
-from shoal.findings.kinds import KINDS, finding
+from shoal.findings.kinds import KINDS, finding, ordered
 from shoal.findings.persons import persons_repeat, persons_spelled
-from shoal.findings.plain_columns import unique_plain
 from shoal.findings.published_bytes import beside_the_table, stored_cells
+from shoal.findings.recognised_values import identifying_values
 from shoal.findings.reservations import closeness_before_suppression, nulls_alone
 from shoal.findings.sensitive_columns import near_numbers, spelling, unprotected
+from shoal.findings.singled_out import answers_single_out, singled_out, unique_plain, unique_sensitive
 from shoal.findings.two_digit_years import two_digit_years
 from shoal.models.finding import Finding, Publication, Severity, headline, publication
 
@@ -30,19 +32,25 @@ __all__ = [
     "findings_of",
     "headline",
     "publication",
+    "with_attacks",
 ]
 
 # Each looks for one kind of finding; a new one is registered here, and its kind in kinds.py.
 FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     beside_the_table,
     stored_cells,
+    identifying_values,
+    unique_plain,
+    singled_out,
     persons_repeat,
     persons_spelled,
-    unique_plain,
     reveals_quasi,
+    attack_succeeds,
+    unprotected,
+    unique_sensitive,
+    answers_single_out,
     reveals_sensitive,
     copy_of_quasi,
-    unprotected,
     near_numbers,
     spelling,
     two_digit_years,
@@ -53,11 +61,9 @@ FINDERS: tuple[Callable[[Evidence], Iterable[Finding]], ...] = (
     time_budget,
 )
 
-_ORDER: dict[Severity, int] = {"stop": 0, "decide": 1, "note": 2}
-
 
 def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
-    """Return all findings, the gravest first, and otherwise in the order of ``KINDS``."""
+    """Return all findings, the gravest first, and otherwise in the order of ``KINDS``; many of a kind become one."""
     made = [each for finder in FINDERS for each in finder(evidence)] if evidence.table.n_records else []
     made += [finding("reading", note, "") for note in evidence.notes]
-    return tuple(sorted(made, key=lambda each: _ORDER[each.severity]))
+    return ordered(made)

@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
+from shoal.findings.singled_out import severity_of
 from shoal.models.finding import Finding
 from shoal.text.figures import format_list
 
@@ -23,6 +24,7 @@ def reveals_quasi(evidence: Evidence) -> Iterator[Finding]:
         )
         if revealed:
             role = policy.columns[name].role
+            small = evidence.small_classes([*evidence.linkable, name])
             what = "a coarser quasi-identifier" if coarser else "a generalized column"
             yield finding(
                 "reveals-quasi",
@@ -31,6 +33,8 @@ def reveals_quasi(evidence: Evidence) -> Iterator[Finding]:
                 if role == "plain"
                 else f'Remove {name!r}, or set role = "quasi" for it and generalize it too',
                 [name],
+                small.few,
+                severity_of(small),
             )
 
 

@@ -8,12 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
+from shoal.attacks.risk import Attacks
+from shoal.columns.persons import repeated
 from shoal.columns.telling import MISSED, Telling
 from shoal.engines.base import Counted, Engine, Query, Rows
-from shoal.engines.dependence import Countable, Dependence, Spread, TellingPair, dependence_of
+from shoal.engines.dependence import Countable, Dependence, SmallClasses, Spread, TellingPair, dependence_of
 from shoal.engines.files.beside import Beside, beside_of
 from shoal.engines.local import LocalEngine
+from shoal.engines.opening import tallied_release
 from shoal.judge import as_seen
+from shoal.models.size import AlphaK, KAnonymity, PSensitive
 from shoal.policy import Policy
 from shoal.recoding import Parts, Recoding, UniformParts
 from shoal.table.frequency import FrequencyTable
@@ -36,6 +40,10 @@ class Evidence:
     unfinished: str = ""  # the progress of the search when its time ended
     beside: tuple[Beside, ...] = ()  # what a published file holds beside its table
     spelled: tuple[str, ...] = ()  # quasi columns of a published file whose spellings tell people apart
+    # The released rows with all columns, and with the one that identifies people if the rows it is given to have it.
+    joined: Callable[[str | None], Countable] | None = None
+    counted: LocalEngine | None = None  # the distinct released tuples of some columns, if an engine counted them
+    attacks: Attacks | None = None  # the results of attacks, if any were run
 
     @cached_property
     def published(self) -> Countable:
@@ -46,6 +54,72 @@ class Evidence:
     def known(self) -> Countable:
         """The most informative rows: the original ones, if they are known."""
         return self.published if self.original is None else self.original
+
+    @cached_property
+    def k(self) -> int:
+        """The number of persons that every class should hold."""
+        return required_size(self.policy)
+
+    @cached_property
+    def repeating(self) -> tuple[str, Spread] | None:
+        """The column by which people seem to have several records, if the policy names none."""
+        return repeated(self.known, self.policy)
+
+    @cached_property
+    def _countable(self) -> tuple[Countable, str | None]:
+        """The released rows, and the column in them that identifies people, declared or recognised."""
+        person = self.policy.release.entity
+        if person is None and self.repeating is not None:
+            person = self.repeating[0]
+        rows = self.published if self.joined is None else self.joined(person)
+        return rows, person if person in rows.columns else None
+
+    @property
+    def person(self) -> str | None:
+        """The column by which persons are counted; None if only records can be counted."""
+        return self._countable[1]
+
+    @property
+    def unit(self) -> str:
+        """What is counted: persons, or records."""
+        return "record" if self.person is None else "person"
+
+    @cached_property
+    def people(self) -> int:
+        """The number of persons in the release; of records, if no column identifies people."""
+        return self.small_classes(self.policy.quasi[:1]).people
+
+    def small_classes(self, names: Sequence[str]) -> SmallClasses:
+        """Count the persons who share the values of some released columns with fewer than k."""
+        rows, person = self._countable
+        needed = {*names, *([] if person is None else [person])}
+        if self.counted is not None and needed <= set(self.counted.columns):
+            return self.counted.small_classes(names, person, self.k)
+        return rows.small_classes(names, person, self.k)
+
+    @cached_property
+    def linkable(self) -> list[str]:
+        """The quasi-identifiers by which records can be told apart.
+
+        If a null matches every value, columns with nulls are left out: equal values are not all that matches.
+        """
+        if self.policy.release.nulls != "wildcard":
+            return list(self.policy.quasi)
+        table = self.table
+        return [
+            name for j, name in enumerate(table.columns) if table.nulls[j] is None and (table.codes[:, j] >= 0).all()
+        ]
+
+    @cached_property
+    def plain_classes(self) -> dict[str, SmallClasses]:
+        """The classes that each plain column forms by itself."""
+        columns = self._countable[0].columns if self.policy.having("plain") else []
+        return {name: self.small_classes([name]) for name in self.policy.having("plain") if name in columns}
+
+    @cached_property
+    def sensitive_classes(self) -> dict[str, SmallClasses]:
+        """The classes that each sensitive column forms by itself."""
+        return {name: self.small_classes([name]) for name in self.policy.sensitive}
 
     @cached_property
     def as_seen(self) -> FrequencyTable:
@@ -82,6 +156,16 @@ class Evidence:
         return released is None or released.errors(guesses) > MISSED * released.records
 
 
+def required_size(policy: Policy) -> int:
+    """Return the number of persons that a policy requires of every class; at least two."""
+    sizes = [
+        model.k
+        for model in policy.models
+        if isinstance(model, AlphaK | PSensitive) or (isinstance(model, KAnonymity) and model.columns is None)
+    ]
+    return max([2, *sizes])
+
+
 def of_release(
     engine: Engine,
     counted: Counted,
@@ -90,6 +174,7 @@ def of_release(
     released: FrequencyTable,
     policy: Policy,
     loss: float,
+    attacks: Attacks | None = None,
 ) -> Evidence:
     """Collect the evidence for a release made from one count of the engine's rows."""
     table, original = counted.table, engine.knowing(counted.rows, counted.raised)
@@ -110,6 +195,9 @@ def of_release(
         loss,
         (*engine.notes, *counted.notes, *rows.notes),
         recoding.unfinished,
+        lambda person: engine.released(rows, person),
+        tallied_release(rows),
+        attacks,
     )
 
 
@@ -136,6 +224,7 @@ def of_replay(
     generalized: Mapping[str, Dependence],
     released: FrequencyTable,
     policy: Policy,
+    attacks: Attacks | None = None,
 ) -> Evidence:
     """Collect the evidence for new rows recoded like earlier ones; ``seen`` is their tally before recoding."""
     held_back, original = seen.n_records - rows.n_records, engine.knowing(seen)
@@ -148,6 +237,9 @@ def of_replay(
         (held_back, seen.n_records),
         held_back,
         notes=(*engine.notes, *rows.notes),
+        joined=lambda person: engine.released(rows, person),
+        counted=tallied_release(rows),
+        attacks=attacks,
     )
 
 
@@ -158,11 +250,14 @@ def of_table(
     policy: Policy,
     original: Engine | None = None,
     spelled: tuple[str, ...] = (),
+    attacks: Attacks | None = None,
 ) -> Evidence:
     """Collect the evidence for a table, ``seen`` as a tally; with the ``original``, include what only it shows."""
     published, beside = engine.knowing(seen), beside_of(engine.source)
     if original is None or not {*policy.quasi, *policy.sensitive} <= set(original.columns):
-        return Evidence(policy, table, lambda: published, notes=engine.notes, beside=beside, spelled=spelled)
+        return Evidence(
+            policy, table, lambda: published, notes=engine.notes, beside=beside, spelled=spelled, attacks=attacks
+        )
     n = int(original.frequencies(policy.quasi[0]).sum())
     return Evidence(
         policy,
@@ -174,6 +269,7 @@ def of_table(
         notes=engine.notes,
         beside=beside,
         spelled=spelled,
+        attacks=attacks,
     )
 
 

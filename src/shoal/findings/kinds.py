@@ -5,21 +5,27 @@ A kind with several severities has the gravest first, which is the one it has un
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from shoal.models.finding import Finding, Severity
-from shoal.text.figures import format_count
+from shoal.text.figures import format_count, format_list
 
 KINDS: dict[str, tuple[Severity, ...]] = {
     "beside-the-table": ("stop", "decide"),
     "stored-cells": ("decide",),
-    "persons-repeat": ("decide",),
-    "persons-spelled": ("decide",),
+    "identifying-values": ("stop",),
     "unique-plain": ("stop",),
-    "reveals-quasi": ("stop",),
+    "singled-out": ("stop", "decide"),
+    "persons-repeat": ("stop", "decide", "note"),
+    "persons-spelled": ("decide",),
+    "reveals-quasi": ("stop", "decide"),
+    "attack-succeeds": ("stop", "decide"),
+    "unprotected": ("stop", "decide"),
+    "unique-sensitive": ("stop", "decide"),
+    "answers-single-out": ("decide",),
     "reveals-sensitive": ("decide",),
     "copy-of-quasi": ("decide",),
-    "unprotected": ("decide",),
     "near-numbers": ("decide",),
     "spelling": ("note",),
     "two-digit-years": ("decide",),
@@ -54,3 +60,33 @@ def shortened(parts: Sequence[str], longest: int = 6) -> list[str]:
     if len(parts) <= longest:
         return list(parts)
     return [*parts[: longest - 1], format_count(len(parts) - longest + 1, "other")]
+
+
+_ORDER: dict[Severity, int] = {"stop": 0, "decide": 1, "note": 2}
+ALIKE = 3  # findings of one kind from which they are told as one
+LISTED = 12  # columns that a merged finding names
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings, the gravest first and otherwise by kind; many of one kind and severity become one."""
+    kinds = list(KINDS)
+    alike: dict[tuple[int, int], list[Finding]] = {}
+    for each in findings:
+        alike.setdefault((_ORDER[each.severity], kinds.index(each.kind)), []).append(each)
+    return tuple(each for key in sorted(alike) for each in _merged(alike[key]))
+
+
+def _merged(alike: list[Finding]) -> list[Finding]:
+    """Return one finding for many of a kind: the one that concerns most people, and the columns of the others."""
+    if len(alike) < ALIKE or not all(each.columns for each in alike):
+        return alike
+    first = max(alike, key=lambda each: each.people or 0)
+    others = [name for each in alike if each is not first for name in each.columns]
+    names = format_list(shortened([repr(name) for name in dict.fromkeys(others)], LISTED))
+    return [
+        replace(
+            first,
+            fact=f"{first.fact}. The same holds for {names}",
+            columns=tuple(dict.fromkeys((*first.columns, *others))),
+        )
+    ]

@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.columns.persons import repeated
+from shoal.engines.dependence import SmallClasses
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
 from shoal.models.finding import Finding
 from shoal.table.same_values import spelled_alike
 from shoal.text import toml
-from shoal.text.figures import format_count
+from shoal.text.figures import format_count, format_number
 
 
 def persons_repeat(evidence: Evidence) -> Iterator[Finding]:
     """Find a column by which people seem to have several records each while k counts records."""
-    repeating = repeated(evidence.known, evidence.policy)
-    if repeating is None:
+    if evidence.repeating is None:
         return
-    name, spread = repeating
+    name, spread = evidence.repeating
+    small = evidence.small_classes(evidence.linkable) if evidence.person == name and evidence.linkable else None
     identifier = name in evidence.policy.identifiers
     role = "" if identifier else 'Set role = "identifier" for it and a'
     yield finding(
         "persons-repeat",
         f"{'Identifier' if identifier else 'Column'} {name!r} repeats, with "
         f"{format_count(spread.distinct, 'different value')} in {format_count(spread.records, 'record')}: one "
-        "person may have several records, but k counts records",
+        f"person may have several records, but k counts records{_classes(small, evidence.k)}",
         f"{role or 'A'}dd entity = {toml.string(name)} to [release] if it identifies people",
         [name],
+        None if small is None else small.few,
+        "decide" if small is None else "stop" if small.classes else "note",
     )
+
+
+def _classes(small: SmallClasses | None, k: int) -> str:
+    if small is None:
+        return ""
+    if not small.classes:
+        return f". Every class holds at least {format_count(k, 'person')} all the same"
+    held = "holds" if small.classes == 1 else "hold"
+    return f". {format_count(small.classes, 'class')} {held} fewer than {k} persons, {format_number(small.few)} in all"
 
 
 MAX_SPELLINGS = 1_000_000  # different keys of persons that are compared

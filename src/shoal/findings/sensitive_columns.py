@@ -8,6 +8,7 @@ import numpy as np
 
 from shoal.findings.evidence import Evidence
 from shoal.findings.kinds import finding
+from shoal.findings.singled_out import SLIGHT
 from shoal.models import SensitiveModel
 from shoal.models.closeness import TCloseness
 from shoal.models.diversity import distinct, most_frequent
@@ -34,8 +35,8 @@ def unprotected(evidence: Evidence) -> Iterator[Finding]:
         if name not in without:
             continue
         alike = distinct(histogram) == 1
-        if alike.any():
-            n_alike = int(evidence.table.counts[alike].sum())
+        n_alike = int(evidence.table.counts[alike].sum())
+        if n_alike:
             size = f"{format_count(int(alike.sum()), 'class')} with {format_count(n_alike, 'record')}"
             share = f"In {size}, all records have the same value: finding the class discloses it"
         else:
@@ -47,6 +48,8 @@ def unprotected(evidence: Evidence) -> Iterator[Finding]:
             f"No requirement protects {name!r}. {share}",
             "Require distinct-l-diversity or t-closeness",
             [name],
+            int(evidence.table.persons[alike].sum()) if n_alike else None,
+            "stop" if n_alike > SLIGHT * evidence.table.n_records else "decide",
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shoal.errors import PublicationError
 from shoal.models.finding import Finding, Publication, headline, publication
 from shoal.text.showing import Shown
 
@@ -101,6 +102,12 @@ class Verdicts(Answered, Shown):
     def headline(self) -> str:
         """The publication verdict as a sentence with its first reason."""
         return headline(self.outcome, self.findings)
+
+    def require_publishable(self) -> None:
+        """Raise an error if the table must not be published."""
+        if self.publication == "do not publish":
+            reasons = [str(finding) for finding in self.findings if finding.severity == "stop"]
+            raise PublicationError("\n".join([self.headline, *reasons]), "follow the findings, or do without strict")
 
     def same(self, other: Verdicts) -> bool:
         """Return whether another count gives the same verdicts; float sums may differ in their last digits."""

@@ -161,6 +161,8 @@ class _Told:
     def finding(self, finding: Finding) -> dict[str, Any]:
         """Return a finding without the owner's file names."""
         line = finding.as_dict()
+        if finding.kind == "attack-succeeds":
+            line["people"] = None  # numbers of people whom attacks reach in the original stay out
         return line | {name: self.without_names(line[name]) for name in ("fact", "remedy")}
 
     def without_names(self, text: str) -> str:

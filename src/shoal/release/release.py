@@ -18,7 +18,7 @@ from shoal.engines.base import Counted, Engine, Query, Rows
 from shoal.engines.files import whole_files
 from shoal.engines.files.parquet_parts import part_digests
 from shoal.errors import OutputError
-from shoal.findings import finding
+from shoal.findings import finding, with_attacks
 from shoal.judge.figures import Figures
 from shoal.judge.recount import Reference
 from shoal.models.finding import Finding, Publication
@@ -119,7 +119,12 @@ class Release(Publishable, Shown):
         """Return the release with the results of ``shoal.attack``, which its certificate then includes."""
         from shoal.attacks.run import attack  # SciPy, which writing a release does not need
 
-        return replace(self, attacks=attack(self, **given))
+        return self.with_attacks(attack(self, **given))
+
+    def with_attacks(self, attacks: Attacks) -> Release:
+        """Return the release with the results of attacks on it, and what they mean for its publication."""
+        findings = with_attacks(self.findings, attacks, self.policy)
+        return replace(self, attacks=attacks, verdicts=replace(self.verdicts, findings=findings))
 
     def save(self, path: str | Path, *, force: bool = False, receipt: str | Path | None = None) -> dict[str, Any]:
         """Write the release to a temporary file, verify it with SQL, and rename it into place only if everything holds.

@@ -152,11 +152,14 @@ class Replay(Publishable):
         self._publish(path, force=force)
 
 
-def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None) -> Replay:
+def replay(
+    recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str | Path | None = None, strict: bool = False
+) -> Replay:
     """Recode ``data`` like an earlier release, and hold back rows that would violate its policy.
 
     ``data`` is a path, a frame, or an Ibis table, whose rows stay in place. Files that the policy names are searched in
-    ``folder`` (default: the folder of the recoding, or the current one).
+    ``folder`` (default: the folder of the recoding, or the current one). With ``strict``, rows that must not be
+    published raise PublicationError.
 
     >>> import pyarrow as pa, shoal
     >>> people = pa.table({"age": [31, 34, 36, 38], "disease": ["flu", "flu", "hiv", "flu"]})
@@ -214,7 +217,9 @@ def replay(recoding: str | Path | Mapping[str, Any], data: Data, *, folder: str 
         name: dependence_of(of.codes[left], rows.numbered(name)[left], weights[left])
         for name, of in zip(policy.quasi, became, strict=True)
     }
-    verdicts = replace(verdicts, findings=findings_of(of_replay(engine, rows, released, tell, table, policy)))
+    verdicts = replace(verdicts, findings=findings_of(of_replay(engine, rows, released, tell, table, policy, attacks)))
+    if strict:
+        verdicts.require_publishable()
     log.info("replay: %d records recoded, %d held back", released.n_records, unknown + suppressed + breaking)
     return Replay(released, engine, policy, reference, verdicts, unknown, suppressed, breaking)
 

@@ -19,6 +19,7 @@ from shoal.alternatives.recommend import asked_for
 from shoal.attacks.once import reading_once
 from shoal.attacks.risk import Attacks, Risk
 from shoal.errors import OutputError
+from shoal.findings import with_attacks
 from shoal.models.finding import Finding, headline, publication
 from shoal.models.verdict import outcome_of_all
 from shoal.release.certificate import neutral
@@ -127,7 +128,9 @@ def environment() -> jinja2.Environment:
 
 def _fields(release: Release, told: Summary, attacks: Attacks | None, certificate: Mapping[str, Any]) -> dict[str, Any]:
     limits = [*(limit.judge(attacks) for limit in release.policy.limits), *_of_results(release)]
-    findings = [Finding.of(line) for line in certificate["findings"]]
+    findings: Sequence[Finding] = [Finding.of(line) for line in certificate["findings"]]
+    if attacks is not None and attacks is not release.attacks:
+        findings = with_attacks(findings, attacks, release.policy)
     outcome = outcome_of_all([release.verdicts.outcome, *(limit.outcome for limit in limits)])
     return {
         "title": "Release report",

@@ -90,7 +90,7 @@ def verdicts_html(verdicts: Verdicts) -> str:
 _COLOURS: dict[Publication, str] = {"ready": "#2e8b57", "decide first": "#b8860b", "do not publish": "#d1242f"}
 
 
-def _headline(verdicts: Verdicts) -> str:
+def _headline(verdicts: Verdicts | Verification) -> str:
     style = f"font-weight: bold; color: {_COLOURS[verdicts.publication]}"
     return str(Markup('<p style="{}">{}</p>').format(style, visible(verdicts.headline)))
 
@@ -217,7 +217,8 @@ def verification_html(found: Verification) -> str:
     rows = [[line.name, _claim(line.claimed), _claim(line.found), _mark(line.holds is True), line.why] for line in told]
     untold = len(tuple(found)) - len(told)
     caption = f"{found.sentence} {format_count(untold, 'statement')} cannot be checked with the release alone."
-    return _table(["claim", "certificate", "found", "", ""], rows, caption)
+    table = _table(["claim", "certificate", "found", "", ""], rows, caption)
+    return _headline(found) + table + _findings(found.findings)
 
 
 def _claim(value: object) -> str:

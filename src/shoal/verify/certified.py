@@ -25,7 +25,7 @@ from shoal.engines.files.parquet_parts import part_digests
 from shoal.engines.local import LocalEngine
 from shoal.engines.opening import engine_of, in_order, order_of, sensitive_of
 from shoal.errors import DataError, PolicyError
-from shoal.findings import findings_of
+from shoal.findings import findings_of, ordered
 from shoal.findings.evidence import of_table
 from shoal.judge import Gaps, as_seen, judge_release
 from shoal.judge.as_written import judged_as_written
@@ -46,6 +46,7 @@ from shoal.text.bounded import read_bounded
 from shoal.text.jsonable import DEEPEST, nested_deeper, read_json
 from shoal.verify.checked import checked
 from shoal.verify.files_of import UnopenedFile, with_files_of
+from shoal.verify.stated_findings import compared_findings, stated_findings
 from shoal.verify.verification import Line, Verification
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ def verify_certificate(
         by_reader, _ = checked(opened, own, before)
         lines += _of_reader(by_reader)
         found = [*by_reader.findings]
-    return Verification(tuple(lines), tuple(found))
+    stated = stated_findings(claims)
+    return Verification(tuple(lines), ordered([*found, *(each for each in stated if each not in found)]))
 
 
 def _of_reader(verdicts: Verdicts) -> Iterator[Line]:
@@ -252,10 +254,13 @@ def _lines(
     yield from _losses(claims, counted, policy)
     yield from _agreement(claims, policy)
     classes = counted if finer is None else finer
-    findings += findings_of(of_table(engine, release.seen, classes, limits.known, original, spelled))
+    evidence = of_table(engine, release.seen, classes, limits.known, original, spelled)
+    findings += findings_of(evidence)
     if plain := policy.having("plain"):
         yield Line("columns.plain", None, list(plain), None, f"nothing protects {', '.join(map(repr, plain))}")
-    for name in ("search", "versions", "publication", "findings", "created"):
+    for statement in compared_findings(claims, evidence):
+        yield Line(*statement)
+    for name in ("search", "versions", "created"):
         yield Line(name, None, None, None, STATED)
 
 

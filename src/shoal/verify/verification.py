@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shoal.models.finding import Finding, Publication, publication
+from shoal.models.finding import Finding, Publication, headline, publication
 from shoal.models.verdict import Answered, Outcome
 from shoal.text.figures import format_count
 from shoal.text.showing import Shown
@@ -29,7 +29,7 @@ class Verification(Answered, Shown):
     """All statements that were checked."""
 
     lines: tuple[Line, ...]
-    findings: tuple[Finding, ...] = ()  # of the recount; they apply even if everything holds
+    findings: tuple[Finding, ...] = ()  # of the recount, and what only the certificate states
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
@@ -43,8 +43,15 @@ class Verification(Answered, Shown):
 
     @property
     def publication(self) -> Publication:
-        """Whether the table may be published, by this recount."""
+        """Whether the release may be published: not if something contradicts its certificate."""
         return publication(self.outcome, self.findings)
+
+    @property
+    def headline(self) -> str:
+        """The publication verdict as a sentence with its first reason."""
+        if self.outcome == "fails":
+            return "Do not publish: the certificate does not hold."
+        return headline(self.outcome, self.findings)
 
     @property
     def sentence(self) -> str:

@@ -239,14 +239,23 @@ def test_verdicts_are_plain_values() -> None:
         "classes": 3,
         "findings": [
             {
+                "kind": "singled-out",
+                "severity": "stop",
+                "fact": "Column 'ward' is released as it is, and with the quasi-identifiers it leaves 4 of 6 records in "
+                "classes of fewer than 2, 4 of them alone",
+                "remedy": 'Set role = "quasi" for what outsiders may know, or role = "identifier" to remove it',
+                "columns": ["ward"],
+                "people": 4,
+            },
+            {
                 "kind": "unprotected",
-                "severity": "decide",
+                "severity": "stop",
                 "fact": "No requirement protects 'disease'. In 2 classes with 3 records, all records have the same "
                 "value: finding the class discloses it",
                 "remedy": "Require distinct-l-diversity or t-closeness",
                 "columns": ["disease"],
-                "people": None,
-            }
+                "people": 3,
+            },
         ],
     }
 

@@ -69,7 +69,7 @@ def test_findings_are_shown_below() -> None:
     release = shoal.anonymize(table, asked)
     for shown in (release, shoal.check(release.table, asked)):
         told = unescape(shown._repr_html_())
-        assert told.count("<p>Decide first: No requirement protects 'disease'.") == 1
+        assert told.count("<p>Do not publish: No requirement protects 'disease'.") == 1
 
 
 def test_verdicts() -> None:

@@ -102,8 +102,7 @@ def test_every_line_of_a_release_without_suppression(name: str, tmp_path: Path) 
         "hierarchies",
         "search",
         "versions",
-        "publication",
-        "findings",
+        "other findings",
         "created",
     } | {f"loss.{name}" for name in certificate["loss"] if name not in ("discernibility", "average-class")}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
 from shoal.cli.terminal.releases import WRITTEN
+from shoal.cli.terminal.verdicts import PUBLICATION_STYLES
 from shoal.demo.linkage import Linkage
 from shoal.demo.run import ANALYSIS, ANALYSIS_FILE, CERTIFICATE, POLICY_FILE, RELEASE, REPORT, Demo
 from shoal.report.essentials import gone
@@ -35,8 +36,9 @@ def show_demo(result: Demo, folder: Path) -> None:
     for name, release in (("For tables", result.release), ("For analysis", result.analysis)):
         kind = "one level per column" if release is result.release else "each class has its own labels and sets"
         console.print(text(f"{name}: {kind}; {gone(release)[:1].lower()}{gone(release)[1:]}"))
-    notes = format_count(len(result.certificate["findings"]), "finding")
-    console.print(text(f"{notes} to read: in {folder / CERTIFICATE} and in the report."))
+        console.print(text(release.headline, style=PUBLICATION_STYLES[release.publication]))
+    findings = format_count(len(result.certificate["findings"]), "finding")
+    console.print(text(f"{findings} to read: in {folder / CERTIFICATE} and in the report."))
     console.print(text(f"Written and verified: {folder / RELEASE}, {folder / ANALYSIS}"))
     console.print(text(f"Policies: {folder / POLICY_FILE}, {folder / ANALYSIS_FILE}"))
     console.print(text(f"{WRITTEN['report']}: {folder / REPORT}"))

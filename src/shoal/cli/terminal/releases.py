@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from shoal.cli.columns import Columns, console, text
@@ -50,7 +49,7 @@ def show_release(
         _show_details(release)
     show_brief(release)
     findings = (*release.findings, *about_file)
-    show_findings(findings if verbose else condensed(findings))
+    show_findings(findings)
     console.print(text(f"Written and verified: {output}"))
     for what, path in (beside or {}).items():
         if path is not None:
@@ -64,8 +63,9 @@ def show_brief(release: Release) -> None:
     size = f"{format_count(verdicts.records, 'record')} in {format_count(verdicts.classes, 'class')}"
     console.print(text(f"{verdicts.sentence}: {asked}; {size}.", style=policy_style(verdicts)))
     if release.attacks is not None:
-        show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)])
-        show_answers(release.attacks)
+        green = verdicts.publication == "ready"
+        show_limits(verdicts.verdicts[len(release.policy.models) :][: len(release.policy.limits)], green=green)
+        show_answers(release.attacks, green=green)
     original = release.counted.table
     columns = fates(release, original, release.recoding.parts(original))
     answers = essentials(release, columns, release.attacks, labels=True)
@@ -77,22 +77,6 @@ def show_brief(release: Release) -> None:
     console.print(text(f"{loss}: {proof(release.recoding)}."))
     if release.recoding.hiding is not None:
         console.print(text(f"{release.recoding.hiding.sentence} Do not publish this line."))
-
-
-def condensed(findings: Sequence[Finding], longest: int = 3) -> tuple[Finding, ...]:
-    """Return all findings; of a kind with many, the first one in full and only the columns of the others."""
-    by_kind: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
-        by_kind.setdefault((finding.kind, finding.severity), []).append(finding)
-    lines: list[Finding] = []
-    for alike in by_kind.values():
-        columns = [name for finding in alike[1:] for name in finding.columns]
-        if len(alike) <= longest or not all(finding.columns for finding in alike):
-            lines += alike
-            continue
-        others = f"The same applies to {', '.join(map(repr, columns))}: see --verbose"
-        lines.append(replace(alike[0], remedy=f"{alike[0].remedy}. {others}"))
-    return tuple(lines)
 
 
 def _show_details(release: Release) -> None:

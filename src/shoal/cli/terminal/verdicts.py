@@ -56,12 +56,12 @@ def show_verdicts(verdicts: Verdicts) -> None:
     console.print(text(f"{verdicts.sentence}: {size}.", style=policy_style(verdicts)))
 
 
-def policy_style(verdicts: Verdicts) -> str:
+def policy_style(verdicts: Verdicts | Verification) -> str:
     """Return the style of the policy verdict, which is not green unless the table may be published."""
     return "bold" if verdicts.holds and verdicts.publication != "ready" else STYLES[verdicts.outcome]
 
 
-def show_headline(verdicts: Verdicts) -> None:
+def show_headline(verdicts: Verdicts | Verification) -> None:
     """Show the publication verdict."""
     console.print(text(verdicts.headline, style=PUBLICATION_STYLES[verdicts.publication]))
 
@@ -97,28 +97,30 @@ def show_attacks(found: Attacks, limits: Sequence[Verdict] = ()) -> None:
     for risk in found:
         console.print(text(f"{risk.name}: {risk.sentence}"))
     console.print()
-    show_answers(found)
-    show_limits(limits)
+    green = not any(answer.possible for answer in found.answers()) and all(limit.holds for limit in limits)
+    show_answers(found, green=green)
+    show_limits(limits, green=green)
     for note in (*found.notes, *(f"Skipped: {reason}" for reason in found.left_out)):
         console.print(text(f"Note: {note}", style="yellow"))
 
 
-def show_answers(found: Attacks) -> None:
-    """Show whether singling out, linking and inferring are possible, a sentence each."""
+def show_answers(found: Attacks, *, green: bool) -> None:
+    """Show whether singling out, linking and inferring are possible, a sentence each; without green beside red."""
     for answer in found.answers():
-        style = "bold red" if answer.possible else "bold green" if answer.possible is False else "bold"
+        style = "bold red" if answer.possible else "bold green" if answer.possible is False and green else "bold"
         console.print(text(answer.sentence, style=style))
 
 
-def show_limits(limits: Sequence[Verdict]) -> None:
-    """Show the limits on measured attacks, and what was found."""
+def show_limits(limits: Sequence[Verdict], *, green: bool) -> None:
+    """Show the limits on measured attacks, and what was found; without green beside red."""
     for verdict in limits:
         told = f"{verdict.asked}: found {format_number(verdict.worst)}, {MARKS[verdict.outcome]}."
-        console.print(text(told, style=STYLES[verdict.outcome]))
+        console.print(text(told, style="bold" if verdict.holds and not green else STYLES[verdict.outcome]))
 
 
 def show_verification(found: Verification) -> None:
     """Show every statement of a certificate: whether it holds, or why that cannot be determined."""
+    show_headline(found)
     table = Columns("claim", "certificate", "found", "", texts=(0, 3))
     for line in found:
         if line.holds is not None:
@@ -130,9 +132,8 @@ def show_verification(found: Verification) -> None:
             console.print(text(f"The certificate is {why}."))
             continue
         console.print(text(f"Cannot be checked with the release alone ({why}): {', '.join(names)}.", style="dim"))
-    show_findings(finding for finding in found.findings if finding.severity != "note")
-    style = "bold" if found.holds and found.publication != "ready" else STYLES[found.outcome]
-    console.print(text(found.sentence, style=style))
+    console.print(text(found.sentence, style=policy_style(found)))
+    show_findings(found.findings)
 
 
 def _claim(value: object) -> str:

@@ -25,6 +25,7 @@ def _attack(request: Request, _: FormData) -> Response:
     def work(progress: Progress) -> str:
         progress(texts().explore.attacking, 0)
         run.attacks = within_budget(release)
+        run.release = release.with_attacks(run.attacks)
         progress(texts().stories.telling, 0.5)
         run.cache["stories"] = stories_within_budget(release)
         return f"/runs/{run.number}/explore#attacks-h"
